@@ -1,0 +1,352 @@
+//! Distributions: which rank holds which elements, in the words of High Performance Fortran.
+//!
+//! Source: HPF 1.0, DISTRIBUTE directive, rewritten with indices from 0. With extent N, P ranks along the mesh
+//! dimension, and rank coordinate q:
+//!
+//! | dimension | owner of i | indices of q |
+//! |---|---|---|
+//! | BLOCK(m) | i div m | q*m .. min((q+1)*m, N) |
+//! | BLOCK | as BLOCK(ceil(N/P)) | |
+//! | CYCLIC(k) | (i div k) mod P | runs of k, k*P apart, from q*k |
+//! | * | every one | 0 .. N |
+//!
+//! Trailing ranks may hold less than others, or nothing. Mesh dimensions that no array dimension uses replicate.
+
+use crate::mesh::{ravel, unravel, volume};
+use crate::{IndexSet, Region};
+use std::fmt;
+
+/// How one dimension is spread over a mesh dimension.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Dim {
+    /// BLOCK: equal blocks of ceil(N/P).
+    Block,
+    /// BLOCK(n): blocks of n; n*P must reach N.
+    BlockOf(u64),
+    /// CYCLIC(k): runs of k dealt round robin; CYCLIC is CYCLIC(1).
+    Cyclic(u64),
+    /// `*`: not distributed.
+    Whole,
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Block => f.write_str("BLOCK"),
+            Dim::BlockOf(n) => write!(f, "BLOCK({n})"),
+            Dim::Cyclic(1) => f.write_str("CYCLIC"),
+            Dim::Cyclic(k) => write!(f, "CYCLIC({k})"),
+            Dim::Whole => f.write_str("*"),
+        }
+    }
+}
+
+/// Why a distribution cannot be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DistributionError(String);
+
+impl fmt::Display for DistributionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DistributionError {}
+
+/// A global index space spread over a mesh of ranks. Rank numbers are row-major mesh coordinates; ranks beyond the
+/// mesh hold nothing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Distribution {
+    shape: Vec<u64>,
+    mesh: Vec<u64>,
+    dims: Vec<Dim>,
+    /// Mesh dimension of each array dimension; `None` for `*`.
+    over: Vec<Option<usize>>,
+}
+
+impl Distribution {
+    /// Spreads `shape` over `mesh`. Dimensions other than `*` take the mesh dimensions in order, or those in `over`.
+    ///
+    /// # Errors
+    /// When numbers of dimensions do not fit, a mesh dimension is used twice or does not exist, a mesh extent or a
+    /// block size is 0, BLOCK(n) does not reach the extent, or sizes overflow.
+    pub fn new(shape: &[u64], mesh: &[u64], dims: &[Dim], over: Option<&[usize]>) -> Result<Self, DistributionError> {
+        let fail = |text: String| Err(DistributionError(text));
+        if dims.len() != shape.len() {
+            return fail(format!(
+                "the shape {shape:?} has {} dimensions, but {} distributions are given\n  hint: give one of BLOCK, BLOCK(n), CYCLIC, CYCLIC(k), * for each dimension",
+                shape.len(),
+                dims.len()
+            ));
+        }
+        if mesh.contains(&0) || volume(mesh).is_none_or(|ranks| ranks > u64::from(u32::MAX)) {
+            return fail(format!("the mesh {mesh:?} must have between 1 and {} ranks", u32::MAX));
+        }
+        if volume(shape).is_none_or(|elements| elements > 1 << 60) {
+            return fail(format!("the shape {shape:?} has more than 2^60 elements"));
+        }
+        let over = assign(dims, mesh, over)?;
+        for (d, (&dim, &mesh_dim)) in dims.iter().zip(&over).enumerate() {
+            let ranks = mesh_dim.map_or(1, |m| mesh[m]);
+            let bad = match dim {
+                Dim::BlockOf(n) => n == 0 || n.checked_mul(ranks).is_some_and(|reach| reach < shape[d]),
+                Dim::Cyclic(k) => k == 0 || k.checked_mul(ranks).is_none(),
+                Dim::Block | Dim::Whole => false,
+            };
+            if bad {
+                return fail(format!(
+                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh:?}\n  hint: a block size is at least 1, and BLOCK(n) needs n * ranks >= extent",
+                    shape[d]
+                ));
+            }
+        }
+        Ok(Distribution { shape: shape.to_vec(), mesh: mesh.to_vec(), dims: dims.to_vec(), over })
+    }
+
+    /// All of the array on each of `ranks` ranks.
+    pub fn replicated(shape: &[u64], ranks: u64) -> Result<Self, DistributionError> {
+        Distribution::new(shape, &[ranks], &vec![Dim::Whole; shape.len()], None)
+    }
+
+    /// Global shape.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Mesh shape.
+    pub fn mesh(&self) -> &[u64] {
+        &self.mesh
+    }
+
+    /// Distribution of each dimension.
+    pub fn dims(&self) -> &[Dim] {
+        &self.dims
+    }
+
+    /// Mesh dimension of each array dimension.
+    pub fn over(&self) -> &[Option<usize>] {
+        &self.over
+    }
+
+    /// Number of ranks of the mesh.
+    pub fn ranks(&self) -> u64 {
+        self.mesh.iter().product()
+    }
+
+    /// Extents of the mesh dimensions that replicate.
+    fn replicas(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.mesh.iter().copied().enumerate().filter(|(m, _)| !self.over.contains(&Some(*m)))
+    }
+
+    /// How many ranks hold each element.
+    pub fn replication(&self) -> u64 {
+        self.replicas().map(|(_, extent)| extent).product()
+    }
+
+    /// Indices of dimension `d` that mesh coordinate `q` holds.
+    pub fn owned_dim(&self, d: usize, q: u64) -> IndexSet {
+        let extent = self.shape[d];
+        let ranks = self.over[d].map_or(1, |m| self.mesh[m]);
+        match self.dims[d] {
+            Dim::Whole => IndexSet::range(0, extent),
+            Dim::Block => block(q, extent.div_ceil(ranks), extent),
+            Dim::BlockOf(n) => block(q, n, extent),
+            Dim::Cyclic(k) => {
+                let count = extent.saturating_sub(q * k).div_ceil(k * ranks);
+                let all = IndexSet::progression(q * k, k, k * ranks, count).unwrap_or_default();
+                all.intersect(&IndexSet::range(0, extent))
+            }
+        }
+    }
+
+    /// Elements that `rank` holds; empty for ranks beyond the mesh.
+    pub fn owned(&self, rank: u32) -> Region {
+        if u64::from(rank) >= self.ranks() {
+            return Region { dims: vec![IndexSet::empty(); self.shape.len().max(1)] };
+        }
+        let at = unravel(u64::from(rank), &self.mesh);
+        Region { dims: (0..self.shape.len()).map(|d| self.owned_dim(d, self.over[d].map_or(0, |m| at[m]))).collect() }
+    }
+
+    /// Mesh coordinates, along dimension `d`'s mesh dimension, of the ranks that hold an index in `low..high`, in
+    /// rising order.
+    fn coordinates(&self, d: usize, low: u64, high: u64) -> Vec<u64> {
+        let ranks = self.over[d].map_or(1, |m| self.mesh[m]);
+        let blocks = |n: u64| (low / n..=(high - 1) / n).filter(|&q| q < ranks).collect();
+        match self.dims[d] {
+            Dim::Whole => vec![0],
+            Dim::Block => blocks(self.shape[d].div_ceil(ranks)),
+            Dim::BlockOf(n) => blocks(n),
+            Dim::Cyclic(k) => {
+                let (first, last) = (low / k, (high - 1) / k);
+                if last - first >= ranks {
+                    return (0..ranks).collect();
+                }
+                let mut owners: Vec<u64> = (first..=last).map(|run| run % ranks).collect();
+                owners.sort_unstable();
+                owners.dedup();
+                owners
+            }
+        }
+    }
+
+    /// Ranks that hold an element of the box, in rising order. Of replicated elements all holders are named, or
+    /// only replica number `replica` modulo their number when one is asked for.
+    pub fn owners(&self, bounds: &[(u64, u64)], replica: Option<u64>) -> Vec<u32> {
+        if bounds.iter().any(|&(low, high)| low >= high) {
+            return Vec::new();
+        }
+        let mut per_mesh_dim: Vec<Vec<u64>> = self.mesh.iter().map(|&extent| (0..extent).collect()).collect();
+        for (d, &(low, high)) in bounds.iter().enumerate() {
+            if let Some(m) = self.over[d] {
+                per_mesh_dim[m] = self.coordinates(d, low, high);
+            }
+        }
+        if let Some(replica) = replica {
+            let (at, extents): (Vec<usize>, Vec<u64>) = self.replicas().unzip();
+            let chosen = unravel(replica % self.replication(), &extents);
+            for (m, coordinate) in at.into_iter().zip(chosen) {
+                per_mesh_dim[m] = vec![coordinate];
+            }
+        }
+        let mut ranks: Vec<u32> = product(&per_mesh_dim).map(|at| ravel(&at, &self.mesh) as u32).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// Which replica `rank` is, among [`Distribution::replication`]; 0 for ranks beyond the mesh.
+    pub fn replica_of(&self, rank: u32) -> u64 {
+        if u64::from(rank) >= self.ranks() {
+            return 0;
+        }
+        let at = unravel(u64::from(rank), &self.mesh);
+        self.replicas().fold(0, |number, (m, extent)| number * extent + at[m])
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self.dims.iter().map(Dim::to_string).collect();
+        write!(f, "{:?} as ({}) over mesh {:?}", self.shape, dims.join(", "), self.mesh)?;
+        let natural: Vec<usize> = (0..self.over.iter().flatten().count()).collect();
+        let used: Vec<usize> = self.over.iter().flatten().copied().collect();
+        if used != natural { write!(f, " dimensions {used:?}") } else { Ok(()) }
+    }
+}
+
+fn block(q: u64, n: u64, extent: u64) -> IndexSet {
+    IndexSet::range(q.saturating_mul(n).min(extent), (q + 1).saturating_mul(n).min(extent))
+}
+
+/// Gives each distributed dimension its mesh dimension.
+fn assign(dims: &[Dim], mesh: &[u64], over: Option<&[usize]>) -> Result<Vec<Option<usize>>, DistributionError> {
+    let distributed = dims.iter().filter(|&&dim| dim != Dim::Whole).count();
+    let order: Vec<usize> = over.map_or_else(|| (0..distributed).collect(), <[usize]>::to_vec);
+    let mut used = vec![false; mesh.len()];
+    let twice_or_missing = order.iter().any(|&m| m >= mesh.len() || std::mem::replace(&mut used[m], true));
+    if order.len() != distributed || twice_or_missing {
+        return Err(DistributionError(format!(
+            "{distributed} distributed dimensions need as many different dimensions of the mesh {mesh:?}, found {order:?}\n  hint: mark dimensions that are not distributed with *, or give the mesh one extent for each distributed dimension"
+        )));
+    }
+    let mut next = order.into_iter();
+    Ok(dims.iter().map(|&dim| if dim == Dim::Whole { None } else { next.next() }).collect())
+}
+
+/// All combinations of one value from each list, the last list fastest.
+pub fn product<T: Clone>(lists: &[Vec<T>]) -> impl Iterator<Item = Vec<T>> + '_ {
+    let total: usize = lists.iter().map(Vec::len).product();
+    (0..total).map(move |mut number| {
+        let mut choice: Vec<T> = Vec::with_capacity(lists.len());
+        for list in lists.iter().rev() {
+            choice.push(list[number % list.len()].clone());
+            number /= list.len();
+        }
+        choice.reverse();
+        choice
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(extent: u64, ranks: u64, dim: Dim) -> Vec<u64> {
+        let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
+        (0..ranks as u32).map(|rank| distribution.owned(rank).elements()).collect()
+    }
+
+    #[test]
+    fn uneven_examples_of_the_reference() {
+        let mut block = vec![3; 13];
+        block.extend([1, 0, 0]);
+        assert_eq!(counts(40, 16, Dim::Block), block);
+        let mut cyclic = vec![3; 8];
+        cyclic.extend([2; 8]);
+        assert_eq!(counts(40, 16, Dim::Cyclic(1)), cyclic);
+        let mut block = vec![7; 13];
+        block.extend([6, 0, 0]);
+        assert_eq!(counts(97, 16, Dim::Block), block);
+        assert_eq!(counts(10000, 40, Dim::BlockOf(256))[39], 16);
+    }
+
+    /// HPF's formulas, element by element.
+    fn owner(index: u64, extent: u64, ranks: u64, dim: Dim) -> u64 {
+        match dim {
+            Dim::Block => index / extent.div_ceil(ranks),
+            Dim::BlockOf(n) => index / n,
+            Dim::Cyclic(k) => (index / k) % ranks,
+            Dim::Whole => 0,
+        }
+    }
+
+    #[test]
+    fn all_small_distributions_follow_the_formulas() {
+        for extent in 0..20 {
+            for ranks in 1..6 {
+                let mut dims = vec![Dim::Block, Dim::Cyclic(1), Dim::Cyclic(2), Dim::Cyclic(3), Dim::Cyclic(30)];
+                dims.extend((1..8).filter(|n| n * ranks >= extent).map(Dim::BlockOf));
+                for dim in dims {
+                    let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
+                    for q in 0..ranks {
+                        let owned: Vec<u64> = distribution.owned_dim(0, q).iter().collect();
+                        let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, dim) == q).collect();
+                        assert_eq!(owned, expected, "{dim} of {extent} over {ranks}, rank {q}");
+                    }
+                    for low in 0..extent {
+                        for high in low + 1..=extent {
+                            let mut expected: Vec<u32> =
+                                (low..high).map(|i| owner(i, extent, ranks, dim) as u32).collect();
+                            expected.sort_unstable();
+                            expected.dedup();
+                            assert_eq!(distribution.owners(&[(low, high)], None), expected);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mesh_dimensions_left_over_replicate() {
+        let d = Distribution::new(&[8, 4], &[2, 3], &[Dim::Block, Dim::Whole], Some(&[0])).unwrap();
+        assert_eq!(d.replication(), 3);
+        assert_eq!(d.owned(0), d.owned(2));
+        assert_eq!(d.owners(&[(0, 1), (0, 1)], None), [0, 1, 2]);
+        assert_eq!(d.owners(&[(0, 1), (0, 1)], Some(4)), [1]);
+        assert_eq!(d.owners(&[(0, 8), (0, 1)], Some(2)), [2, 5]);
+        assert_eq!((0..7).map(|r| d.replica_of(r)).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+        assert!(d.owned(6).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let new = |mesh: &[u64], dims: &[Dim], over| Distribution::new(&[10, 10], mesh, dims, over).unwrap_err().to_string();
+        assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
+        assert!(new(&[2], &[Dim::Block; 2], None).contains("2 distributed dimensions"));
+        assert!(new(&[2, 2], &[Dim::Block; 2], Some(&[0, 0])).contains("[0, 0]"));
+        assert!(new(&[0, 2], &[Dim::Block; 2], None).contains("between 1 and"));
+        assert!(new(&[2, 2], &[Dim::Block, Dim::BlockOf(4)], None).contains("BLOCK(4)"));
+        assert!(new(&[2, 2], &[Dim::Block, Dim::Cyclic(0)], None).contains("CYCLIC(0)"));
+    }
+}

@@ -1,0 +1,22 @@
+//! WHERE elements are: shapes, meshes, distributions, sections, and their intersections as products of index sets.
+//!
+//! Everything here is pure and in closed form: cost depends on the number of dimensions and of repeating patterns,
+//! never on the number of elements or ranks.
+#![forbid(unsafe_code)]
+
+mod distribution;
+mod element;
+mod index_set;
+pub mod mesh;
+mod nest;
+mod region;
+mod section;
+mod view;
+
+pub use distribution::{Dim, Distribution, DistributionError, product};
+pub use element::{ByteOrder, ElementType, Kind};
+pub use index_set::{IndexSet, Term};
+pub use nest::{Loop, Nest};
+pub use region::Region;
+pub use section::{Section, SectionError, Triplet};
+pub use view::{Axis, View, dense_strides, nests};

@@ -1,0 +1,82 @@
+//! Loop nests: how the elements of a piece are visited at two addresses at once.
+//!
+//! Gathering, scattering, reading and writing are all the same walk: for each element of a piece, an address
+//! on side `a` and an address on side `b`, each affine in a few loop counters. A side may be a user's array, a
+//! buffer slot, or a stored object (then the address is an offset in it).
+
+/// One loop of a nest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// How often it runs; at least 1 in a nest that visits anything.
+    pub count: u64,
+    /// Step of the address on side `a` \[B\].
+    pub a: i64,
+    /// Step of the address on side `b` \[B\].
+    pub b: i64,
+}
+
+/// Nested loops over the elements of a piece. The last loop is the innermost. No loops at all visit one element.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Nest {
+    /// First address on side `a` \[B\], relative to its base.
+    pub a: i64,
+    /// First address on side `b` \[B\], relative to its base.
+    pub b: i64,
+    /// The loops, outermost first.
+    pub loops: Vec<Loop>,
+}
+
+impl Nest {
+    /// Number of elements visited.
+    pub fn elements(&self) -> u64 {
+        self.loops.iter().map(|l| l.count).product()
+    }
+
+    /// The same walk with the two sides exchanged.
+    pub fn swapped(&self) -> Nest {
+        let loops = self.loops.iter().map(|l| Loop { count: l.count, a: l.b, b: l.a }).collect();
+        Nest { a: self.b, b: self.a, loops }
+    }
+
+    /// Lowest and one-past-highest byte touched on side `a` when elements there have `bytes` bytes, or `None` when
+    /// nothing is visited.
+    pub fn hull_a(&self, bytes: u64) -> Option<(i64, i64)> {
+        hull(self.a, self.loops.iter().map(|l| (l.count, l.a)), bytes)
+    }
+
+    /// As [`Nest::hull_a`], for side `b`.
+    pub fn hull_b(&self, bytes: u64) -> Option<(i64, i64)> {
+        hull(self.b, self.loops.iter().map(|l| (l.count, l.b)), bytes)
+    }
+
+    /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
+    /// (steps on `a` decide ties), and merges neighbours that continue each other on both sides.
+    pub fn normalised(mut self) -> Nest {
+        self.loops.retain(|l| l.count != 1);
+        self.loops.sort_by_key(|l| std::cmp::Reverse((l.b.unsigned_abs(), l.a.unsigned_abs())));
+        let mut merged: Vec<Loop> = Vec::with_capacity(self.loops.len());
+        for inner in self.loops {
+            match merged.last_mut() {
+                Some(outer) if outer.a == inner.a * inner.count as i64 && outer.b == inner.b * inner.count as i64 => {
+                    *outer = Loop { count: outer.count * inner.count, ..inner };
+                }
+                _ => merged.push(inner),
+            }
+        }
+        self.loops = merged;
+        self
+    }
+}
+
+fn hull(base: i64, loops: impl Iterator<Item = (u64, i64)>, bytes: u64) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (base, base);
+    for (count, step) in loops {
+        let reach = (count.checked_sub(1)?) as i64 * step;
+        if reach < 0 {
+            low += reach;
+        } else {
+            high += reach;
+        }
+    }
+    Some((low, high + bytes as i64))
+}

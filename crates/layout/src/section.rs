@@ -1,0 +1,179 @@
+//! Sections: regular selections of an array, as HDF5 hyperslabs and Fortran triplets.
+
+use crate::IndexSet;
+use std::fmt;
+
+/// A section of one dimension: indices `start + i*stride + j` for `0 <= i < count`, `0 <= j < block`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Triplet {
+    /// First index.
+    pub start: u64,
+    /// Distance between blocks.
+    pub stride: u64,
+    /// Number of blocks.
+    pub count: u64,
+    /// Indices in one block.
+    pub block: u64,
+}
+
+impl Triplet {
+    /// All of an extent.
+    pub fn whole(extent: u64) -> Triplet {
+        Triplet { start: 0, stride: extent.max(1), count: u64::from(extent > 0), block: extent.max(1) }
+    }
+
+    /// Number of indices selected.
+    pub fn len(&self) -> u64 {
+        self.count * self.block
+    }
+
+    /// Whether it selects nothing.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 || self.block == 0
+    }
+
+    /// The index that is number `position` of the section.
+    pub fn select(&self, position: u64) -> u64 {
+        self.start + position / self.block * self.stride + position % self.block
+    }
+
+    /// Positions of the section whose indices lie in `low..high`: a range, because selection keeps order.
+    pub fn positions(&self, low: u64, high: u64) -> (u64, u64) {
+        let set = self.set();
+        (set.below(low), set.below(high))
+    }
+
+    /// The set of indices.
+    pub fn set(&self) -> IndexSet {
+        IndexSet::progression(self.start, self.block, self.stride, self.count).unwrap_or_default()
+    }
+}
+
+/// Why a section does not fit an array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SectionError(String);
+
+impl fmt::Display for SectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SectionError {}
+
+/// A region of an array: a [`Triplet`] per dimension. Its own index space, of the shape [`Section::shape`], is what
+/// a distribution spreads over ranks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Section {
+    /// One selection a dimension.
+    pub dims: Vec<Triplet>,
+}
+
+impl Section {
+    /// All of an array of this shape.
+    pub fn whole(shape: &[u64]) -> Section {
+        Section { dims: shape.iter().map(|&extent| Triplet::whole(extent)).collect() }
+    }
+
+    /// Extents of the section's own index space.
+    pub fn shape(&self) -> Vec<u64> {
+        self.dims.iter().map(Triplet::len).collect()
+    }
+
+    /// Checks that the section fits an array of this shape.
+    ///
+    /// # Errors
+    /// When the number of dimensions differs, blocks overlap, or an index lies outside.
+    pub fn check(&self, shape: &[u64]) -> Result<(), SectionError> {
+        if self.dims.len() != shape.len() {
+            return Err(SectionError(format!(
+                "the section has {} dimensions, the array {} with shape {shape:?}",
+                self.dims.len(),
+                shape.len()
+            )));
+        }
+        for (d, (triplet, &extent)) in self.dims.iter().zip(shape).enumerate() {
+            let Triplet { start, stride, count, block } = *triplet;
+            let told = format!("start {start}, stride {stride}, count {count}, block {block}");
+            let Some(set) = IndexSet::progression(start, block, stride, count) else {
+                return Err(SectionError(format!(
+                    "dimension {d} of the section ({told}) overlaps itself or overflows\n  hint: stride must be at least block"
+                )));
+            };
+            let high = set.hull().map_or(start, |(_, high)| high);
+            if high > extent {
+                return Err(SectionError(format!(
+                    "dimension {d} of the section ({told}) reaches index {}, but the array has extent {extent} there (shape {shape:?})",
+                    high.max(1) - 1
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self
+            .dims
+            .iter()
+            .map(|t| match t {
+                Triplet { start, count: 1, block, .. } => format!("{start}:{}", start + block),
+                Triplet { start, count: 0, .. } => format!("{start}:{start}"),
+                Triplet { start, stride, count, block: 1 } => {
+                    format!("{start}:{}:{stride}", start + (count - 1) * stride + 1)
+                }
+                Triplet { start, stride, count, block } => format!("{start}+{count}x{stride}b{block}"),
+            })
+            .collect();
+        write!(f, "[{}]", dims.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_hdf5_documentation() {
+        let section = Section {
+            dims: vec![
+                Triplet { start: 0, stride: 4, count: 2, block: 3 },
+                Triplet { start: 1, stride: 3, count: 4, block: 2 },
+            ],
+        };
+        section.check(&[8, 12]).unwrap();
+        assert_eq!(section.shape(), [6, 8]);
+        let rows: Vec<u64> = (0..6).map(|s| section.dims[0].select(s)).collect();
+        assert_eq!(rows, [0, 1, 2, 4, 5, 6]);
+        let columns: Vec<u64> = (0..8).map(|s| section.dims[1].select(s)).collect();
+        assert_eq!(columns, [1, 2, 4, 5, 7, 8, 10, 11]);
+        assert!(section.check(&[6, 12]).unwrap_err().to_string().contains("reaches index 6"));
+        assert!(section.check(&[8]).unwrap_err().to_string().contains("2 dimensions, the array 1"));
+    }
+
+    #[test]
+    fn positions_of_a_range_are_a_range() {
+        for triplet in [
+            Triplet { start: 2, stride: 5, count: 4, block: 3 },
+            Triplet { start: 0, stride: 1, count: 9, block: 1 },
+            Triplet { start: 1, stride: 7, count: 1, block: 4 },
+            Triplet::whole(0),
+        ] {
+            for low in 0..25 {
+                for high in low..25 {
+                    let (a, b) = triplet.positions(low, high);
+                    let expected: Vec<u64> =
+                        (0..triplet.len()).filter(|&s| (low..high).contains(&triplet.select(s))).collect();
+                    assert_eq!((a..b).collect::<Vec<_>>(), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overlapping_blocks_are_refused() {
+        let section = Section { dims: vec![Triplet { start: 0, stride: 2, count: 2, block: 3 }] };
+        assert!(section.check(&[10]).unwrap_err().to_string().contains("stride must be at least block"));
+    }
+}

@@ -1,0 +1,247 @@
+//! Views: where an element of an index space lies in a memory or a stored object.
+//!
+//! A user's array with guard cells, a buffer slot, a row-major file and one Zarr chunk are all the same thing: each
+//! dimension maps an index to a position, and positions times strides add up to an address. So every movement of
+//! data in this project is a walk over one region in two views.
+
+use crate::index_set::Term;
+use crate::{ElementType, IndexSet, Loop, Nest, Region, Triplet};
+
+/// How an index of one dimension becomes a position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Axis {
+    /// Its number among the indices that are held: a rank's part stores only what it owns.
+    Held(IndexSet),
+    /// The index that it selects, minus the first one stored: an array or chunk that a section looks into.
+    Selected(Triplet, u64),
+}
+
+impl Axis {
+    fn position(&self, index: u64) -> i64 {
+        match self {
+            Axis::Held(set) => set.below(index) as i64,
+            Axis::Selected(triplet, origin) => triplet.select(index) as i64 - *origin as i64,
+        }
+    }
+
+    /// Cuts terms so that positions are affine inside each run, and, where possible, from run to run.
+    fn cut(&self, terms: Vec<Term>) -> Vec<Term> {
+        let mut out = Vec::with_capacity(terms.len());
+        match self {
+            Axis::Held(set) => {
+                for term in &terms {
+                    set.terms().iter().for_each(|held| term.intersect_into(held, &mut out));
+                }
+                out
+            }
+            Axis::Selected(t, _) if t.block == 1 || t.count <= 1 => terms,
+            Axis::Selected(t, _) => {
+                let blocks = Term { start: 0, len: t.block, step: t.block, count: t.count };
+                terms.iter().for_each(|term| term.intersect_into(&blocks, &mut out));
+                out
+            }
+        }
+    }
+
+    /// Step of the position from one index to the next inside a run.
+    fn slope(&self) -> i64 {
+        match self {
+            Axis::Selected(t, _) if t.block == 1 && t.count > 1 => t.stride as i64,
+            _ => 1,
+        }
+    }
+
+    /// Step of the position from one run of `term` to the next, when it is the same for all runs.
+    fn stride(&self, term: &Term) -> Option<i64> {
+        let regular = match self {
+            Axis::Held(set) => {
+                let mut repeating = set.terms().iter().filter(|held| held.count > 1);
+                match (repeating.next(), repeating.next()) {
+                    (None, _) => set.terms().len() <= 1,
+                    (Some(held), None) => term.step % held.step == 0,
+                    _ => false,
+                }
+            }
+            Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step % t.block == 0,
+        };
+        regular.then(|| self.position(term.start + term.step) - self.position(term.start))
+    }
+}
+
+/// Where the elements of an index space lie, as byte addresses relative to the base of a memory or object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    /// Address of position 0 in every dimension \[B\].
+    pub base: i64,
+    /// Per dimension, the map to a position and the bytes between two positions.
+    pub axes: Vec<(Axis, i64)>,
+    /// What lies there.
+    pub element: ElementType,
+}
+
+impl View {
+    /// A part that holds exactly `region`, with these byte strides.
+    pub fn held(region: &Region, base: i64, strides: &[i64], element: ElementType) -> View {
+        let axes = region.dims.iter().zip(strides).map(|(set, &stride)| (Axis::Held(set.clone()), stride)).collect();
+        View { base, axes, element }
+    }
+
+    /// Address of one element \[B\].
+    pub fn address(&self, index: &[u64]) -> i64 {
+        self.base + self.axes.iter().zip(index).map(|((axis, stride), &i)| axis.position(i) * stride).sum::<i64>()
+    }
+}
+
+/// Byte strides of a dense box of this shape whose dimensions vary in `order` (the last one named is the fastest).
+pub fn dense_strides(shape: &[u64], order: &[usize], bytes: u64) -> Vec<i64> {
+    let mut strides = vec![0; shape.len()];
+    let mut step = bytes as i64;
+    for &d in order.iter().rev() {
+        strides[d] = step;
+        step *= shape[d].max(1) as i64;
+    }
+    strides
+}
+
+/// Two loops over a part of one dimension, with the addresses at which they start on each side.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    a: i64,
+    b: i64,
+    outer: Loop,
+    inner: Loop,
+}
+
+fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
+    let cut = b.cut(a.cut(set.terms().to_vec()));
+    let mut out = Vec::with_capacity(cut.len());
+    for term in cut {
+        let inner = Loop { count: term.len, a: a.slope() * sa, b: b.slope() * sb };
+        let at = |start: u64, outer: Loop| Stretch { a: a.position(start) * sa, b: b.position(start) * sb, outer, inner };
+        if term.count == 1 {
+            out.push(at(term.start, Loop { count: 1, a: 0, b: 0 }));
+        } else if let (Some(step_a), Some(step_b)) = (a.stride(&term), b.stride(&term)) {
+            out.push(at(term.start, Loop { count: term.count, a: step_a * sa, b: step_b * sb }));
+        } else {
+            let single = Loop { count: 1, a: 0, b: 0 };
+            out.extend((0..term.count).map(|i| at(term.start + i * term.step, single)));
+        }
+    }
+    out
+}
+
+/// The loop nests that visit every element of `region` once, at its address in view `a` and in view `b`.
+///
+/// Regular regions give one nest; each partial block or interleaved pattern of a dimension multiplies their number
+/// by a few. The region must lie inside both views.
+pub fn nests(region: &Region, a: &View, b: &View) -> impl Iterator<Item = Nest> {
+    let (base_a, base_b) = (a.base, b.base);
+    let per_dim: Vec<Vec<Stretch>> =
+        region.dims.iter().zip(a.axes.iter().zip(&b.axes)).map(|(set, (a, b))| stretches(set, a, b)).collect();
+    let total: usize = if region.is_empty() { 0 } else { per_dim.iter().map(Vec::len).product() };
+    (0..total).map(move |mut number| {
+        let mut nest = Nest { a: base_a, b: base_b, loops: Vec::with_capacity(2 * per_dim.len()) };
+        for list in per_dim.iter().rev() {
+            let stretch = list[number % list.len()];
+            number /= list.len();
+            nest.a += stretch.a;
+            nest.b += stretch.b;
+            nest.loops.extend([stretch.inner, stretch.outer]);
+        }
+        nest.loops.reverse();
+        nest.normalised()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dim, Distribution, Kind, Section};
+
+    /// Visits all elements that the nests visit, as (address in a, address in b).
+    fn visited(region: &Region, a: &View, b: &View) -> Vec<(i64, i64)> {
+        let mut out = Vec::new();
+        for nest in nests(region, a, b) {
+            let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
+            for number in 0..nest.elements() {
+                let at = crate::mesh::unravel(number, &counts);
+                let sum = |f: fn(&Loop) -> i64| at.iter().zip(&nest.loops).map(|(&i, l)| i as i64 * f(l)).sum::<i64>();
+                out.push((nest.a + sum(|l| l.a), nest.b + sum(|l| l.b)));
+            }
+        }
+        out.sort_unstable();
+        out
+    }
+
+    fn random_dim(random: &mut fastrand::Rng, extent: u64, ranks: u64) -> Dim {
+        match random.u8(0..4) {
+            0 => Dim::Block,
+            1 => Dim::BlockOf(extent.div_ceil(ranks).max(1) + random.u64(0..3)),
+            2 => Dim::Cyclic(1),
+            _ => Dim::Cyclic(random.u64(1..5)),
+        }
+    }
+
+    fn random_triplet(random: &mut fastrand::Rng) -> Triplet {
+        let block = random.u64(1..4);
+        Triplet { start: random.u64(0..4), stride: block + random.u64(0..4), count: random.u64(0..6), block }
+    }
+
+    #[test]
+    fn nests_visit_what_the_addresses_say() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..3000 {
+            let ndim = random.usize(0..4);
+            let section = Section { dims: (0..ndim).map(|_| random_triplet(&mut random)).collect() };
+            let shape = section.shape();
+            let mesh: Vec<u64> = (0..ndim).map(|_| random.u64(1..4)).collect();
+            let mut part = || {
+                let dims: Vec<Dim> = (0..ndim).map(|d| random_dim(&mut random, shape[d], mesh[d])).collect();
+                let d = Distribution::new(&shape, &mesh, &dims, None).unwrap();
+                d.owned(random.u32(0..d.ranks() as u32))
+            };
+            let (mine, theirs) = (part(), part());
+            let element = ElementType::native(Kind::Float32);
+            let order: Vec<usize> = (0..ndim).rev().collect();
+            let a = View::held(&mine, 40, &dense_strides(&mine.shape(), &order, 4), element);
+            let natural: Vec<usize> = (0..ndim).collect();
+            let b = View::held(&theirs, -8, &dense_strides(&theirs.shape(), &natural, 4), element);
+            let file = View {
+                base: 24,
+                axes: section.dims.iter().zip([5000, 200, 4]).map(|(&t, s)| (Axis::Selected(t, 1), s)).collect(),
+                element,
+            };
+            let both = mine.intersect(&theirs);
+            for (region, x, y) in [(&both, &a, &b), (&mine, &a, &file), (&both, &file, &b)] {
+                let mut expected = Vec::new();
+                let counts = region.shape();
+                for number in 0..region.elements() {
+                    let at = crate::mesh::unravel(number, &counts);
+                    let index: Vec<u64> =
+                        at.iter().zip(&region.dims).map(|(&position, set)| set.select(position).unwrap()).collect();
+                    expected.push((x.address(&index), y.address(&index)));
+                }
+                expected.sort_unstable();
+                assert_eq!(visited(region, x, y), expected, "{region:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_of_a_row_major_file_is_one_nest() {
+        let shape = [512, 512, 256];
+        let d = Distribution::new(&shape, &[2, 2, 2], &[Dim::Block; 3], None).unwrap();
+        let mine = d.owned(5);
+        let memory = View::held(&mine, 0, &dense_strides(&mine.shape(), &[0, 1, 2], 8), ElementType::native(Kind::Float64));
+        let axes = dense_strides(&shape, &[0, 1, 2], 8);
+        let file = View {
+            base: 0,
+            axes: shape.iter().zip(axes).map(|(&extent, s)| (Axis::Selected(Triplet::whole(extent), 0), s)).collect(),
+            element: memory.element,
+        };
+        let all: Vec<Nest> = nests(&mine, &memory, &file).collect();
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].loops.len(), 3);
+        assert_eq!(all[0].loops[2], Loop { count: 128, a: 8, b: 8 });
+    }
+}
