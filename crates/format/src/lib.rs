@@ -1,0 +1,15 @@
+//! What bytes mean: raw files, `.npy` files and Zarr v3, in memory only.
+//!
+//! This crate names objects and byte extents, builds and parses metadata, and encodes and decodes whole chunks. It
+//! opens no file; the caller brings the bytes and carries them away. Everything parsed may be hostile: sizes are
+//! checked before anything is allocated from them, and the answer to nonsense is an [`Error`], never a panic.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod npy;
+pub mod raw;
+mod size;
+pub mod zarr;
+
+pub use error::Error;
+pub use size::NDIM_MAX;

@@ -1,0 +1,49 @@
+//! Sizes of arrays, checked: shapes come from files that anybody may have written.
+
+/// Most dimensions that an array may have, the limit of NumPy 2.
+pub const NDIM_MAX: usize = 64;
+
+/// Largest array \[B\] that is accepted: addresses are signed 64-bit numbers everywhere.
+pub(crate) const ARRAY_BYTES_MAX: u64 = i64::MAX as u64;
+
+/// Size \[B\] of an array of `shape`, or `None` when an address in it might not fit 63 bits.
+///
+/// Dimensions of length zero count as one in the check, so that strides of empty arrays cannot overflow either.
+pub(crate) fn array_bytes(shape: &[u64], element_bytes: u64) -> Option<u64> {
+    let padded = shape.iter().try_fold(element_bytes, |bytes, &length| bytes.checked_mul(length.max(1)))?;
+    if padded > ARRAY_BYTES_MAX {
+        return None;
+    }
+    Some(if shape.contains(&0) { 0 } else { padded })
+}
+
+/// A shape as text, as Python would print it: `(2, 3)`, `(2,)`, `()`.
+pub(crate) fn shape_text(shape: &[u64]) -> String {
+    match shape {
+        [only] => format!("({only},)"),
+        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_checked() {
+        assert_eq!(array_bytes(&[], 8), Some(8));
+        assert_eq!(array_bytes(&[2, 3], 8), Some(48));
+        assert_eq!(array_bytes(&[2, 0, 3], 8), Some(0));
+        assert_eq!(array_bytes(&[1 << 60], 8), None);
+        assert_eq!(array_bytes(&[(1 << 60) - 1], 8), Some((1 << 63) - 8));
+        assert_eq!(array_bytes(&[0, 1 << 40, 1 << 40], 1), None);
+        assert_eq!(array_bytes(&[u64::MAX, u64::MAX], 16), None);
+    }
+
+    #[test]
+    fn shapes_print_as_tuples() {
+        assert_eq!(shape_text(&[]), "()");
+        assert_eq!(shape_text(&[4]), "(4,)");
+        assert_eq!(shape_text(&[4, 5]), "(4, 5)");
+    }
+}

@@ -1,0 +1,247 @@
+//! Encoding and decoding of whole chunks in memory.
+
+use super::codecs::{BytesCodec, Codecs};
+use crate::error::{Context, Error};
+use std::borrow::Cow;
+use std::io::{Read, Write};
+
+/// Size \[B\] of a CRC-32C behind a chunk.
+pub const CHECKSUM_BYTES: u64 = 4;
+
+impl Codecs {
+    /// Encodes a chunk. `raw` holds its elements in stored order of dimensions ([`Codecs::strides`]) and stored byte
+    /// order; `what` names the chunk in errors.
+    pub fn encode(&self, raw: &[u8], what: &str) -> Result<Vec<u8>, Error> {
+        let context = Context::new("encode chunk", what);
+        let mut bytes = Cow::Borrowed(raw);
+        for codec in &self.chain {
+            bytes = Cow::Owned(encode_one(*codec, bytes, context)?);
+        }
+        Ok(bytes.into_owned())
+    }
+
+    /// Decodes a stored chunk to exactly `expected_bytes`, in stored order of dimensions and stored byte order.
+    ///
+    /// Checksums are verified. Memory stays within a small multiple of `expected_bytes` and of what `stored` really
+    /// expands to, whatever `stored` claims. `what` names the chunk in errors.
+    pub fn decode(&self, stored: &[u8], expected_bytes: u64, what: &str) -> Result<Vec<u8>, Error> {
+        let context = Context::new("decode chunk", what);
+        // Sizes before each codec, as large as they may legally be; the first must be met exactly.
+        let mut bound = expected_bytes;
+        let mut bounds = Vec::with_capacity(self.chain.len());
+        for codec in &self.chain {
+            bounds.push(bound);
+            bound = codec.max_encoded_bytes(bound);
+        }
+        let mut bytes = Cow::Borrowed(stored);
+        for (codec, bound) in self.chain.iter().zip(bounds).rev() {
+            bytes = decode_one(*codec, bytes, bound, context)?;
+        }
+        if bytes.len() as u64 != expected_bytes {
+            let error = context.corrupt(format!("{expected_bytes} B of elements"), format!("{} B", bytes.len()));
+            return Err(error.with_hint("the chunk was cut short, or written with another shape or type"));
+        }
+        Ok(bytes.into_owned())
+    }
+
+    /// Most bytes \[B\] that [`Codecs::encode`] makes of `raw_bytes`; exact when [`Codecs::is_plain`].
+    pub fn max_encoded_bytes(&self, raw_bytes: u64) -> u64 {
+        self.chain.iter().fold(raw_bytes, |bytes, codec| codec.max_encoded_bytes(bytes))
+    }
+}
+
+impl BytesCodec {
+    /// Most bytes \[B\] that this codec makes of `bytes`, with room for encoders less careful than ours.
+    fn max_encoded_bytes(self, bytes: u64) -> u64 {
+        match self {
+            BytesCodec::Crc32c => bytes.saturating_add(CHECKSUM_BYTES),
+            BytesCodec::Zstd { .. } | BytesCodec::Gzip { .. } => bytes.saturating_add(bytes / 8).saturating_add(1024),
+        }
+    }
+}
+
+fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<Vec<u8>, Error> {
+    let failed = |cause: std::io::Error| context.invalid("an encoder that succeeds", cause.to_string());
+    match codec {
+        BytesCodec::Crc32c => {
+            let checksum = crc32c::crc32c(&bytes);
+            let mut out = match bytes {
+                Cow::Owned(owned) => owned,
+                Cow::Borrowed(borrowed) => {
+                    let mut copy = Vec::with_capacity(borrowed.len() + CHECKSUM_BYTES as usize);
+                    copy.extend_from_slice(borrowed);
+                    copy
+                }
+            };
+            out.extend_from_slice(&checksum.to_le_bytes());
+            Ok(out)
+        }
+        BytesCodec::Zstd { level, checksum } => {
+            let mut compressor = zstd::bulk::Compressor::new(level).map_err(failed)?;
+            compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(checksum)).map_err(failed)?;
+            compressor.compress(&bytes).map_err(failed)
+        }
+        BytesCodec::Gzip { level } => {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
+            encoder.write_all(&bytes).map_err(failed)?;
+            encoder.finish().map_err(failed)
+        }
+    }
+}
+
+fn decode_one<'a>(
+    codec: BytesCodec,
+    bytes: Cow<'a, [u8]>,
+    bound: u64,
+    context: Context,
+) -> Result<Cow<'a, [u8]>, Error> {
+    match codec {
+        BytesCodec::Crc32c => without_checksum(bytes, context),
+        BytesCodec::Zstd { .. } => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(&*bytes)
+                .map_err(|cause| context.corrupt("zstd data", cause.to_string()))?;
+            decompress(decoder, "zstd", bytes.len(), bound, context).map(Cow::Owned)
+        }
+        BytesCodec::Gzip { .. } => {
+            let decoder = flate2::bufread::MultiGzDecoder::new(&*bytes);
+            decompress(decoder, "gzip", bytes.len(), bound, context).map(Cow::Owned)
+        }
+    }
+}
+
+/// Verifies the CRC-32C at the end, and takes it off.
+fn without_checksum<'a>(bytes: Cow<'a, [u8]>, context: Context) -> Result<Cow<'a, [u8]>, Error> {
+    let Some((body, trailer)) = bytes.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() else {
+        return Err(context.corrupt("at least a checksum of 4 B", format!("{} B", bytes.len())));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*trailer), crc32c::crc32c(body));
+    if stored != computed {
+        let expected = format!("CRC-32C {stored:#010x} as stored");
+        let error = context.corrupt(expected, format!("CRC-32C {computed:#010x} of its {} B", body.len()));
+        return Err(error.with_hint("the object was damaged or changed by other means: restore it from another copy"));
+    }
+    let length = body.len();
+    Ok(match bytes {
+        Cow::Borrowed(borrowed) => Cow::Borrowed(&borrowed[..length]),
+        Cow::Owned(mut owned) => {
+            owned.truncate(length);
+            Cow::Owned(owned)
+        }
+    })
+}
+
+/// Reads all that `decoder` gives, but at most `bound` bytes.
+fn decompress(
+    decoder: impl Read,
+    codec: &str,
+    stored_bytes: usize,
+    bound: u64,
+    context: Context,
+) -> Result<Vec<u8>, Error> {
+    // The claim of metadata is believed only as far as the stored bytes make it likely; beyond that the buffer grows
+    // with what really comes.
+    let likely = (stored_bytes as u64).saturating_mul(64).max(1 << 20);
+    let mut out = Vec::with_capacity(bound.min(likely) as usize);
+    decoder.take(bound.saturating_add(1)).read_to_end(&mut out).map_err(|cause| {
+        context.corrupt(format!("{codec} data"), format!("{stored_bytes} B that do not decode: {cause}"))
+    })?;
+    if out.len() as u64 > bound {
+        let expected = format!("at most {bound} B from {codec}");
+        return Err(context.corrupt(expected, format!("more, from {stored_bytes} B stored")));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::ByteOrder;
+
+    fn chains() -> Vec<Codecs> {
+        let zstd = BytesCodec::Zstd { level: 3, checksum: true };
+        let gzip = BytesCodec::Gzip { level: 1 };
+        let stored = BytesCodec::Gzip { level: 0 };
+        [
+            vec![],
+            vec![BytesCodec::Crc32c],
+            vec![zstd],
+            vec![gzip],
+            vec![stored],
+            vec![zstd, BytesCodec::Crc32c],
+            vec![BytesCodec::Crc32c, gzip, zstd, BytesCodec::Crc32c],
+        ]
+        .map(|chain| Codecs { order: vec![], endian: ByteOrder::Little, chain })
+        .into()
+    }
+
+    #[test]
+    fn chunks_round_trip_within_their_bound() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for codecs in chains() {
+            for length in [0, 1, 7, 4096, 300_000] {
+                let noise: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
+                for raw in [vec![0; length], noise] {
+                    let stored = codecs.encode(&raw, "c/0").unwrap();
+                    assert!(stored.len() as u64 <= codecs.max_encoded_bytes(length as u64), "{codecs:?} {length}");
+                    assert_eq!(codecs.decode(&stored, length as u64, "c/0").unwrap(), raw, "{codecs:?} {length}");
+                    assert!(codecs.decode(&stored, length as u64 + 1, "c/0").unwrap_err().is_corrupt());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn checksums_are_the_published_ones() {
+        // The check value of CRC-32C, of the nine digits.
+        let stored = Codecs::plain(true).encode(b"123456789", "c").unwrap();
+        assert_eq!(stored[9..], 0xe306_9283_u32.to_le_bytes());
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_and_both_checksums_are_told() {
+        let codecs = Codecs::plain(true);
+        let mut stored = codecs.encode(b"123456789", "c").unwrap();
+        stored[4] ^= 1;
+        let error = codecs.decode(&stored, 9, "rho/c/0").unwrap_err();
+        assert!(error.is_corrupt());
+        let text = error.to_string();
+        assert!(text.contains("rho/c/0"), "{text}");
+        assert!(text.contains("0xe3069283 as stored"), "{text}");
+        let computed = crc32c::crc32c(&stored[..9]);
+        assert!(text.contains(&format!("{computed:#010x} of its 9 B")), "{text}");
+        assert!(codecs.decode(&stored[..3], 9, "rho/c/0").unwrap_err().is_corrupt());
+    }
+
+    #[test]
+    fn bombs_do_not_go_off() {
+        let zeros = vec![0_u8; 64 << 20];
+        for codecs in chains().into_iter().filter(|codecs| !codecs.is_plain()) {
+            let bomb = codecs.encode(&zeros, "c").unwrap();
+            let error = codecs.decode(&bomb, 1000, "c").unwrap_err();
+            assert!(error.is_corrupt(), "{error}");
+        }
+        // A claim of an exbibyte in the metadata allocates nothing.
+        let small = Codecs::zstd(1, false).encode(b"x", "c").unwrap();
+        assert!(Codecs::zstd(1, false).decode(&small, 1 << 60, "c").is_err());
+    }
+
+    #[test]
+    fn damaged_chunks_never_panic() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let raw: Vec<u8> = (0..2000_u32).map(|n| (n / 7) as u8).collect();
+        for codecs in chains() {
+            let good = codecs.encode(&raw, "c").unwrap();
+            for _ in 0..300 {
+                let mut bad = good.clone();
+                for _ in 0..random.usize(1..4) {
+                    let at = random.usize(..bad.len());
+                    bad[at] = random.u8(..);
+                }
+                bad.truncate(random.usize(..bad.len() + 1));
+                if let Ok(decoded) = codecs.decode(&bad, raw.len() as u64, "c") {
+                    assert_eq!(decoded.len(), raw.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Fill values: the value of elements that nobody wrote, in JSON and in memory.
+
+use super::json::text;
+use crate::error::{Context, Error};
+use half::f16;
+use hyperslab_layout::{ByteOrder, Kind};
+use serde_json::{Number, Value};
+
+/// The fill value zero (false): native-endian bytes of one element.
+pub fn fill_zero(kind: Kind) -> Vec<u8> {
+    vec![0; kind.bytes() as usize]
+}
+
+/// Parses a fill value as Zarr writes it; the result is one element in native byte order.
+///
+/// Integers are exact over the whole range of their kind. Floats are numbers, `"NaN"`, `"Infinity"`, `"-Infinity"` or
+/// their bits as `"0x7fc00000"`; complex numbers are lists of two such. `name` is the name of the object in errors.
+pub fn fill_from_json(kind: Kind, value: &Value, name: &str) -> Result<Vec<u8>, Error> {
+    parse(kind, value, Context::new("use the fill value of", name))
+}
+
+/// The JSON of a fill value given as one element in native byte order, or `None` when `bytes` are not one element
+/// (for bool: a byte other than 0 and 1).
+pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
+    if bytes.len() as u64 != kind.bytes() {
+        return None;
+    }
+    match kind {
+        Kind::Bool => match bytes[0] {
+            0 => Some(false.into()),
+            1 => Some(true.into()),
+            _ => None,
+        },
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => Some(float_to_value(bytes)),
+        Kind::Complex64 | Kind::Complex128 => {
+            let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+            Some(Value::Array(vec![float_to_value(real), float_to_value(imaginary)]))
+        }
+        Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => Some(bits_of(bytes).into()),
+        Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => {
+            let unused = 64 - 8 * bytes.len() as u32;
+            Some((((bits_of(bytes) << unused) as i64) >> unused).into())
+        }
+    }
+}
+
+pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
+    let parsed = match kind {
+        Kind::Bool => value.as_bool().map(|value| vec![value.into()]),
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => parse_float(kind.bytes(), value),
+        Kind::Complex64 | Kind::Complex128 => match value.as_array().map(Vec::as_slice) {
+            Some([real, imaginary]) => {
+                let half = kind.bytes() / 2;
+                parse_float(half, real)
+                    .zip(parse_float(half, imaginary))
+                    .map(|(real, imaginary)| [real, imaginary].concat())
+            }
+            _ => None,
+        },
+        _ => parse_integer(kind, value),
+    };
+    parsed.ok_or_else(|| {
+        let form = match kind {
+            Kind::Bool => "true or false",
+            Kind::Complex64 | Kind::Complex128 => {
+                "a list of two numbers, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""
+            }
+            Kind::Float16 | Kind::Float32 | Kind::Float64 => {
+                "a number in its range, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""
+            }
+            _ => "an integer in its range",
+        };
+        context.corrupt(format!("a {kind} fill value: {form}"), text(value))
+    })
+}
+
+fn parse_integer(kind: Kind, value: &Value) -> Option<Vec<u8>> {
+    let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))?;
+    let bits = 8 * kind.bytes() as u32;
+    let range = match kind {
+        Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => 0..1_i128 << bits,
+        _ => -1_i128 << (bits - 1)..1_i128 << (bits - 1),
+    };
+    range.contains(&number).then(|| native_bytes(number as u64, kind.bytes()))
+}
+
+/// Parses a float of `width` bytes.
+fn parse_float(width: u64, value: &Value) -> Option<Vec<u8>> {
+    let number = match value {
+        Value::Number(number) => number.as_f64().filter(|number| number.is_finite())?,
+        Value::String(word) => match word.as_str() {
+            "NaN" => f64::NAN,
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            bits => {
+                let digits = bits.strip_prefix("0x").filter(|digits| digits.len() as u64 == 2 * width)?;
+                if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                    return None;
+                }
+                return Some(native_bytes(u64::from_str_radix(digits, 16).ok()?, width));
+            }
+        },
+        _ => return None,
+    };
+    let narrowed = match width {
+        2 => f64::from(f16::from_f64(number)),
+        4 => f64::from(number as f32),
+        _ => number,
+    };
+    if number.is_finite() && narrowed.is_infinite() {
+        return None;
+    }
+    Some(match width {
+        2 if number.is_nan() => f16::NAN.to_ne_bytes().to_vec(),
+        2 => f16::from_f64(number).to_ne_bytes().to_vec(),
+        4 if number.is_nan() => f32::NAN.to_ne_bytes().to_vec(),
+        4 => (number as f32).to_ne_bytes().to_vec(),
+        _ => number.to_ne_bytes().to_vec(),
+    })
+}
+
+/// A float of 2, 4 or 8 bytes as the number that reads back to the same bits, a word, or its bits (other NaNs).
+fn float_to_value(bytes: &[u8]) -> Value {
+    let bits = bits_of(bytes);
+    let (number, is_plain_nan) = match bytes.len() {
+        2 => (f64::from(f16::from_bits(bits as u16)), bits == u64::from(f16::NAN.to_bits())),
+        4 => (f64::from(f32::from_bits(bits as u32)), bits == u64::from(f32::NAN.to_bits())),
+        _ => (f64::from_bits(bits), bits == f64::NAN.to_bits()),
+    };
+    match Number::from_f64(number) {
+        Some(number) => Value::Number(number),
+        None if number == f64::INFINITY => "Infinity".into(),
+        None if number == f64::NEG_INFINITY => "-Infinity".into(),
+        None if is_plain_nan => "NaN".into(),
+        None => format!("0x{bits:0digits$x}", digits = 2 * bytes.len()).into(),
+    }
+}
+
+/// The lowest `width` bytes of `bits`, in native order.
+fn native_bytes(bits: u64, width: u64) -> Vec<u8> {
+    let mut bytes = bits.to_le_bytes()[..width as usize].to_vec();
+    if ByteOrder::NATIVE == ByteOrder::Big {
+        bytes.reverse();
+    }
+    bytes
+}
+
+/// At most 8 native-endian bytes as the lowest bits of a number.
+fn bits_of(bytes: &[u8]) -> u64 {
+    let fold = |bits: u64, &byte: &u8| bits << 8 | u64::from(byte);
+    match ByteOrder::NATIVE {
+        ByteOrder::Little => bytes.iter().rev().fold(0, fold),
+        ByteOrder::Big => bytes.iter().fold(0, fold),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fill(kind: Kind, value: Value) -> Result<Vec<u8>, Error> {
+        fill_from_json(kind, &value, "a/zarr.json")
+    }
+
+    /// Parses a document, so that numbers keep their digits.
+    fn number(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn integers_are_exact_to_their_limits() {
+        assert_eq!(fill(Kind::Int64, json!(i64::MIN)).unwrap(), i64::MIN.to_ne_bytes());
+        assert_eq!(fill(Kind::Int64, json!(i64::MAX)).unwrap(), i64::MAX.to_ne_bytes());
+        assert_eq!(fill(Kind::UInt64, json!(u64::MAX)).unwrap(), u64::MAX.to_ne_bytes());
+        assert_eq!(fill(Kind::UInt64, json!((1_u64 << 53) + 1)).unwrap(), ((1_u64 << 53) + 1).to_ne_bytes());
+        assert_eq!(fill(Kind::Int8, json!(-128)).unwrap(), [0x80]);
+        assert_eq!(fill(Kind::Int16, json!(-2)).unwrap(), (-2_i16).to_ne_bytes());
+        for (kind, text) in [
+            (Kind::Int8, "128"),
+            (Kind::Int8, "-129"),
+            (Kind::UInt8, "-1"),
+            (Kind::UInt8, "256"),
+            (Kind::UInt64, "18446744073709551616"),
+            (Kind::Int64, "-9223372036854775809"),
+            (Kind::Int32, "1.5"),
+        ] {
+            let error = fill(kind, number(text)).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+            assert!(error.contains(kind.name()), "{error}");
+        }
+    }
+
+    #[test]
+    fn floats_have_words_and_bits() {
+        assert_eq!(fill(Kind::Float32, json!("NaN")).unwrap(), 0x7fc0_0000_u32.to_ne_bytes());
+        assert_eq!(fill(Kind::Float16, json!("NaN")).unwrap(), 0x7e00_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::Float32, json!("0x7fc00001")).unwrap(), 0x7fc0_0001_u32.to_ne_bytes());
+        assert_eq!(fill(Kind::Float64, json!("-Infinity")).unwrap(), f64::NEG_INFINITY.to_ne_bytes());
+        assert_eq!(fill(Kind::Float16, json!(0.1)).unwrap(), 0x2e66_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::Float32, json!(7)).unwrap(), 7.0_f32.to_ne_bytes());
+        assert_eq!(fill(Kind::Float64, number("-0.0")).unwrap(), (-0.0_f64).to_ne_bytes());
+        let complex = [1.5_f32.to_ne_bytes(), f32::INFINITY.to_ne_bytes()].concat();
+        assert_eq!(fill(Kind::Complex64, json!([1.5, "Infinity"])).unwrap(), complex);
+        for (kind, text) in [
+            (Kind::Float32, "1e39"),
+            (Kind::Float16, "65520"),
+            (Kind::Float64, "1e400"),
+            (Kind::Float32, "\"0x7fc0\""),
+            (Kind::Float32, "\"0x+fc00000\""),
+            (Kind::Float32, "\"nan\""),
+            (Kind::Float32, "null"),
+            (Kind::Complex64, "1.0"),
+            (Kind::Complex64, "[1.0]"),
+            (Kind::Bool, "0"),
+        ] {
+            assert!(fill(kind, number(text)).is_err(), "{kind} {text}");
+        }
+    }
+
+    #[test]
+    fn every_bit_pattern_round_trips() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for kind in Kind::ALL {
+            for _ in 0..2000 {
+                let mut bytes = fill_zero(kind);
+                bytes.iter_mut().for_each(|byte| *byte = random.u8(..));
+                if kind == Kind::Bool {
+                    bytes[0] &= 1;
+                }
+                let text = fill_to_json(kind, &bytes).unwrap().to_string();
+                assert_eq!(fill(kind, number(&text)).unwrap(), bytes, "{kind} {text}");
+            }
+        }
+        for bits in 0..=u16::MAX {
+            let text = fill_to_json(Kind::Float16, &bits.to_ne_bytes()).unwrap().to_string();
+            assert_eq!(fill(Kind::Float16, number(&text)).unwrap(), bits.to_ne_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_sizes_have_no_json() {
+        assert_eq!(fill_to_json(Kind::Float64, &[0; 4]), None);
+        assert_eq!(fill_to_json(Kind::Bool, &[2]), None);
+    }
+}

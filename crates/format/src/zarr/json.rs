@@ -1,0 +1,212 @@
+//! JSON documents as Zarr uses them: bounded, an object at the top, extensions named `{"name", "configuration"}`.
+
+use crate::error::{Context, Error, excerpt};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// Largest metadata document \[B\] that is parsed. Consolidated metadata of thousands of arrays fit.
+const METADATA_BYTES_MAX: usize = 64 << 20;
+
+/// Parses a metadata document, which must be an object of Zarr version 3.
+pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
+    if bytes.len() > METADATA_BYTES_MAX {
+        return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), format!("{} B", bytes.len())));
+    }
+    let value: Value = match serde_json::from_slice(&standard(bytes)) {
+        Ok(value) => value,
+        Err(error) => {
+            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
+            let found = format!("\"{}\" ({error})", excerpt(&start));
+            return Err(context.corrupt("a JSON document", found));
+        }
+    };
+    let Value::Object(mut members) = value else {
+        return Err(context.corrupt("a JSON object", text(&value)));
+    };
+    match members.shift_remove("zarr_format") {
+        Some(version) if version.as_u64() == Some(3) => Ok(members),
+        Some(version) if version.as_u64() == Some(2) => {
+            let error = context.unsupported("\"zarr_format\": 3", "\"zarr_format\": 2");
+            Err(error.with_hint("convert the metadata with `zarr migrate v3` of zarr-python"))
+        }
+        Some(version) => Err(context.unsupported("\"zarr_format\": 3", format!("\"zarr_format\": {}", text(&version)))),
+        None => Err(context.corrupt("\"zarr_format\": 3", "a JSON object without that member")),
+    }
+}
+
+/// The same document with the words `NaN`, `Infinity` and `-Infinity`, which are not JSON, as strings.
+///
+/// Python's `json` module, and so zarr-python, writes such numbers of attributes as bare words.
+fn standard(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const WORDS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
+    let mut out: Vec<u8> = Vec::new();
+    let (mut copied, mut at, mut in_string) = (0, 0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'N' | b'I' | b'-' if !in_string => {
+                if let Some(word) = WORDS.iter().find(|word| bytes[at..].starts_with(word)) {
+                    out.extend_from_slice(&bytes[copied..at]);
+                    out.push(b'"');
+                    out.extend_from_slice(word);
+                    out.push(b'"');
+                    at += word.len();
+                    copied = at;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(bytes);
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    Cow::Owned(out)
+}
+
+/// A value as short text, for errors.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Array(items) if items.len() > 8 => format!("a list of {} items", items.len()),
+        Value::Object(members) if members.len() > 8 => format!("an object of {} members", members.len()),
+        _ => excerpt(&value.to_string()),
+    }
+}
+
+/// Takes a member that must be there.
+pub(super) fn required(members: &mut Map<String, Value>, key: &str, context: Context) -> Result<Value, Error> {
+    members.shift_remove(key).ok_or_else(|| context.corrupt(format!("a member \"{key}\""), "none"))
+}
+
+/// A list of numbers that fit in 64 bits without sign.
+pub(super) fn lengths(value: &Value, what: &str, context: Context) -> Result<Vec<u64>, Error> {
+    let wrong = || context.corrupt(format!("{what} as a list of integers >= 0 below 2^64"), text(value));
+    value.as_array().ok_or_else(wrong)?.iter().map(|item| item.as_u64().ok_or_else(wrong)).collect()
+}
+
+/// Takes the object "attributes", empty when it is missing.
+pub(super) fn attributes(members: &mut Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
+    match members.shift_remove("attributes") {
+        None => Ok(Map::new()),
+        Some(Value::Object(attributes)) => Ok(attributes),
+        Some(other) => Err(context.corrupt("\"attributes\" as an object", text(&other))),
+    }
+}
+
+/// What remains when all known members were taken: extensions that say that they need not be understood are kept,
+/// consolidated metadata (a cache, stale once something changes) are dropped, anything else is refused by name.
+pub(super) fn extensions(mut members: Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
+    members.shift_remove("consolidated_metadata");
+    for (key, value) in &members {
+        if value.get("must_understand").and_then(Value::as_bool) != Some(false) {
+            let found = format!("member \"{}\": {}", excerpt(key), text(value));
+            let expected = "only members of Zarr v3.1 and extensions with \"must_understand\": false";
+            return Err(context.unsupported(expected, found));
+        }
+    }
+    Ok(members)
+}
+
+/// An extension point: a name with a configuration.
+pub(super) struct Named {
+    pub(super) name: String,
+    configuration: Map<String, Value>,
+}
+
+impl Named {
+    /// Parses `"name"` or `{"name": ..., "configuration": {...}}`; `what` names the extension point.
+    pub(super) fn parse(value: Value, what: &str, context: Context) -> Result<Self, Error> {
+        let wrong = |found: &str| {
+            context.corrupt(format!("{what} as a name or as {{\"name\", \"configuration\"}}"), found.to_owned())
+        };
+        let mut members = match value {
+            Value::String(name) => return Ok(Named { name, configuration: Map::new() }),
+            Value::Object(members) => members,
+            other => return Err(wrong(&text(&other))),
+        };
+        let configuration = match members.shift_remove("configuration") {
+            None => Map::new(),
+            Some(Value::Object(configuration)) => configuration,
+            Some(other) => return Err(wrong(&text(&other))),
+        };
+        let name = match members.shift_remove("name") {
+            Some(Value::String(name)) => name,
+            _ => return Err(wrong("no name")),
+        };
+        // "must_understand" says what readers may do that do not know the name; whoever knows it may drop it.
+        members.shift_remove("must_understand");
+        match members.keys().next() {
+            Some(key) => Err(wrong(&format!("member \"{}\" of `{}`", excerpt(key), excerpt(&name)))),
+            None => Ok(Named { name, configuration }),
+        }
+    }
+
+    /// Takes a member of the configuration.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.configuration.shift_remove(key)
+    }
+
+    /// Refuses members of the configuration that were not taken: they may change what the bytes mean.
+    pub(super) fn finish(self, context: Context) -> Result<(), Error> {
+        match self.configuration.iter().next() {
+            None => Ok(()),
+            Some((key, value)) => {
+                let expected = format!("only known configuration of `{}`", excerpt(&self.name));
+                Err(context.unsupported(expected, format!("\"{}\": {}", excerpt(key), text(value))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const CONTEXT: Context = Context { asked: "read", object: "zarr.json" };
+
+    #[test]
+    fn bare_words_become_strings_outside_of_strings_only() {
+        let source = br#"{"a": NaN, "b": [-Infinity, Infinity], "NaN \"NaN": "Infinity", "c": -1}"#;
+        let value: Value = serde_json::from_slice(&standard(source)).unwrap();
+        let expected = json!({"a": "NaN", "b": ["-Infinity", "Infinity"], "NaN \"NaN": "Infinity", "c": -1});
+        assert_eq!(value, expected);
+        assert!(matches!(standard(br#"{"a": "NaN\\"}"#), Cow::Borrowed(_)));
+        standard(br#"{"a": "\"#);
+    }
+
+    #[test]
+    fn versions_are_told_apart() {
+        assert!(document(b"{\"zarr_format\": 3}", CONTEXT).unwrap().is_empty());
+        let two = document(b"{\"zarr_format\": 2}", CONTEXT).unwrap_err();
+        assert!(two.is_unsupported());
+        assert!(two.hint().unwrap().contains("migrate"));
+        assert!(document(b"{}", CONTEXT).unwrap_err().is_corrupt());
+        assert!(document(b"[]", CONTEXT).unwrap_err().is_corrupt());
+        assert!(document(b"", CONTEXT).unwrap_err().is_corrupt());
+        assert!(document(&b"[".repeat(100_000), CONTEXT).unwrap_err().is_corrupt());
+    }
+
+    #[test]
+    fn extensions_must_declare_themselves_harmless() {
+        let members = json!({"cache": {"must_understand": false, "x": 1}, "consolidated_metadata": null});
+        let kept = extensions(members.as_object().unwrap().clone(), CONTEXT).unwrap();
+        assert_eq!(Value::Object(kept), json!({"cache": {"must_understand": false, "x": 1}}));
+        for value in [json!({"cache": {}}), json!({"cache": 1}), json!({"cache": {"must_understand": true}})] {
+            let error = extensions(value.as_object().unwrap().clone(), CONTEXT).unwrap_err();
+            assert!(error.to_string().contains("\"cache\""), "{error}");
+        }
+    }
+
+    #[test]
+    fn unknown_configuration_is_refused() {
+        let mut named =
+            Named::parse(json!({"name": "gzip", "configuration": {"level": 1, "fast": 2}}), "codec", CONTEXT).unwrap();
+        assert_eq!(named.take("level"), Some(json!(1)));
+        let error = named.finish(CONTEXT).unwrap_err();
+        assert!(error.to_string().contains("\"fast\": 2"), "{error}");
+    }
+}

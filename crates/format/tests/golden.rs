@@ -1,0 +1,180 @@
+//! Files that zarr-python and NumPy wrote (see golden/make.py) mean here what they mean there.
+
+use hyperslab_format::npy::{NpyHeader, prefix_bytes_needed};
+use hyperslab_format::zarr::{
+    ArrayMetadata, BytesCodec, GroupMetadata, KeyEncoding, KeyStyle, NodeType, Separator, Value, node_type,
+};
+use hyperslab_layout::{ByteOrder, ElementType, Kind};
+use std::path::{Path, PathBuf};
+
+fn golden(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(path)
+}
+
+fn bytes(path: &str) -> Vec<u8> {
+    std::fs::read(golden(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn array(name: &str) -> ArrayMetadata {
+    let key = format!("zarr/{name}/zarr.json");
+    ArrayMetadata::parse(&bytes(&key), &key).unwrap()
+}
+
+fn expected() -> serde_json::Map<String, Value> {
+    serde_json::from_slice(&bytes("expected.json")).unwrap()
+}
+
+/// The elements of a decoded chunk in row-major order of the array and little-endian, one at a time.
+fn little_endian_rows(array: &ArrayMetadata, chunk: &[u8]) -> Vec<u8> {
+    let strides = array.chunk_strides();
+    let unit = array.element.swap_bytes() as usize;
+    let mut out = Vec::new();
+    for index in 0..array.chunk_shape.iter().product::<u64>() {
+        let (mut rest, mut at) = (index, 0);
+        for (length, stride) in array.chunk_shape.iter().zip(&strides).rev() {
+            at += rest % length * stride;
+            rest /= length;
+        }
+        for number in chunk[at as usize..][..array.element.bytes() as usize].chunks(unit) {
+            match array.codecs.endian {
+                ByteOrder::Little => out.extend(number),
+                ByteOrder::Big => out.extend(number.iter().rev()),
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn chunks_decode_to_the_values_written() {
+    let mut chunks = 0;
+    for (name, entry) in &expected() {
+        let array = array(name);
+        assert_eq!(Some(&array.attributes), entry["attributes"].as_object(), "{name}");
+        let Some(key) = entry.get("key").and_then(Value::as_str) else { continue };
+        assert_eq!(array.chunk_key(&vec![0; array.shape.len()]), key, "{name}");
+        let stored = bytes(&format!("zarr/{name}/{key}"));
+        let decoded = array.codecs.decode(&stored, array.chunk_bytes(), key).unwrap();
+        let hex: String = little_endian_rows(&array, &decoded).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, entry["chunk"], "{name}");
+        // Where nothing depends on a compressor's version, encoding gives the very bytes of zarr-python.
+        if array.codecs.is_plain() {
+            assert_eq!(array.codecs.encode(&decoded, key).unwrap(), stored, "{name}");
+            assert_eq!(array.stored_chunk_bytes(), Some(stored.len() as u64), "{name}");
+        }
+        chunks += 1;
+    }
+    assert_eq!(chunks, 14);
+}
+
+#[test]
+fn metadata_say_what_was_asked_for() {
+    let defaults = array("defaults");
+    assert_eq!((&defaults.shape[..], &defaults.chunk_shape[..]), (&[5, 4][..], &[2, 3][..]));
+    assert_eq!(defaults.element, Kind::Float64);
+    assert_eq!(defaults.codecs.chain, [BytesCodec::Zstd { level: 0, checksum: false }]);
+    assert_eq!(defaults.grid_shape(), [3, 2]);
+    assert_eq!(defaults.key_encoding, KeyEncoding::default());
+    assert_eq!(defaults.dimension_names, None);
+
+    assert_eq!(array("crc32c").codecs.chain, [BytesCodec::Crc32c]);
+    assert_eq!(array("big_endian").codecs.endian, ByteOrder::Big);
+    let transposed = array("transposed");
+    assert_eq!(transposed.codecs.order, [2, 0, 1]);
+    assert_eq!(transposed.codecs.chain, [BytesCodec::Zstd { level: 7, checksum: true }, BytesCodec::Crc32c]);
+    assert_eq!(array("gzip").codecs.chain, [BytesCodec::Gzip { level: 5 }]);
+
+    assert_eq!(array("scalar").shape, [0_u64; 0]);
+    assert_eq!((array("empty").shape, array("empty").chunk_shape), (vec![0, 5], vec![1, 5]));
+    assert_eq!(array("named").dimension_names, Some(vec![Some("y".to_owned()), None]));
+    let v2 = KeyEncoding { style: KeyStyle::V2, separator: Separator::Dot };
+    assert_eq!(array("v2_keys").key_encoding, v2);
+    assert_eq!(array("dotted").chunk_key(&[1]), "c.1");
+}
+
+#[test]
+fn fill_values_are_those_of_zarr_python() {
+    let complex = [f32::NAN.to_ne_bytes(), f32::NEG_INFINITY.to_ne_bytes()].concat();
+    for (name, fill) in [
+        ("crc32c", (-7_i32).to_ne_bytes().to_vec()),
+        ("big_endian", 1.5_f32.to_ne_bytes().to_vec()),
+        ("scalar", i64::MIN.to_ne_bytes().to_vec()),
+        ("nan", 0x7fc0_0000_u32.to_ne_bytes().to_vec()),
+        ("infinite", 0xfc00_u16.to_ne_bytes().to_vec()),
+        ("complex", complex),
+        ("bool", vec![1]),
+        ("named", u64::MAX.to_ne_bytes().to_vec()),
+        ("defaults", vec![0; 8]),
+    ] {
+        assert_eq!(array(name).fill_value, fill, "{name}");
+    }
+}
+
+/// What we write, zarr-python would have written: the same members with the same values.
+#[test]
+fn written_metadata_equal_those_of_zarr_python() {
+    for name in expected().keys().filter(|name| !["empty", "nan"].contains(&name.as_str())) {
+        let theirs = bytes(&format!("zarr/{name}/zarr.json"));
+        let ours = array(name).to_json(name).unwrap();
+        assert_eq!(ArrayMetadata::parse(&ours, name).unwrap(), array(name));
+        let mut theirs: Value = serde_json::from_slice(&theirs).unwrap();
+        theirs.as_object_mut().unwrap().remove("storage_transformers");
+        assert_eq!(serde_json::from_slice::<Value>(&ours).unwrap(), theirs, "{name}");
+    }
+}
+
+#[test]
+fn groups_are_told_from_arrays() {
+    let root = bytes("zarr/zarr.json");
+    assert_eq!(node_type(&root, "zarr.json").unwrap(), NodeType::Group);
+    assert_eq!(node_type(&bytes("zarr/plain/zarr.json"), "plain").unwrap(), NodeType::Array);
+    let group = GroupMetadata::parse(&root, "zarr.json").unwrap();
+    assert_eq!(group.attributes["title"], "golden");
+    assert!(group.extensions.is_empty());
+    assert!(ArrayMetadata::parse(&root, "zarr.json").unwrap_err().to_string().contains("found a group"));
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    for (array, name) in [
+        ("blosc", "blosc"),
+        ("sharded", "sharding_indexed"),
+        ("datetime", "numpy.datetime64"),
+        ("structured", "structured"),
+    ] {
+        let key = format!("zarr/{array}/zarr.json");
+        let error = ArrayMetadata::parse(&bytes(&key), &key).unwrap_err();
+        assert!(error.is_unsupported());
+        assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
+        assert!(error.hint().is_some());
+    }
+}
+
+#[test]
+fn npy_files_of_numpy_are_read_and_written_to_the_byte() {
+    let little = |kind| ElementType { kind, order: ByteOrder::Little };
+    let big = ElementType { kind: Kind::Int32, order: ByteOrder::Big };
+    let cases: [(&str, ElementType, bool, &[u64]); 6] = [
+        ("c_f8", little(Kind::Float64), false, &[2, 3]),
+        ("f_i4_big", big, true, &[2, 3]),
+        ("scalar_c16", little(Kind::Complex128), false, &[]),
+        ("empty_bool", little(Kind::Bool), false, &[0, 4]),
+        ("one_u1", little(Kind::UInt8), false, &[3]),
+        ("version3", little(Kind::Float16), false, &[4]),
+    ];
+    for (name, element, fortran_order, shape) in cases {
+        let file = bytes(&format!("npy/{name}.npy"));
+        let (header, offset) = NpyHeader::parse(&file, name).unwrap();
+        assert_eq!(header, NpyHeader { element, fortran_order, shape: shape.to_vec() }, "{name}");
+        assert_eq!(prefix_bytes_needed(&file[..12], name).unwrap(), offset);
+        assert_eq!(offset + header.data_bytes(name).unwrap(), file.len() as u64, "{name}");
+        header.check_size(offset, file.len() as u64, name).unwrap();
+        if name != "version3" {
+            assert_eq!(header.to_bytes(), file[..offset as usize], "{name}");
+        }
+    }
+    for (name, found) in [("object", "'|O'"), ("structured", "structured")] {
+        let error = NpyHeader::parse(&bytes(&format!("npy/{name}.npy")), name).unwrap_err();
+        assert!(error.to_string().contains(found), "{error}");
+    }
+}

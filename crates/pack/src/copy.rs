@@ -1,0 +1,104 @@
+//! Copying every element of a nest from one memory to another.
+
+use hyperslab_layout::{ElementType, Kind, Loop, Nest};
+
+use crate::bounds::{OutOfBounds, Side, check};
+use crate::convert;
+use crate::memory::Memory;
+use crate::moves::{Move, mover, swapper};
+use crate::shape::{Walk, canonical, take_run};
+
+/// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
+///
+/// Values convert as NumPy's `astype(casting="unsafe")` does where that is defined: integers wrap to fewer bits;
+/// integers become the nearest float, ties to even, as do floats of lower precision; floats truncate to integers;
+/// complex numbers lose their imaginary part, real numbers gain one of 0; everything is `true` but zero, and `true` is
+/// 1. Where NumPy leaves it to the processor, a float outside of an integer's range becomes the integer nearest to
+/// it, and NaN becomes 0. Elements of equal kind keep their bits, so that NaNs keep their payload.
+///
+/// Where several elements go to one address, or an element is read after it was overwritten (both sides may lie in
+/// one memory), which value arrives is not specified.
+///
+/// # Errors
+/// [`OutOfBounds`] when an element on either side lies outside of its memory; nothing has been copied then.
+pub fn copy(
+    nest: &Nest,
+    from: &Memory,
+    from_type: ElementType,
+    to: &Memory,
+    to_type: ElementType,
+) -> Result<(), OutOfBounds> {
+    check(nest, Side::From, from_type.bytes(), from.bytes())?;
+    check(nest, Side::To, to_type.bytes(), to.bytes())?;
+    // SAFETY: all elements of both sides lie within their memories, as just checked, and those are alive.
+    unsafe { copy_raw(nest, from.pointer(), from_type, to.pointer(), to_type) }
+    Ok(())
+}
+
+/// As [`copy`], between two base addresses and without checks: for regions of other threads and scratch memory.
+///
+/// # Safety
+/// Every element of side `a`, relative to `from`, must be readable, and every element of side `b`, relative to `to`,
+/// must be writable. No Rust reference to the bytes written may be used meanwhile.
+pub unsafe fn copy_raw(nest: &Nest, from: *const u8, from_type: ElementType, to: *mut u8, to_type: ElementType) {
+    let Some(nest) = canonical(nest) else { return };
+    let (swap_from, swap_to) = (swapped(from_type), swapped(to_type));
+    // SAFETY: in all branches, the nest visits what the caller has promised to be accessible.
+    unsafe {
+        if !same_bits(from_type.kind, to_type.kind) {
+            let kernel = convert::kernel(from_type.kind, to_type.kind);
+            let larger = from_type.bytes().max(to_type.bytes());
+            Walk::new(nest, larger).for_each_plane(|a, b, plane| {
+                kernel(from.wrapping_offset(a as isize), to.wrapping_offset(b as isize), plane, swap_from, swap_to);
+            });
+        } else if swap_from == swap_to {
+            move_items(nest, from, to, from_type.bytes());
+        } else {
+            swap_items(nest, from, to, from_type);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`copy_raw`], for elements of `bytes` bytes on both sides.
+unsafe fn move_items(mut nest: Nest, from: *const u8, to: *mut u8, bytes: u64) {
+    let run = take_run(&mut nest, bytes);
+    // SAFETY: runs consist of elements, which the caller has promised to be accessible.
+    unsafe { run_kernel(mover(run), nest, from, to, run) }
+}
+
+/// # Safety
+/// As for [`copy_raw`], for elements of type `element` on both sides.
+unsafe fn swap_items(mut nest: Nest, from: *const u8, to: *mut u8, element: ElementType) {
+    let unit = element.kind.swap_bytes();
+    let Some(kernel) = swapper(unit) else {
+        unreachable!("elements of {unit} bytes have no byte order");
+    };
+    let parts = element.bytes() / unit;
+    if parts > 1 {
+        // The halves of a complex number are swapped one by one: one more loop, which may continue the innermost.
+        nest.loops.push(Loop { count: parts, a: unit as i64, b: unit as i64 });
+        nest = nest.normalised();
+    }
+    // SAFETY: units are parts of elements, which the caller has promised to be accessible.
+    unsafe { run_kernel(kernel, nest, from, to, unit) }
+}
+
+/// # Safety
+/// All items of `bytes` bytes that the nest visits must be readable and writable.
+unsafe fn run_kernel(kernel: Move, nest: Nest, from: *const u8, to: *mut u8, bytes: u64) {
+    Walk::new(nest, bytes).for_each_plane(|a, b, plane| {
+        // SAFETY: planes consist of items of the nest.
+        unsafe { kernel(from.wrapping_offset(a as isize), to.wrapping_offset(b as isize), plane, bytes as usize) }
+    });
+}
+
+fn swapped(element: ElementType) -> bool {
+    element != ElementType::native(element.kind)
+}
+
+/// Whether converting leaves all bits as they are, apart from byte order.
+fn same_bits(from: Kind, to: Kind) -> bool {
+    let integer = |kind: Kind| (Kind::Int8..=Kind::UInt64).contains(&kind);
+    from == to || (integer(from) && integer(to) && from.bytes() == to.bytes())
+}

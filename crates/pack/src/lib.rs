@@ -1,0 +1,24 @@
+//! COPY: executes loop nests between two memories: gather, scatter, fill and convert.
+//!
+//! Nothing here recurses or allocates per run. A nest is brought into a canonical form, its innermost loops become
+//! one typed kernel call, and an odometer drives the rest. [`safe`] is the index-checked twin that tests compare with.
+
+mod bounds;
+mod convert;
+mod copy;
+mod fill;
+mod float16;
+mod memory;
+mod moves;
+mod number;
+mod runs;
+pub mod safe;
+mod scalar;
+mod shape;
+
+pub use bounds::{OutOfBounds, Side};
+pub use copy::{copy, copy_raw};
+pub use fill::fill;
+pub use memory::{Memory, OutOfMemory};
+pub use runs::{for_each_run, run_bytes, try_for_each_run};
+pub use scalar::convert_scalar;

@@ -1,0 +1,234 @@
+//! Registered memory: what copies, messages and files read from and write to.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+/// Alignment of allocated memory \[B\]: a page, which direct I/O asks for.
+const ALIGNMENT: usize = 4096;
+
+/// Registered memory: a base address, a length, and what keeps it alive.
+///
+/// It never turns into a Rust slice, because peers, the kernel or MPI may touch it at any time; bytes go in and out
+/// by copying. Cloning gives another handle to the same bytes, which live until the last handle is dropped. Who
+/// reads what another handle writes at the same moment gets some mixture of old and new bytes: callers order their
+/// accesses, as the steps of a program do.
+#[derive(Clone)]
+pub struct Memory(Arc<Region>);
+
+struct Region {
+    address: *mut u8,
+    bytes: u64,
+    keep: Keep,
+}
+
+/// What must happen, or merely exist, for the bytes to stay where they are.
+enum Keep {
+    /// Allocated with this base and layout by the global allocator.
+    Allocated(*mut u8, Layout),
+    /// Owned by somebody else, who is kept alive by this value.
+    Foreign { _owner: Box<dyn Any + Send + Sync> },
+    /// No bytes, nothing to keep.
+    Nothing,
+}
+
+// SAFETY: a region is an address that is only ever accessed through raw copies whose ordering the callers answer for
+// (see `Memory`); what it owns is either plain allocated bytes or `Send`.
+unsafe impl Send for Region {}
+// SAFETY: as above; no method hands out a reference to the bytes, and the kept owner is `Sync`.
+unsafe impl Sync for Region {}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Keep::Allocated(base, layout) = self.keep {
+            // SAFETY: `base` came from the global allocator with exactly this layout, and this is the last handle.
+            unsafe { dealloc(base, layout) }
+        }
+    }
+}
+
+impl Memory {
+    /// New memory of `bytes` bytes, all zero, at a multiple of 4096.
+    ///
+    /// Large memories cost no time until touched: the operating system supplies zeroed pages one by one.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] when the allocator refuses, or when `bytes` is more than this machine can address.
+    pub fn allocate(bytes: u64) -> Result<Memory, OutOfMemory> {
+        if bytes == 0 {
+            return Ok(Memory::nothing());
+        }
+        // Asking the allocator for page alignment makes it write the zeros itself, touching every page; one page
+        // more at ordinary alignment keeps the lazy zeros of fresh pages.
+        let refused = || OutOfMemory { bytes };
+        let size = usize::try_from(bytes).ok().and_then(|b| b.checked_add(ALIGNMENT)).ok_or_else(refused)?;
+        let layout = Layout::from_size_align(size, 16).map_err(|_| refused())?;
+        // SAFETY: the layout has a size above zero.
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
+            return Err(refused());
+        }
+        let skip = base.align_offset(ALIGNMENT);
+        // SAFETY: `skip` is less than ALIGNMENT, by which the allocation is longer than `bytes`.
+        let address = unsafe { base.add(skip) };
+        Ok(Memory(Arc::new(Region { address, bytes, keep: Keep::Allocated(base, layout) })))
+    }
+
+    /// A user's array: `bytes` bytes at `address`; `keep` is dropped with the last handle.
+    ///
+    /// # Safety
+    /// The bytes must stay allocated, readable and writable until `keep` is dropped, and until then no Rust reference
+    /// to them may be used while this crate accesses them. Memory that is only read may be read-only.
+    pub unsafe fn foreign(address: *mut u8, bytes: u64, keep: Box<dyn Any + Send + Sync>) -> Memory {
+        Memory(Arc::new(Region { address, bytes, keep: Keep::Foreign { _owner: keep } }))
+    }
+
+    /// Takes over the bytes of a vector without copying them.
+    pub fn from_vec(bytes: Vec<u8>) -> Memory {
+        let (length, capacity) = (bytes.len() as u64, bytes.capacity());
+        let Ok(layout) = Layout::array::<u8>(capacity) else {
+            unreachable!("a vector's capacity is a valid layout");
+        };
+        if capacity == 0 {
+            return Memory::nothing();
+        }
+        let base = std::mem::ManuallyDrop::new(bytes).as_mut_ptr();
+        Memory(Arc::new(Region { address: base, bytes: length, keep: Keep::Allocated(base, layout) }))
+    }
+
+    fn nothing() -> Memory {
+        let address = ptr::without_provenance_mut(ALIGNMENT);
+        Memory(Arc::new(Region { address, bytes: 0, keep: Keep::Nothing }))
+    }
+
+    /// Copies `bytes` bytes from `offset` on into a new vector.
+    ///
+    /// # Panics
+    /// When the range does not lie within the memory.
+    pub fn to_vec(&self, offset: u64, bytes: u64) -> Vec<u8> {
+        let length = self.check(offset, bytes);
+        let mut copied = Vec::with_capacity(length);
+        // SAFETY: the range was checked, the vector has the capacity, and the two cannot overlap; the length is set
+        // after exactly that many bytes were written.
+        unsafe {
+            ptr::copy_nonoverlapping(self.pointer().add(offset as usize), copied.as_mut_ptr(), length);
+            copied.set_len(length);
+        }
+        copied
+    }
+
+    /// Overwrites the bytes from `offset` on.
+    ///
+    /// # Panics
+    /// When they do not fit within the memory.
+    pub fn write_bytes(&self, offset: u64, bytes: &[u8]) {
+        let length = self.check(offset, bytes.len() as u64);
+        // SAFETY: the range was checked; `copy` allows that the source lies in the same memory.
+        unsafe { ptr::copy(bytes.as_ptr(), self.pointer().add(offset as usize), length) }
+    }
+
+    /// Length \[B\].
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Base address as a number, for peers and the kernel. A multiple of 4096 when this crate allocated the memory.
+    pub fn address(&self) -> usize {
+        self.0.address.addr()
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.0.address
+    }
+
+    fn check(&self, offset: u64, bytes: u64) -> usize {
+        let end = offset.checked_add(bytes);
+        assert!(
+            end.is_some_and(|end| end <= self.0.bytes),
+            "access to {bytes} bytes at offset {offset} of a memory of {} bytes",
+            self.0.bytes
+        );
+        bytes as usize
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memory({} bytes at {:#x})", self.bytes(), self.address())
+    }
+}
+
+/// The allocator would not give that much memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutOfMemory {
+    /// How much was asked for \[B\].
+    pub bytes: u64,
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "cannot allocate a buffer of {} bytes: the system refused; hint: give a smaller memory budget",
+            self.bytes
+        )
+    }
+}
+
+impl Error for OutOfMemory {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocated_memory_is_aligned_and_zero() {
+        for bytes in [0, 1, 7, 4096, 100_000, 3 << 20] {
+            let memory = Memory::allocate(bytes).unwrap();
+            assert_eq!(memory.bytes(), bytes);
+            assert_eq!(memory.address() % 4096, 0);
+            assert!(memory.to_vec(0, bytes).iter().all(|&b| b == 0));
+        }
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        assert_eq!(Memory::allocate(u64::MAX).unwrap_err(), OutOfMemory { bytes: u64::MAX });
+        let message = Memory::allocate(1 << 62).unwrap_err().to_string();
+        assert!(message.contains("4611686018427387904") && message.contains("hint:"), "{message}");
+    }
+
+    #[test]
+    fn handles_share_bytes() {
+        let memory = Memory::from_vec(vec![1, 2, 3, 4]);
+        let other = memory.clone();
+        memory.write_bytes(1, &[9, 8]);
+        drop(memory);
+        assert_eq!(other.to_vec(0, 4), [1, 9, 8, 4]);
+        assert_eq!(Memory::from_vec(Vec::new()).to_vec(0, 0), []);
+    }
+
+    #[test]
+    fn foreign_memory_lives_as_long_as_its_handles() {
+        let owner = Arc::new(());
+        let mut array = vec![5u8; 16];
+        // SAFETY: `array` outlives both handles and is not used while they exist.
+        let memory = unsafe { Memory::foreign(array.as_mut_ptr(), 16, Box::new(Arc::clone(&owner))) };
+        let other = memory.clone();
+        drop(memory);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        other.write_bytes(15, &[6]);
+        drop(other);
+        assert_eq!(Arc::strong_count(&owner), 1);
+        assert_eq!(array[14..], [5, 6]);
+    }
+
+    #[test]
+    #[should_panic(expected = "access to 2 bytes at offset 3 of a memory of 4 bytes")]
+    fn reading_past_the_end_panics() {
+        Memory::from_vec(vec![0; 4]).to_vec(3, 2);
+    }
+}

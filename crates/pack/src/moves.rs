@@ -1,0 +1,141 @@
+//! Kernels that move bytes without looking at them, or only to reverse their order.
+
+use crate::shape::Plane;
+
+/// Moves the items of one plane; each has `bytes` bytes, which the kernel may know already.
+///
+/// # Safety
+/// All items of the plane must be readable from the first address on, and writable from the second on.
+pub(crate) type Move = unsafe fn(*const u8, *mut u8, &Plane, bytes: usize);
+
+/// The kernel that moves items of `bytes` contiguous bytes.
+///
+/// Items are whole runs, not only single elements: three interleaved doubles move as one item of 24 bytes. Sizes
+/// that occur often are compiled in, because a call of `memcpy` costs more than the copying of so few bytes.
+pub(crate) fn mover(bytes: u64) -> Move {
+    match bytes {
+        1 => words::<1>,
+        2 => words::<2>,
+        3 => words::<3>,
+        4 => words::<4>,
+        6 => words::<6>,
+        8 => words::<8>,
+        12 => words::<12>,
+        16 => words::<16>,
+        20 => words::<20>,
+        24 => words::<24>,
+        32 => words::<32>,
+        40 => words::<40>,
+        48 => words::<48>,
+        64 => words::<64>,
+        96 => words::<96>,
+        128 => words::<128>,
+        _ => runs,
+    }
+}
+
+/// The kernel that reverses the bytes of items of 2, 4 or 8 bytes; `None` for other sizes.
+pub(crate) fn swapper(bytes: u64) -> Option<Move> {
+    match bytes {
+        2 => Some(swaps::<u16>),
+        4 => Some(swaps::<u32>),
+        8 => Some(swaps::<u64>),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// As for [`Move`].
+unsafe fn words<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane, _bytes: usize) {
+    let columns = plane.columns;
+    // SAFETY: the caller promises that all items may be accessed. A step that equals the item's size is passed as a
+    // constant, which lets the compiler address that side by an index and unroll.
+    unsafe {
+        if columns.b == N as i64 {
+            plane_of::<N>(from, to, plane, columns.a as isize, N as isize);
+        } else if columns.a == N as i64 {
+            plane_of::<N>(from, to, plane, N as isize, columns.b as isize);
+        } else {
+            plane_of::<N>(from, to, plane, columns.a as isize, columns.b as isize);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Move`]; the last two arguments are the steps of the plane's columns.
+#[inline(always)]
+unsafe fn plane_of<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane, from_step: isize, to_step: isize) {
+    for row in 0..plane.rows.count as isize {
+        let mut from = from.wrapping_offset(row * plane.rows.a as isize);
+        let mut to = to.wrapping_offset(row * plane.rows.b as isize);
+        for _ in 0..plane.columns.count {
+            // SAFETY: both addresses are those of an item of the plane. The item is read as a whole before it is
+            // written, so that overlapping sides are no more than unspecified values.
+            unsafe { to.cast::<[u8; N]>().write(from.cast::<[u8; N]>().read()) }
+            from = from.wrapping_offset(from_step);
+            to = to.wrapping_offset(to_step);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Move`].
+unsafe fn runs(from: *const u8, to: *mut u8, plane: &Plane, bytes: usize) {
+    let columns = plane.columns;
+    for row in 0..plane.rows.count as isize {
+        let mut from = from.wrapping_offset(row * plane.rows.a as isize);
+        let mut to = to.wrapping_offset(row * plane.rows.b as isize);
+        for _ in 0..columns.count {
+            // SAFETY: both addresses are those of a run of the plane. `copy` because both sides may lie in one
+            // memory; where it counts it is as fast as the copy that forbids overlap.
+            unsafe { std::ptr::copy(from, to, bytes) }
+            from = from.wrapping_offset(columns.a as isize);
+            to = to.wrapping_offset(columns.b as isize);
+        }
+    }
+}
+
+/// An unsigned integer whose bytes can be reversed.
+trait Word: Copy {
+    fn swapped(self) -> Self;
+}
+
+macro_rules! word {
+    ($($t:ty)*) => {$(
+        impl Word for $t {
+            #[inline(always)]
+            fn swapped(self) -> Self {
+                self.swap_bytes()
+            }
+        }
+    )*};
+}
+
+word!(u16 u32 u64);
+
+/// # Safety
+/// As for [`Move`].
+unsafe fn swaps<W: Word>(from: *const u8, to: *mut u8, plane: &Plane, _bytes: usize) {
+    let size = size_of::<W>();
+    let columns = plane.columns;
+    for row in 0..plane.rows.count as isize {
+        let mut from = from.wrapping_offset(row * plane.rows.a as isize);
+        let mut to = to.wrapping_offset(row * plane.rows.b as isize);
+        if columns.a == size as i64 && columns.b == size as i64 {
+            for i in 0..columns.count as usize {
+                // SAFETY: this row is contiguous on both sides and has more than `i` items. Constant steps vectorise.
+                unsafe {
+                    let word = from.add(i * size).cast::<W>().read_unaligned();
+                    to.add(i * size).cast::<W>().write_unaligned(word.swapped());
+                }
+            }
+            continue;
+        }
+        for _ in 0..columns.count {
+            // SAFETY: both addresses are those of an item of the plane.
+            unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned().swapped()) }
+            from = from.wrapping_offset(columns.a as isize);
+            to = to.wrapping_offset(columns.b as isize);
+        }
+    }
+}

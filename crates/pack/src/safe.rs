@@ -1,0 +1,60 @@
+//! The safe twin of [`copy`](crate::copy): plain loops, checked indices, one element at a time.
+//!
+//! Far slower, and meant as an oracle in tests: it shares neither the shaping of nests nor the kernels.
+
+use hyperslab_layout::{ElementType, Nest};
+
+use crate::bounds::{OutOfBounds, Side, check};
+use crate::scalar::convert_scalar;
+
+/// Copies every element of side `a`, in `from`, to side `b`, in `to`, in the order of the nest's loops. Conversion
+/// is that of [`copy`](crate::copy).
+///
+/// # Errors
+/// [`OutOfBounds`] when an element on either side lies outside of its slice; nothing has been copied then.
+pub fn copy(
+    nest: &Nest,
+    from: &[u8],
+    from_type: ElementType,
+    to: &mut [u8],
+    to_type: ElementType,
+) -> Result<(), OutOfBounds> {
+    check(nest, Side::From, from_type.bytes(), from.len() as u64)?;
+    check(nest, Side::To, to_type.bytes(), to.len() as u64)?;
+    let (from_bytes, to_bytes) = (from_type.bytes() as usize, to_type.bytes() as usize);
+    for number in 0..nest.elements() {
+        let (a, b) = element(nest, number);
+        let converted = convert_scalar(&from[a..a + from_bytes], from_type, to_type);
+        to[b..b + to_bytes].copy_from_slice(&converted[..to_bytes]);
+    }
+    Ok(())
+}
+
+/// Addresses of one element, by its number in the order of the loops.
+fn element(nest: &Nest, number: u64) -> (usize, usize) {
+    let (mut rest, mut a, mut b) = (number, nest.a, nest.b);
+    for l in nest.loops.iter().rev() {
+        let index = (rest % l.count) as i64;
+        rest /= l.count;
+        a += index * l.a;
+        b += index * l.b;
+    }
+    (a as usize, b as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::{Kind, Loop};
+
+    #[test]
+    fn a_transposed_block_is_narrowed() {
+        let from: Vec<u8> = [1.5f64, 2.5, 3.5, 4.5, 5.5, 6.5].iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let mut to = [0xee; 8];
+        let nest = Nest { a: 0, b: 1, loops: vec![Loop { count: 2, a: 24, b: 1 }, Loop { count: 3, a: 8, b: 2 }] };
+        let (wide, narrow) = (ElementType::native(Kind::Float64), ElementType::native(Kind::Int8));
+        copy(&nest, &from, wide, &mut to, narrow).unwrap();
+        assert_eq!(to, [0xee, 1, 4, 2, 5, 3, 6, 0xee]);
+        assert_eq!(copy(&nest, &from, wide, &mut to[..6], narrow).unwrap_err().high, 7);
+    }
+}

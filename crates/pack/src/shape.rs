@@ -1,0 +1,207 @@
+//! The canonical shape of a nest, and the odometer that walks it.
+//!
+//! Kernels see a [`Plane`]: the two innermost loops in one call, so that short inner loops do not pay for the
+//! odometer each time. The remaining loops are counted here, without recursion.
+
+use hyperslab_layout::{Loop, Nest};
+
+/// Tiles of a transposing plane are square, with sides of about this many bytes: a few cache lines in either
+/// direction, and few enough lines that large powers of two as steps do not evict them from the first-level cache.
+const TILE_BYTES: u64 = 256;
+
+/// The two innermost loops of a walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plane {
+    /// The outer one of the two.
+    pub(crate) rows: Loop,
+    /// The innermost loop.
+    pub(crate) columns: Loop,
+}
+
+/// A loop that runs once and so moves nowhere.
+pub(crate) const ONCE: Loop = Loop { count: 1, a: 0, b: 0 };
+
+/// Drops loops that repeat the same element, turns loops around so that no step on side `b` is negative, and
+/// normalises. `None` when nothing is visited.
+///
+/// The order in which elements are visited is lost, which matters only where several elements go to one address.
+pub(crate) fn canonical(nest: &Nest) -> Option<Nest> {
+    let mut turned = Nest { a: nest.a, b: nest.b, loops: Vec::with_capacity(nest.loops.len()) };
+    for &Loop { count, a, b } in &nest.loops {
+        let last = count.checked_sub(1)? as i64;
+        if (a, b) == (0, 0) || last == 0 {
+            continue;
+        }
+        if b < 0 || (b == 0 && a < 0) {
+            turned.a += last * a;
+            turned.b += last * b;
+            turned.loops.push(Loop { count, a: -a, b: -b });
+        } else {
+            turned.loops.push(Loop { count, a, b });
+        }
+    }
+    Some(turned.normalised())
+}
+
+/// Takes the innermost loops off a canonical nest as long as they continue one contiguous run on both sides, and
+/// returns the length of that run \[B\]; elements have `bytes` bytes.
+pub(crate) fn take_run(nest: &mut Nest, bytes: u64) -> u64 {
+    let mut run = bytes;
+    while let Some(&Loop { count, a, b }) = nest.loops.last() {
+        if a != run as i64 || b != run as i64 {
+            break;
+        }
+        run *= count;
+        nest.loops.pop();
+    }
+    run
+}
+
+/// A canonical nest, split for a kernel.
+pub(crate) struct Walk {
+    start: (i64, i64),
+    outer: Vec<Loop>,
+    plane: Plane,
+    /// Side of a tile (elements), when the plane transposes.
+    tile: Option<u64>,
+}
+
+impl Walk {
+    /// Splits a canonical nest over items of `bytes` bytes.
+    ///
+    /// Its innermost loop is the one that is closest to contiguous on side `b`. When another loop is closer on side
+    /// `a`, the copy transposes: that loop becomes the other side of the plane, which is then visited in tiles.
+    pub(crate) fn new(nest: Nest, bytes: u64) -> Walk {
+        let Nest { a, b, mut loops } = nest;
+        let columns = loops.pop().unwrap_or(ONCE);
+        let nearest = (0..loops.len()).min_by_key(|&i| loops[i].a.unsigned_abs());
+        let transposes = nearest.filter(|&i| loops[i].a.unsigned_abs() < columns.a.unsigned_abs());
+        let rows = match transposes {
+            Some(i) => loops.remove(i),
+            None => loops.pop().unwrap_or(ONCE),
+        };
+        let side = (TILE_BYTES / bytes).clamp(8, 64);
+        let tile = transposes.filter(|_| bytes < TILE_BYTES && rows.count.min(columns.count) > 1).map(|_| side);
+        Walk { start: (a, b), outer: loops, plane: Plane { rows, columns }, tile }
+    }
+
+    /// Calls `f(a, b, plane)` for each plane, or each tile of one, with its first addresses.
+    pub(crate) fn for_each_plane(&self, mut f: impl FnMut(i64, i64, &Plane)) {
+        let mut odometer = Odometer::new(self.start, &self.outer);
+        loop {
+            let (a, b) = odometer.at;
+            match self.tile {
+                None => f(a, b, &self.plane),
+                Some(side) => tiles(a, b, &self.plane, side, &mut f),
+            }
+            if !odometer.advance() {
+                return;
+            }
+        }
+    }
+}
+
+fn tiles(a: i64, b: i64, plane: &Plane, side: u64, f: &mut impl FnMut(i64, i64, &Plane)) {
+    let Plane { rows, columns } = *plane;
+    for row in (0..rows.count).step_by(side as usize) {
+        let height = side.min(rows.count - row);
+        for column in (0..columns.count).step_by(side as usize) {
+            let width = side.min(columns.count - column);
+            let (row, column) = (row as i64, column as i64);
+            let (a, b) = (a + row * rows.a + column * columns.a, b + row * rows.b + column * columns.b);
+            f(a, b, &Plane { rows: Loop { count: height, ..rows }, columns: Loop { count: width, ..columns } });
+        }
+    }
+}
+
+/// Counts through loops, keeping both addresses up to date.
+pub(crate) struct Odometer<'a> {
+    /// The current addresses.
+    pub(crate) at: (i64, i64),
+    loops: &'a [Loop],
+    done: Vec<u64>,
+}
+
+impl<'a> Odometer<'a> {
+    /// Starts at the given addresses; every loop must run at least once.
+    pub(crate) fn new(start: (i64, i64), loops: &'a [Loop]) -> Odometer<'a> {
+        Odometer { at: start, loops, done: vec![0; loops.len()] }
+    }
+
+    /// Moves on by one step, the last loop fastest. False when all loops have run.
+    pub(crate) fn advance(&mut self) -> bool {
+        for (l, done) in self.loops.iter().zip(&mut self.done).rev() {
+            *done += 1;
+            self.at = (self.at.0 + l.a, self.at.1 + l.b);
+            if *done < l.count {
+                return true;
+            }
+            *done = 0;
+            self.at = (self.at.0 - l.a * l.count as i64, self.at.1 - l.b * l.count as i64);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visited(walk: &Walk) -> Vec<(i64, i64)> {
+        let mut seen = Vec::new();
+        walk.for_each_plane(|a, b, Plane { rows, columns }| {
+            for r in 0..rows.count as i64 {
+                for c in 0..columns.count as i64 {
+                    seen.push((a + r * rows.a + c * columns.a, b + r * rows.b + c * columns.b));
+                }
+            }
+        });
+        seen.sort_unstable();
+        seen
+    }
+
+    #[test]
+    fn turned_loops_merge_into_one_run() {
+        let loops = vec![Loop { count: 3, a: -8, b: -8 }, Loop { count: 2, a: 24, b: 24 }];
+        let mut nest = canonical(&Nest { a: 16, b: 16, loops }).unwrap();
+        assert_eq!(take_run(&mut nest, 8), 48);
+        assert_eq!(nest, Nest::default());
+    }
+
+    #[test]
+    fn zero_counts_visit_nothing_and_repeats_are_dropped() {
+        let (nothing, again) = (Loop { count: 0, a: 8, b: 8 }, Loop { count: 9, a: 0, b: 0 });
+        assert_eq!(canonical(&Nest { a: 0, b: 0, loops: vec![again, nothing] }), None);
+        assert_eq!(canonical(&Nest { a: 1, b: 2, loops: vec![again] }), Some(Nest { a: 1, b: 2, loops: vec![] }));
+    }
+
+    #[test]
+    fn planes_and_tiles_visit_every_element_once() {
+        let loops = vec![
+            Loop { count: 100, a: 8, b: 8 * 70 * 3 },
+            Loop { count: 70, a: 8 * 100, b: 8 * 3 },
+            Loop { count: 3, a: 8 * 7000, b: 8 },
+        ];
+        let nest = Nest { a: 40, b: 8, loops };
+        let mut expected = Vec::new();
+        for i in 0..100 {
+            for j in 0..70 {
+                for k in 0..3 {
+                    expected.push((40 + 8 * (i + 100 * (j + 70 * k)), 8 + 8 * (k + 3 * (j + 70 * i))));
+                }
+            }
+        }
+        expected.sort_unstable();
+        let walk = Walk::new(canonical(&nest).unwrap(), 8);
+        assert!(walk.tile.is_some(), "this nest transposes");
+        assert_eq!(visited(&walk), expected);
+    }
+
+    #[test]
+    fn the_loop_nearest_to_contiguous_on_a_joins_the_plane() {
+        let loops =
+            vec![Loop { count: 5, a: 8, b: 8000 }, Loop { count: 6, a: 400, b: 800 }, Loop { count: 7, a: 4000, b: 8 }];
+        let walk = Walk::new(canonical(&Nest { a: 0, b: 0, loops }).unwrap(), 8);
+        assert_eq!((walk.plane.rows.count, walk.plane.columns.count), (5, 7));
+    }
+}

@@ -1,0 +1,21 @@
+//! HOW a transfer is done: a strategy compiles what is asked into one program per rank.
+//!
+//! A strategy is a pure function of the transfer, the parameters, the rank and where the rank's own elements lie. It
+//! opens no file and sends no message. Programs are plain data, generated lazily: nobody holds the programs of all
+//! ranks, and time and memory depend on a rank's own pieces.
+#![forbid(unsafe_code)]
+
+mod choose;
+mod emit;
+mod explain;
+mod program;
+pub mod strategies;
+mod transfer;
+mod units;
+
+pub use choose::{Machine, Preference, choose};
+pub use explain::{Tally, explain, tally};
+pub use program::{Action, Lane, Place, Program, Step, StepId, Whole};
+pub use strategies::{Infeasible, Strategy};
+pub use transfer::{Ask, Direction, Parameters, Placement, Stored, Transfer};
+pub use units::{Unit, Units};

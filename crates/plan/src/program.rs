@@ -1,0 +1,172 @@
+//! Programs: what one rank does in a transfer, as plain data.
+//!
+//! A program has lanes. Inside a lane, steps come in an order in which each depends only on earlier ones; the walker
+//! runs any step that is ready, but looks only a window ahead. Lanes do not wait for each other, so a rank that is
+//! both client and server cannot block itself.
+
+use hyperslab_format::zarr::Codecs;
+use hyperslab_layout::{Region, View};
+use std::sync::Arc;
+
+/// Number of a step in its lane.
+pub type StepId = u64;
+
+/// A place for elements on this rank.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// The user's array with this number.
+    User(u32),
+    /// A buffer slot, and where in it elements lie.
+    Slot(u32, Arc<View>),
+}
+
+/// That an object is written or read whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// Whether a CRC-32C follows the elements.
+    pub checksum: bool,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Send pieces, each of an array, to a rank.
+    Send {
+        /// The receiver.
+        to: u32,
+        /// Array, elements, and where they lie here.
+        parts: Vec<(u32, Region, Place)>,
+    },
+    /// Receive pieces from a rank.
+    Recv {
+        /// The sender.
+        from: u32,
+        /// Array, elements, and where they shall lie here.
+        parts: Vec<(u32, Region, Place)>,
+    },
+    /// Copy elements on this rank, converting them if their type differs.
+    Copy {
+        /// Which elements.
+        region: Region,
+        /// Where they lie.
+        from: Place,
+        /// Where they shall lie.
+        to: Place,
+    },
+    /// Give all elements of a region one value.
+    Fill {
+        /// Which elements.
+        region: Region,
+        /// Where they lie.
+        at: Place,
+        /// The value, in the type of the place.
+        value: Arc<[u8]>,
+    },
+    /// Read elements of an object.
+    Read {
+        /// The object.
+        object: Arc<str>,
+        /// Which elements.
+        region: Region,
+        /// Where they shall lie.
+        to: Place,
+        /// Where they lie in the object.
+        there: Arc<View>,
+        /// Set when the region is the whole object.
+        whole: Option<Whole>,
+        /// What elements are when there is no such object; without it that is an error.
+        absent: Option<Arc<[u8]>>,
+    },
+    /// Write elements to an object.
+    Write {
+        /// The object.
+        object: Arc<str>,
+        /// Which elements.
+        region: Region,
+        /// Where they lie.
+        from: Place,
+        /// Where they shall lie in the object.
+        there: Arc<View>,
+        /// Set when the region is the whole object.
+        whole: Option<Whole>,
+        /// Whether readers may see the object already, so that it must change at once.
+        replace: bool,
+    },
+    /// Read an encoded object into a register.
+    Get {
+        /// The object.
+        object: Arc<str>,
+        /// Most bytes that it can sensibly have.
+        bytes_max: u64,
+        /// The register.
+        register: u64,
+    },
+    /// Decode a register, which is then empty.
+    Decode {
+        /// The register; filled by a [`Action::Get`].
+        register: u64,
+        /// The object it came from, for messages.
+        object: Arc<str>,
+        /// How it was encoded.
+        codecs: Arc<Codecs>,
+        /// All elements of the object.
+        region: Region,
+        /// Where they shall lie: dense, in the object's order.
+        to: Place,
+        /// What elements are when there was no object.
+        absent: Arc<[u8]>,
+    },
+    /// Encode elements into a register.
+    Encode {
+        /// All elements of the object.
+        region: Region,
+        /// Where they lie: dense, in the object's order.
+        from: Place,
+        /// How to encode them.
+        codecs: Arc<Codecs>,
+        /// The register.
+        register: u64,
+    },
+    /// Write a register as an object; the register is then empty.
+    Put {
+        /// The object.
+        object: Arc<str>,
+        /// The register.
+        register: u64,
+        /// As for [`Action::Write`].
+        replace: bool,
+    },
+    /// Make everything written so far durable.
+    Sync,
+}
+
+/// A step: an action, after others.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its number in its lane, rising from 0.
+    pub id: StepId,
+    /// Steps of the same lane that must be over before it starts.
+    pub after: Vec<StepId>,
+    /// What to do.
+    pub action: Action,
+}
+
+/// Steps in an order that respects what depends on what.
+pub type Lane = Box<dyn Iterator<Item = Step>>;
+
+/// What one rank does.
+pub struct Program {
+    /// Number of buffer slots.
+    pub slots: u32,
+    /// Size of each \[B\].
+    pub slot_bytes: u64,
+    /// The lanes.
+    pub lanes: Vec<Lane>,
+}
+
+impl Program {
+    /// A program that does nothing.
+    pub fn idle() -> Program {
+        Program { slots: 0, slot_bytes: 0, lanes: Vec::new() }
+    }
+}

@@ -1,0 +1,186 @@
+//! What is asked: a transfer of sections of arrays between the memories of ranks and storage.
+
+use crate::Strategy;
+use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{Axis, Distribution, ElementType, Section, Triplet, View, dense_strides};
+use std::sync::Arc;
+
+/// Which way the data move.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From memories to storage.
+    Write,
+    /// From storage to memories.
+    Read,
+}
+
+/// Where the elements of a stored array lie.
+#[derive(Clone, Debug)]
+pub enum Placement {
+    /// All in order in one object, perhaps behind other bytes.
+    File {
+        /// The object.
+        object: Arc<str>,
+        /// Offset of the first element \[B\].
+        offset: u64,
+    },
+    /// One object per chunk of a regular grid.
+    Chunks {
+        /// What stands before a chunk's key, such as `rho/`.
+        prefix: Arc<str>,
+        /// Shape of a chunk; chunks at the edge are stored whole.
+        chunk: Vec<u64>,
+        /// How a chunk's key is made of its coordinates.
+        keys: KeyEncoding,
+        /// How a chunk's elements become bytes.
+        codecs: Arc<Codecs>,
+        /// Whether no chunk can exist yet and no reader sees the array: nothing is to be merged or protected.
+        fresh: bool,
+    },
+}
+
+/// An array on disk.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Global shape.
+    pub shape: Vec<u64>,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// One element, in that type, for what was never written.
+    pub fill: Arc<[u8]>,
+    /// Dimensions from the slowest to the fastest, in the file or inside a chunk: `0, 1, 2` is row-major, `2, 1, 0`
+    /// column-major.
+    pub order: Vec<usize>,
+    /// Where elements lie.
+    pub placement: Placement,
+}
+
+impl Stored {
+    /// The view of the section's index space in a dense box of the stored array that starts at index `low` and has
+    /// this shape, when its first byte lies at `base`.
+    pub(crate) fn box_view(&self, section: &Section, low: &[u64], shape: &[u64], base: u64) -> View {
+        let strides = dense_strides(shape, &self.order, self.element.bytes());
+        let axes = section.dims.iter().zip(low).zip(strides);
+        let axes = axes.map(|((&triplet, &low), stride)| (Axis::Selected(triplet, low), stride)).collect();
+        View { base: base as i64, axes, element: self.element }
+    }
+
+    /// The view of a dense box's own index space.
+    pub(crate) fn dense_view(&self, shape: &[u64], base: u64) -> View {
+        let strides = dense_strides(shape, &self.order, self.element.bytes());
+        let axes = shape.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride)).collect();
+        View { base: base as i64, axes, element: self.element }
+    }
+}
+
+/// One array of a transfer.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Its name, for messages.
+    pub name: String,
+    /// Which part of the stored array moves.
+    pub section: Section,
+    /// How the section's index space is spread over the ranks.
+    pub distribution: Distribution,
+    /// Type of the elements in the memories.
+    pub memory: ElementType,
+    /// The array on disk.
+    pub stored: Stored,
+}
+
+impl Ask {
+    /// Bytes that the section has on disk.
+    pub fn stored_bytes(&self) -> u64 {
+        volume(&self.section.shape()).unwrap_or(u64::MAX).saturating_mul(self.stored.element.bytes())
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Direction,
+    /// The arrays, in order.
+    pub asks: Vec<Ask>,
+    /// Number of ranks of the communicator.
+    pub ranks: u32,
+    /// Whether what is written shall be durable at the end.
+    pub sync: bool,
+}
+
+impl Transfer {
+    /// Bytes that move to or from storage, without padding.
+    pub fn stored_bytes(&self) -> u64 {
+        self.asks.iter().map(Ask::stored_bytes).fold(0, u64::saturating_add)
+    }
+}
+
+/// The choices that a strategy leaves open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    /// Which strategy.
+    pub strategy: Strategy,
+    /// Ranks that act as servers, in the order in which they take turns.
+    pub servers: Vec<u32>,
+    /// Buffer slots of a server.
+    pub slots: u32,
+    /// Most bytes of a subchunk, and of the small chunks that are moved in one round \[B\].
+    pub subchunk_bytes: u64,
+    /// Runs at least this long go between user memory and storage without a slot \[B\].
+    pub direct_run_bytes: u64,
+    /// Most bytes of buffers on one rank \[B\].
+    pub buffer_bytes_max: u64,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            strategy: Strategy::ServerDirected,
+            servers: vec![0],
+            slots: 2,
+            subchunk_bytes: 4 << 20,
+            direct_run_bytes: 64 << 10,
+            buffer_bytes_max: 256 << 20,
+        }
+    }
+}
+
+impl Parameters {
+    /// Bytes for the message in which rank 0 tells its choice.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![self.strategy as u8];
+        let numbers = [self.slots.into(), self.subchunk_bytes, self.direct_run_bytes, self.buffer_bytes_max];
+        numbers.iter().for_each(|n: &u64| bytes.extend(n.to_le_bytes()));
+        self.servers.iter().for_each(|s| bytes.extend(s.to_le_bytes()));
+        bytes
+    }
+
+    /// Reads what [`Parameters::to_bytes`] made.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Parameters> {
+        let strategy = Strategy::ALL.into_iter().find(|&s| Some(&(s as u8)) == bytes.first())?;
+        let number = |i: usize| Some(u64::from_le_bytes(bytes.get(1 + 8 * i..9 + 8 * i)?.try_into().ok()?));
+        let servers = bytes.get(33..)?.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
+        Some(Parameters {
+            strategy,
+            servers,
+            slots: number(0)?.try_into().ok()?,
+            subchunk_bytes: number(1)?,
+            direct_run_bytes: number(2)?,
+            buffer_bytes_max: number(3)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_travel_unchanged() {
+        let parameters = Parameters { servers: vec![3, 70000], slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
+        assert_eq!(Parameters::from_bytes(&parameters.to_bytes()), Some(parameters));
+        assert_eq!(Parameters::from_bytes(&[9; 40]), None);
+        assert_eq!(Parameters::from_bytes(&[]), None);
+    }
+}

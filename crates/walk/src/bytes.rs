@@ -1,0 +1,69 @@
+//! Numbers and texts in messages between ranks, little-endian.
+
+/// Builds a message.
+#[derive(Default, Debug)]
+pub struct Writer(pub Vec<u8>);
+
+impl Writer {
+    /// A message that begins with this byte.
+    pub fn tagged(tag: u8) -> Writer {
+        Writer(vec![tag])
+    }
+
+    /// Appends a number.
+    #[must_use]
+    pub fn number(mut self, value: u64) -> Writer {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    /// Appends bytes with their length.
+    #[must_use]
+    pub fn bytes(mut self, bytes: &[u8]) -> Writer {
+        self.0.extend((bytes.len() as u64).to_le_bytes());
+        self.0.extend(bytes);
+        self
+    }
+}
+
+/// Takes a message apart. Every method gives `None` when the message ends too early.
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Reads from the start of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader(bytes)
+    }
+
+    /// One byte.
+    pub fn tag(&mut self) -> Option<u8> {
+        let (&tag, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(tag)
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_at_checked(8)?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(number.try_into().ok()?))
+    }
+
+    /// Bytes with their length.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// A text with its length.
+    pub fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    /// What is left.
+    pub fn rest(self) -> &'a [u8] {
+        self.0
+    }
+}

@@ -1,0 +1,312 @@
+//! Agreement: before bytes move, all ranks compare what they were asked; afterwards, how it went.
+//!
+//! Answers climb a tree of ranks to rank 0 as hashes, merged on the way so that no message grows with the number
+//! of ranks; the decision comes down the same tree. Only when hashes differ does rank 0 ask a few ranks for values, to
+//! say in the error what differs and where. A rank that failed before the call takes part with its failure.
+
+use crate::bytes::{Reader, Writer};
+use crate::inbox::tag;
+use crate::party::Party;
+use hyperslab_world::{Fault, FaultKind, World};
+use std::collections::BTreeMap;
+
+/// Ranks named in a message about a difference.
+const RANKS_NAMED_MAX: usize = 8;
+/// Different answers told apart; further ones are only counted.
+const GROUPS_MAX: usize = 4;
+/// Failures of single ranks that travel to rank 0.
+const FAULTS_MAX: usize = 8;
+/// Children of a rank in the tree.
+const ARITY: u32 = 4;
+
+/// What a rank brings to an agreement.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// What is being done, for messages: `write of 'rho'`.
+    pub what: String,
+    /// What must be equal on all ranks: name and value.
+    pub fields: Vec<(String, String)>,
+    /// What went wrong on this rank already.
+    pub fault: Option<Fault>,
+    /// Whether this is the opening of a call, which ranks may legitimately reach late.
+    pub opens: bool,
+}
+
+impl Question {
+    /// 64-bit FNV-1a over names and values.
+    fn hash(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for (name, value) in &self.fields {
+            for byte in name.bytes().chain([0]).chain(value.bytes()).chain([1]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        hash
+    }
+}
+
+/// Ranks with the same answer.
+#[derive(Clone, Debug)]
+struct Group {
+    hash: u64,
+    count: u64,
+    ranks: Vec<u32>,
+}
+
+/// What is known of the ranks below.
+#[derive(Default, Debug)]
+struct Merged {
+    groups: Vec<Group>,
+    faults: Vec<(u32, Fault)>,
+    fault_count: u64,
+}
+
+impl Merged {
+    fn add_group(&mut self, group: Group) {
+        if let Some(same) = self.groups.iter_mut().find(|g| g.hash == group.hash) {
+            same.count += group.count;
+            same.ranks.extend(group.ranks);
+            same.ranks.sort_unstable();
+            same.ranks.truncate(RANKS_NAMED_MAX);
+        } else if self.groups.len() < GROUPS_MAX {
+            self.groups.push(group);
+        }
+        self.groups.sort_by_key(|group| group.ranks[0]);
+    }
+
+    fn add_faults(&mut self, count: u64, faults: impl IntoIterator<Item = (u32, Fault)>) {
+        self.fault_count += count;
+        self.faults.extend(faults);
+        self.faults.sort_by_key(|fault| fault.0);
+        self.faults.truncate(FAULTS_MAX);
+    }
+
+    fn to_message(&self, call: u64) -> Vec<u8> {
+        let mut w = Writer::tagged(tag::UP).number(call).number(self.groups.len() as u64);
+        for group in &self.groups {
+            w = w.number(group.hash).number(group.count).number(group.ranks.len() as u64);
+            w = group.ranks.iter().fold(w, |w, &rank| w.number(u64::from(rank)));
+        }
+        w = w.number(self.fault_count).number(self.faults.len() as u64);
+        for (rank, fault) in &self.faults {
+            w = w.number(u64::from(*rank)).bytes(&fault.to_bytes());
+        }
+        w.0
+    }
+
+    fn merge(&mut self, contents: &[u8]) -> Option<()> {
+        let mut r = Reader::new(contents);
+        for _ in 0..r.number()? {
+            let (hash, count) = (r.number()?, r.number()?);
+            let named = r.number()?;
+            let ranks = (0..named).map(|_| r.number().map(|rank| rank as u32)).collect::<Option<Vec<u32>>>()?;
+            self.add_group(Group { hash, count, ranks });
+        }
+        let count = r.number()?;
+        let listed = r.number()?;
+        let faults = (0..listed).map(|_| Some((r.number()? as u32, Fault::from_bytes(r.bytes()?)?)));
+        let faults = faults.collect::<Option<Vec<_>>>()?;
+        self.add_faults(count, faults);
+        Some(())
+    }
+}
+
+/// An agreement under way on one rank.
+pub struct Consensus {
+    call: u64,
+    question: Question,
+    children: Vec<u32>,
+    missing: Vec<u32>,
+    merged: Merged,
+    sent_up: bool,
+    /// On rank 0: values of the ranks that were asked for them.
+    values: BTreeMap<u32, Vec<(String, String)>>,
+    asked: Vec<u32>,
+}
+
+impl Consensus {
+    /// Starts the next agreement of this party.
+    pub fn new(party: &mut Party, question: Question) -> Consensus {
+        let call = party.next_call(&question);
+        let (rank, size) = (party.rank(), party.size());
+        let first = u64::from(rank) * u64::from(ARITY) + 1;
+        let children: Vec<u32> = (first..first + u64::from(ARITY)).filter(|&c| c < u64::from(size)).map(|c| c as u32).collect();
+        let mut merged = Merged::default();
+        merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
+        merged.add_faults(u64::from(question.fault.is_some()), question.fault.clone().map(|fault| (rank, fault)));
+        let missing = children.clone();
+        Consensus { call, question, children, missing, merged, sent_up: false, values: BTreeMap::new(), asked: Vec::new() }
+    }
+
+    /// What it waits for, for messages.
+    pub fn waits_for(&self, rank: u32) -> String {
+        let whom = if self.missing.is_empty() && rank > 0 { vec![(rank - 1) / ARITY] } else { self.missing.clone() };
+        format!("{}: waits for rank {}", self.question.what, list(&whom))
+    }
+
+    /// Goes on. Once all ranks have answered and agree, `decide` runs on rank 0 and its result is everybody's; any
+    /// failure, of it or of a rank, is everybody's too. Returns `None` while it is not over.
+    pub fn poll(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Option<Result<Vec<u8>, Fault>> {
+        while let Some((from, tag, contents)) = party.inbox.next_consensus(self.call) {
+            party.progress();
+            match tag {
+                tag::UP => {
+                    self.missing.retain(|&child| child != from);
+                    if self.merged.merge(&contents).is_none() {
+                        let fault = Fault::new(FaultKind::Peer, format!("rank {from} sent an agreement that makes no sense"));
+                        self.merged.add_faults(1, [(from, fault.hint("all ranks must run the same version"))]);
+                    }
+                }
+                tag::QUERY => world.transport().signal(from, self.values_message()),
+                tag::VALUES => {
+                    self.values.insert(from, fields(&contents).unwrap_or_default());
+                }
+                _ => {
+                    let decision = decision(&contents);
+                    self.send_down(world, &contents);
+                    return Some(decision);
+                }
+            }
+        }
+        if !self.missing.is_empty() {
+            return None;
+        }
+        if party.rank() > 0 {
+            if !std::mem::replace(&mut self.sent_up, true) {
+                let parent = (party.rank() - 1) / ARITY;
+                world.transport().signal(parent, self.merged.to_message(self.call));
+            }
+            return None;
+        }
+        self.decide(world, decide)
+    }
+
+    /// On rank 0, when all have answered.
+    fn decide(
+        &mut self,
+        world: &mut dyn World,
+        decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Option<Result<Vec<u8>, Fault>> {
+        let result = if !self.merged.faults.is_empty() {
+            Err(failures(&self.merged))
+        } else if self.merged.groups.len() > 1 {
+            self.ask_values(world);
+            if self.values.len() < self.asked.len() {
+                return None;
+            }
+            Err(self.difference())
+        } else {
+            decide()
+        };
+        let contents = match &result {
+            Ok(payload) => Writer::tagged(1).bytes(payload).0,
+            Err(fault) => Writer::tagged(0).bytes(&fault.to_bytes()).0,
+        };
+        self.send_down(world, &contents);
+        Some(result)
+    }
+
+    fn send_down(&self, world: &mut dyn World, contents: &[u8]) {
+        let mut message = Writer::tagged(tag::DOWN).number(self.call).0;
+        message.extend(contents);
+        for &child in &self.children {
+            world.transport().signal(child, message.clone());
+        }
+    }
+
+    fn ask_values(&mut self, world: &mut dyn World) {
+        if !self.asked.is_empty() {
+            return;
+        }
+        let own = world.transport().rank();
+        self.asked = self.merged.groups.iter().map(|group| group.ranks[0]).collect();
+        for &rank in &self.asked {
+            if rank == own {
+                self.values.insert(own, self.question.fields.clone());
+            } else {
+                world.transport().signal(rank, Writer::tagged(tag::QUERY).number(self.call).0);
+            }
+        }
+    }
+
+    fn values_message(&self) -> Vec<u8> {
+        let w = Writer::tagged(tag::VALUES).number(self.call);
+        self.question.fields.iter().fold(w, |w, (name, value)| w.bytes(name.as_bytes()).bytes(value.as_bytes())).0
+    }
+
+    /// The error that says which values differ, on which ranks.
+    fn difference(&self) -> Fault {
+        let mut lines = Vec::new();
+        let expected = &self.values[&0];
+        for group in &self.merged.groups[1..] {
+            let found = &self.values[&group.ranks[0]];
+            let names = expected.iter().chain(found).map(|(name, _)| name);
+            let mut seen = Vec::new();
+            for name in names {
+                let of = |fields: &[(String, String)]| {
+                    fields.iter().find(|f| &f.0 == name).map_or("absent".to_string(), |f| f.1.clone())
+                };
+                let (ours, theirs) = (of(expected), of(found));
+                if ours == theirs || seen.contains(&name) || seen.len() == 3 {
+                    continue;
+                }
+                seen.push(name);
+                let more = group.count.saturating_sub(group.ranks.len() as u64);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
+            }
+        }
+        let text = format!("{}: the ranks ask for different things:\n  {}", self.question.what, lines.join("\n  "));
+        Fault::new(FaultKind::Disagreement, text)
+            .hint("a collective call needs the same arguments on every rank, but for the local arrays themselves")
+    }
+}
+
+fn decision(contents: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut r = Reader::new(contents);
+    let broken = || Fault::new(FaultKind::Peer, "rank 0 sent a decision that makes no sense");
+    match (r.tag(), r.bytes()) {
+        (Some(1), Some(payload)) => Ok(payload.to_vec()),
+        (Some(_), Some(bytes)) => Err(Fault::from_bytes(bytes).unwrap_or_else(broken)),
+        _ => Err(broken()),
+    }
+}
+
+fn fields(contents: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut r = Reader::new(contents);
+    let mut fields = Vec::new();
+    while let Some(name) = r.text() {
+        fields.push((name, r.text()?));
+    }
+    Some(fields)
+}
+
+/// One error out of those of several ranks: the same text once, with the ranks that it befell.
+fn failures(merged: &Merged) -> Fault {
+    let mut distinct: Vec<(Fault, Vec<u32>)> = Vec::new();
+    for (rank, fault) in &merged.faults {
+        match distinct.iter_mut().find(|(known, _)| known == fault) {
+            Some((_, ranks)) => ranks.push(*rank),
+            None => distinct.push((fault.clone(), vec![*rank])),
+        }
+    }
+    let more = merged.fault_count - merged.faults.len() as u64;
+    let (first, _) = distinct[0].clone();
+    let lines: Vec<String> =
+        distinct.iter().map(|(fault, ranks)| format!("on rank {}: {}", list(ranks), fault.text)).collect();
+    let mut text = lines.join("\n  ");
+    if more > 0 {
+        text = format!("{text}\n  and on {more} more ranks");
+    }
+    Fault { kind: first.kind, text, hint: first.hint }
+}
+
+/// Ranks as a list for messages.
+pub(crate) fn list(ranks: &[u32]) -> String {
+    ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,17 @@
+//! DOES: carries programs out over the seams. There is one walker.
+//!
+//! A collective call is: agree on what is asked ([`Consensus`]), walk the program ([`Walk`]), agree on how it went.
+//! All three are polled and never block, so many ranks can run in one thread and in virtual time; [`Party::drive`]
+//! is the one place that waits.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod consensus;
+mod inbox;
+mod party;
+mod walk;
+
+pub use bytes::{Reader, Writer};
+pub use consensus::{Consensus, Question};
+pub use party::{Limits, Party};
+pub use walk::{Walk, Walked};

@@ -1,0 +1,403 @@
+//! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
+
+use crate::party::Party;
+use hyperslab_layout::{Region, View, nests};
+use hyperslab_pack::{Memory, copy, fill};
+use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
+use hyperslab_world::{
+    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many steps of a lane are looked at ahead of the first that is not over.
+const WINDOW: usize = 256;
+
+/// What a finished walk did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Walked {
+    /// Steps.
+    pub steps: u64,
+    /// Bytes read from and written to the store.
+    pub store_bytes: u64,
+    /// Requests of the store to the system beneath.
+    pub store_calls: u64,
+    /// Bytes of buffers \[B\].
+    pub buffer_bytes: u64,
+}
+
+struct Pending {
+    step: Step,
+    /// Predecessors that are not over.
+    waits: usize,
+    followers: Vec<StepId>,
+}
+
+struct Running {
+    lane: std::iter::Peekable<Lane>,
+    pending: BTreeMap<StepId, Pending>,
+}
+
+/// A program being carried out on one rank.
+pub struct Walk {
+    lanes: Vec<Running>,
+    window: usize,
+    users: Vec<Exposed>,
+    slots: Vec<Option<Memory>>,
+    slot_bytes: u64,
+    registers: BTreeMap<u64, Vec<u8>>,
+    ready: Vec<(usize, StepId)>,
+    /// The first failure. After it, nothing more is read or written, but messages go on, so that no peer hangs.
+    fault: Option<Fault>,
+    walked: Walked,
+    begun: bool,
+}
+
+impl Walk {
+    /// A walk over a program in which these arrays of the user take part.
+    pub fn new(program: Program, users: Vec<Exposed>) -> Walk {
+        Walk {
+            lanes: program.lanes.into_iter().map(|lane| Running { lane: lane.peekable(), pending: BTreeMap::new() }).collect(),
+            window: WINDOW,
+            users,
+            slots: (0..program.slots).map(|_| None).collect(),
+            slot_bytes: program.slot_bytes,
+            registers: BTreeMap::new(),
+            ready: Vec::new(),
+            fault: None,
+            walked: Walked::default(),
+            begun: false,
+        }
+    }
+
+    /// The same, looking only this many steps ahead in each lane.
+    #[must_use]
+    pub fn with_window(mut self, window: usize) -> Walk {
+        self.window = window.max(1);
+        self
+    }
+
+    /// What it waits for, for messages: the oldest steps that are not over.
+    pub fn waits_for(&self) -> String {
+        let oldest = self.lanes.iter().filter_map(|lane| lane.pending.values().next());
+        let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action)).collect();
+        format!("waits for {}", told.join(" and for "))
+    }
+
+    /// Steps over so far.
+    pub fn walked(&self) -> Walked {
+        self.walked
+    }
+
+    /// Goes on; gives the outcome once all steps are over, `None` until then.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Walked, Fault>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            world.transport().begin(party.agreements, self.users.clone());
+        }
+        self.collect(world, party);
+        loop {
+            self.pull();
+            if self.ready.is_empty() {
+                break;
+            }
+            for (lane, id) in std::mem::take(&mut self.ready) {
+                if let Err(fault) = self.issue(world, party, lane, id) {
+                    self.finish(party, lane, id, Err(fault));
+                }
+            }
+        }
+        if self.lanes.iter_mut().any(|lane| !lane.pending.is_empty() || lane.lane.peek().is_some()) {
+            return None;
+        }
+        world.transport().end();
+        party.pool.extend(self.slots.drain(..).flatten());
+        Some(self.fault.take().map_or(Ok(self.walked), Err))
+    }
+
+    /// Takes finished operations from the seams.
+    fn collect(&mut self, world: &mut dyn World, party: &mut Party) {
+        for (ticket, result) in std::mem::take(&mut party.inbox.done) {
+            let (lane, id) = split(ticket);
+            self.finish(party, lane, id, result);
+        }
+        let mut computed = Vec::new();
+        world.compute().poll(&mut computed);
+        for (ticket, result) in computed {
+            let (lane, id) = split(ticket);
+            let result = result.map(|bytes| self.keep_encoded(lane, id, bytes));
+            self.finish(party, lane, id, result);
+        }
+        let mut stored = Vec::new();
+        world.store().poll(&mut stored);
+        for (ticket, result) in stored {
+            self.stored(world, party, ticket, result);
+        }
+    }
+
+    fn stored(&mut self, world: &mut dyn World, party: &mut Party, ticket: Ticket, result: Result<Outcome, Fault>) {
+        let (lane, id) = split(ticket);
+        let action = &self.lanes[lane].pending[&id].step.action;
+        let result = match (result, action) {
+            (Err(fault), _) => Err(fault),
+            (Ok(Outcome::Done(moved)), action) => {
+                self.walked.store_bytes += moved.bytes;
+                self.walked.store_calls += moved.calls;
+                if let Action::Get { register, .. } = action {
+                    self.registers.insert(*register, moved.content);
+                }
+                Ok(())
+            }
+            (Ok(Outcome::Absent), Action::Get { .. }) => Ok(()),
+            (Ok(Outcome::Absent), Action::Read { region, to, absent: Some(value), .. }) => {
+                let (region, to, value) = (region.clone(), to.clone(), value.clone());
+                match self.place(party, &to) {
+                    Ok((memory, view)) => {
+                        party.progress();
+                        let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
+                        return world.compute().submit(ticket, cost, fill_job(region, memory, view, value));
+                    }
+                    Err(fault) => Err(fault),
+                }
+            }
+            (Ok(Outcome::Absent), action) => {
+                Err(Fault::new(FaultKind::NotFound, format!("{}: the object does not exist", describe(action))))
+            }
+        };
+        self.finish(party, lane, id, result);
+    }
+
+    fn keep_encoded(&mut self, lane: usize, id: StepId, bytes: Vec<u8>) {
+        if let Action::Encode { register, .. } = self.lanes[lane].pending[&id].step.action {
+            self.registers.insert(register, bytes);
+        }
+    }
+
+    /// Looks at more steps, as far as the window allows.
+    fn pull(&mut self) {
+        for (number, lane) in self.lanes.iter_mut().enumerate() {
+            while lane.pending.len() < self.window {
+                let Some(step) = lane.lane.next() else { break };
+                let id = step.id;
+                let mut waits = 0;
+                for before in &step.after {
+                    if let Some(pending) = lane.pending.get_mut(before) {
+                        pending.followers.push(id);
+                        waits += 1;
+                    }
+                }
+                if waits == 0 {
+                    self.ready.push((number, id));
+                }
+                lane.pending.insert(id, Pending { step, waits, followers: Vec::new() });
+            }
+        }
+    }
+
+    fn finish(&mut self, party: &mut Party, lane: usize, id: StepId, result: Result<(), Fault>) {
+        party.progress();
+        self.walked.steps += 1;
+        let pending = self.lanes[lane].pending.remove(&id).expect("a step ends once");
+        if let Err(fault) = result {
+            self.fault.get_or_insert(fault);
+        }
+        for follower in pending.followers {
+            let next = self.lanes[lane].pending.get_mut(&follower).expect("a follower waits");
+            next.waits -= 1;
+            if next.waits == 0 {
+                self.ready.push((lane, follower));
+            }
+        }
+    }
+
+    /// The memory of a place and where elements lie in it.
+    fn place(&mut self, party: &mut Party, place: &Place) -> Result<(Memory, Arc<View>), Fault> {
+        match place {
+            Place::User(array) => {
+                let user = &self.users[*array as usize];
+                Ok((user.memory.clone(), user.view.clone()))
+            }
+            Place::Slot(slot, view) => {
+                let slot_bytes = self.slot_bytes;
+                let slot = &mut self.slots[*slot as usize];
+                if slot.is_none() {
+                    let pooled = party.pool.iter().position(|memory| memory.bytes() >= slot_bytes);
+                    let memory = match pooled {
+                        Some(at) => party.pool.swap_remove(at),
+                        None => allocate(slot_bytes)?,
+                    };
+                    self.walked.buffer_bytes += memory.bytes();
+                    *slot = Some(memory);
+                }
+                Ok((slot.clone().expect("just filled"), view.clone()))
+            }
+        }
+    }
+
+    fn parts(&mut self, party: &mut Party, parts: &[(u32, Region, Place)]) -> Result<Vec<Part>, Fault> {
+        let mut out = Vec::with_capacity(parts.len());
+        for (array, region, place) in parts {
+            let here = match place {
+                Place::User(_) => Here::Exposed,
+                Place::Slot(..) => {
+                    let (memory, view) = self.place(party, place)?;
+                    Here::Slot(memory, view)
+                }
+            };
+            out.push(Part { array: *array, region: region.clone(), here });
+        }
+        Ok(out)
+    }
+
+    fn moves(&mut self, party: &mut Party, region: &Region, place: &Place, there: &Arc<View>) -> Result<Moves, Fault> {
+        let (memory, here) = self.place(party, place)?;
+        Ok(Moves { region: region.clone(), memory, here, there: there.clone() })
+    }
+
+    /// Hands a step to the seam that does it.
+    fn issue(&mut self, world: &mut dyn World, party: &mut Party, lane: usize, id: StepId) -> Result<(), Fault> {
+        let action = self.lanes[lane].pending[&id].step.action.clone();
+        let ticket = join(lane, id);
+        match action {
+            Action::Send { to, parts } => {
+                let parts = self.parts(party, &parts)?;
+                world.transport().send(ticket, to, parts);
+            }
+            Action::Recv { from, parts } => {
+                let parts = self.parts(party, &parts)?;
+                world.transport().recv(ticket, from, parts);
+            }
+            // After a failure, what would touch storage or follow from it is let go.
+            _ if self.fault.is_some() => self.finish(party, lane, id, Ok(())),
+            Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
+                let (cost, job) = self.job(party, action)?;
+                world.compute().submit(ticket, cost, job);
+            }
+            action => {
+                let request = self.request(party, action)?;
+                world.store().submit(ticket, request);
+            }
+        }
+        Ok(())
+    }
+
+    fn job(&mut self, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {
+        match action {
+            Action::Copy { region, from, to } => {
+                let (from, from_view) = self.place(party, &from)?;
+                let (to, to_view) = self.place(party, &to)?;
+                let cost = Cost::Copy { bytes: region.elements() * to_view.element.bytes(), runs: runs(&region, &from_view, &to_view) };
+                let job = move || {
+                    for nest in nests(&region, &from_view, &to_view) {
+                        copy(&nest, &from, from_view.element, &to, to_view.element).map_err(bounds)?;
+                    }
+                    Ok(Vec::new())
+                };
+                Ok((cost, Box::new(job)))
+            }
+            Action::Fill { region, at, value } => {
+                let (memory, view) = self.place(party, &at)?;
+                let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
+                Ok((cost, fill_job(region, memory, view, value)))
+            }
+            Action::Encode { region, from, codecs, .. } => {
+                let (memory, view) = self.place(party, &from)?;
+                let bytes = region.elements() * view.element.bytes();
+                let job = move || codecs.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
+                Ok((Cost::Code { bytes }, Box::new(job)))
+            }
+            Action::Decode { register, object, codecs, region, to, absent } => {
+                let (memory, view) = self.place(party, &to)?;
+                let bytes = region.elements() * view.element.bytes();
+                let Some(encoded) = self.registers.remove(&register) else {
+                    return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
+                };
+                let job = move || {
+                    let decoded = codecs.decode(&encoded, bytes, &object).map_err(coding)?;
+                    memory.write_bytes(view.base as u64, &decoded);
+                    Ok(Vec::new())
+                };
+                Ok((Cost::Code { bytes }, Box::new(job)))
+            }
+            other => unreachable!("{} is not work for the processor", describe(&other)),
+        }
+    }
+
+    fn request(&mut self, party: &mut Party, action: Action) -> Result<Request, Fault> {
+        Ok(match action {
+            Action::Read { object, region, to, there, whole, .. } => {
+                let moves = self.moves(party, &region, &to, &there)?;
+                match whole {
+                    Some(whole) => Request::ReadWhole { object, moves, checksum: whole.checksum },
+                    None => Request::Read { object, moves },
+                }
+            }
+            Action::Write { object, region, from, there, whole, replace } => {
+                let moves = self.moves(party, &region, &from, &there)?;
+                match whole {
+                    Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace },
+                    None => Request::Write { object, moves },
+                }
+            }
+            Action::Get { object, bytes_max, .. } => Request::Get { object, bytes_max },
+            Action::Put { object, register, replace } => {
+                let bytes = self.registers.remove(&register).expect("an encode filled the register");
+                Request::Put { object, bytes, replace }
+            }
+            Action::Sync => Request::Sync,
+            other => unreachable!("{} is not work for the store", describe(&other)),
+        })
+    }
+}
+
+fn join(lane: usize, id: StepId) -> Ticket {
+    (lane as u64) << 56 | id
+}
+
+fn split(ticket: Ticket) -> (usize, StepId) {
+    ((ticket >> 56) as usize, ticket & ((1 << 56) - 1))
+}
+
+fn allocate(bytes: u64) -> Result<Memory, Fault> {
+    Memory::allocate(bytes).map_err(|_| {
+        Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
+            .hint("allow fewer buffer bytes, or store smaller chunks")
+    })
+}
+
+fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Job {
+    Box::new(move || {
+        for nest in nests(&region, &view, &view) {
+            fill(&nest, &memory, &value).map_err(bounds)?;
+        }
+        Ok(Vec::new())
+    })
+}
+
+fn runs(region: &Region, from: &View, to: &View) -> u64 {
+    nests(region, from, to).map(|nest| nest.loops.iter().rev().skip(1).map(|l| l.count).product::<u64>()).sum()
+}
+
+fn bounds(error: hyperslab_pack::OutOfBounds) -> Fault {
+    Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
+}
+
+fn coding(error: hyperslab_format::Error) -> Fault {
+    Fault::new(FaultKind::Corrupt, error.to_string())
+}
+
+/// An action in words.
+fn describe(action: &Action) -> String {
+    match action {
+        Action::Send { to, parts } => format!("rank {to} to take {} piece(s)", parts.len()),
+        Action::Recv { from, parts } => format!("{} piece(s) from rank {from}", parts.len()),
+        Action::Copy { region, .. } => format!("copying {} elements", region.elements()),
+        Action::Fill { region, .. } => format!("filling {} elements", region.elements()),
+        Action::Read { object, region, .. } => format!("reading {} elements of object '{object}'", region.elements()),
+        Action::Write { object, region, .. } => format!("writing {} elements of object '{object}'", region.elements()),
+        Action::Get { object, .. } => format!("reading object '{object}'"),
+        Action::Decode { object, .. } => format!("decoding object '{object}'"),
+        Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
+        Action::Put { object, .. } => format!("writing object '{object}'"),
+        Action::Sync => "writing to reach the disk (sync)".into(),
+    }
+}

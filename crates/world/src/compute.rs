@@ -1,0 +1,36 @@
+//! The processor.
+
+use crate::{Fault, Ticket};
+
+/// What a piece of work costs, told beside the work itself so that a simulated machine can charge for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cost {
+    /// Copying between strided memories, perhaps converting.
+    Copy {
+        /// Bytes copied.
+        bytes: u64,
+        /// Contiguous runs they lie in.
+        runs: u64,
+    },
+    /// Writing one value over memory.
+    Fill {
+        /// Bytes written.
+        bytes: u64,
+    },
+    /// Compressing or decompressing a chunk.
+    Code {
+        /// Bytes on the uncompressed side.
+        bytes: u64,
+    },
+}
+
+/// Work to be done: what it leaves (encoded bytes, or nothing) comes back with its ticket.
+pub type Job = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
+
+/// Runs work, at once or on other threads.
+pub trait Compute {
+    /// Hands work over.
+    fn submit(&mut self, ticket: Ticket, cost: Cost, job: Job);
+    /// Appends what has finished.
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>);
+}

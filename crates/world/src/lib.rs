@@ -1,0 +1,41 @@
+//! SEAMS: what the walker asks of the world, and nothing more.
+//!
+//! Four narrow traits: [`Transport`] moves pieces between ranks, [`Store`] moves them between memory and named
+//! objects, [`Compute`] runs work on the processor, [`Clock`] tells time. All are submit-and-poll: an operation is
+//! handed over under a [`Ticket`], and the ticket comes back when it is finished. Nothing blocks but
+//! [`Clock::doze`], so the same walker runs on threads, on MPI and in virtual time.
+//!
+//! What the seams do *not* promise: order of completion, atomicity of a write that a crash interrupts, durability
+//! before [`Request::Sync`], or that bytes move before both ends of a message have been submitted.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod compute;
+mod fault;
+pub mod lockstep;
+mod memory_store;
+mod store;
+mod transport;
+pub mod wrappers;
+
+pub use clock::Clock;
+pub use compute::{Compute, Cost, Job};
+pub use fault::{Fault, FaultKind};
+pub use memory_store::{MemoryStore, Objects};
+pub use store::{Moved, Moves, Outcome, Request, Store};
+pub use transport::{Event, Exposed, Here, Part, Transport};
+
+/// Names an operation in flight; chosen by who submits it.
+pub type Ticket = u64;
+
+/// The four seams together, as one rank sees them.
+pub trait World {
+    /// Messages to other ranks.
+    fn transport(&mut self) -> &mut dyn Transport;
+    /// Stored objects.
+    fn store(&mut self) -> &mut dyn Store;
+    /// The processor.
+    fn compute(&mut self) -> &mut dyn Compute;
+    /// Time.
+    fn clock(&mut self) -> &mut dyn Clock;
+}

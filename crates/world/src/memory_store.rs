@@ -1,0 +1,139 @@
+//! A store in memory: the plainest implementation of the contract, shared by all ranks of a process.
+
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Store, Ticket};
+use hyperslab_pack::for_each_run;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// The objects of a [`MemoryStore`].
+pub type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+
+/// Objects held in memory.
+#[derive(Clone, Default, Debug)]
+pub struct MemoryStore {
+    objects: Objects,
+    done: Vec<(Ticket, Result<Outcome, Fault>)>,
+}
+
+impl MemoryStore {
+    /// A store over these objects.
+    pub fn new(objects: Objects) -> MemoryStore {
+        MemoryStore { objects, done: Vec::new() }
+    }
+
+    fn run(&self, request: Request) -> Result<Outcome, Fault> {
+        let mut objects = self.objects.lock().expect("no rank panics while it holds the objects");
+        let moved = |bytes: u64| Ok(Outcome::Done(Moved { bytes, calls: 1, content: Vec::new() }));
+        match request {
+            Request::Write { object, moves } => {
+                let content = objects.get_mut(&*object).ok_or_else(|| absent(&object))?;
+                write(content, &moves);
+                moved(moves.bytes())
+            }
+            Request::WriteWhole { object, moves, checksum, .. } => {
+                let mut content = Vec::new();
+                write(&mut content, &moves);
+                if checksum {
+                    let sum = crc32c::crc32c(&content);
+                    content.extend(sum.to_le_bytes());
+                }
+                objects.insert(object.to_string(), content);
+                moved(moves.bytes())
+            }
+            Request::Put { object, bytes, .. } => {
+                let length = bytes.len() as u64;
+                objects.insert(object.to_string(), bytes);
+                moved(length)
+            }
+            Request::Read { object, moves } => match objects.get(&*object) {
+                Some(content) => read(content, &moves, &object).and_then(|()| moved(moves.bytes())),
+                None => Ok(Outcome::Absent),
+            },
+            Request::ReadWhole { object, moves, checksum } => match objects.get(&*object) {
+                Some(content) => read_whole(content, &moves, checksum, &object).and_then(|()| moved(moves.bytes())),
+                None => Ok(Outcome::Absent),
+            },
+            Request::Get { object, bytes_max } => match objects.get(&*object) {
+                Some(content) if content.len() as u64 <= bytes_max => {
+                    Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content: content.clone() }))
+                }
+                Some(content) => Err(length_fault(&object, &format!("at most {bytes_max} B"), content.len() as u64)),
+                None => Ok(Outcome::Absent),
+            },
+            Request::Create { object, bytes } => {
+                objects.insert(object.to_string(), vec![0xAA; bytes as usize]);
+                moved(0)
+            }
+            Request::Sync => moved(0),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        let result = self.run(request);
+        self.done.push((ticket, result));
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        done.append(&mut self.done);
+    }
+}
+
+fn absent(object: &str) -> Fault {
+    Fault::new(FaultKind::NotFound, format!("object '{object}' does not exist"))
+}
+
+/// The failure of an object whose length is not what its metadata say.
+pub(crate) fn length_fault(object: &str, expected: &str, found: u64) -> Fault {
+    Fault::new(FaultKind::Corrupt, format!("object '{object}' should have {expected}, but has {found} B"))
+        .hint("the object was truncated or overwritten by something else")
+}
+
+fn write(content: &mut Vec<u8>, moves: &Moves) {
+    for nest in moves.nests() {
+        for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+            let end = offset as usize + length as usize;
+            if content.len() < end {
+                content.resize(end, 0xAA);
+            }
+            content[offset as usize..end].copy_from_slice(&moves.memory.to_vec(memory as u64, length));
+        });
+    }
+}
+
+fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fault> {
+    let mut short = None;
+    for nest in moves.nests() {
+        for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+            let end = offset as usize + length as usize;
+            match content.get(offset as usize..end) {
+                Some(bytes) => moves.memory.write_bytes(memory as u64, bytes),
+                None => short = Some(end),
+            }
+        });
+    }
+    short.map_or(Ok(()), |end| Err(length_fault(object, &format!("at least {end} B"), content.len() as u64)))
+}
+
+fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Result<(), Fault> {
+    let expected = moves.bytes() + if checksum { 4 } else { 0 };
+    if content.len() as u64 != expected {
+        return Err(length_fault(object, &format!("{expected} B"), content.len() as u64));
+    }
+    if checksum {
+        let (elements, trailer) = content.split_at(content.len() - 4);
+        let (sum, stored) = (crc32c::crc32c(elements), u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
+        if sum != stored {
+            return Err(checksum_fault(object, stored, sum));
+        }
+    }
+    read(content, moves, object)
+}
+
+/// The failure of an object whose bytes do not match its checksum.
+pub(crate) fn checksum_fault(object: &str, stored: u32, found: u32) -> Fault {
+    let text =
+        format!("object '{object}' is damaged: its CRC-32C should be {stored:#010x}, but its bytes give {found:#010x}");
+    Fault::new(FaultKind::Corrupt, text).hint("restore the object from a copy, or read an earlier step")
+}

@@ -1,0 +1,125 @@
+//! Stored objects: named sequences of bytes.
+
+use crate::{Fault, Ticket};
+use hyperslab_layout::{Nest, Region, View, nests};
+use hyperslab_pack::Memory;
+use std::sync::Arc;
+
+/// Elements that move between memory and an object: which, and where they lie on either side. Their type is the
+/// same on both sides.
+#[derive(Clone, Debug)]
+pub struct Moves {
+    /// Which elements.
+    pub region: Region,
+    /// The memory.
+    pub memory: Memory,
+    /// Where the elements lie in the memory.
+    pub here: Arc<View>,
+    /// Where they lie in the object: addresses are offsets.
+    pub there: Arc<View>,
+}
+
+impl Moves {
+    /// Bytes that move.
+    pub fn bytes(&self) -> u64 {
+        self.region.elements() * self.there.element.bytes()
+    }
+
+    /// The walk over the elements; side `a` is memory, side `b` the object, in rising order of offsets inside each.
+    pub fn nests(&self) -> impl Iterator<Item = Nest> {
+        nests(&self.region, &self.here, &self.there)
+    }
+}
+
+/// What a store is asked for. Object names are relative paths with `/`.
+#[derive(Debug)]
+pub enum Request {
+    /// Writes elements at their offsets of an object that keeps its other bytes. The object must exist.
+    Write {
+        /// The object.
+        object: Arc<str>,
+        /// What, from where, to where.
+        moves: Moves,
+    },
+    /// Writes a whole object, whose bytes in order are the elements, and a CRC-32C of them after them when asked.
+    WriteWhole {
+        /// The object.
+        object: Arc<str>,
+        /// What, from where, to where. Offsets cover the object from 0 without holes.
+        moves: Moves,
+        /// Whether to append the checksum, little-endian.
+        checksum: bool,
+        /// Whether a reader must see the old object or the new one and nothing between. Otherwise the object is new
+        /// and hidden until it is published.
+        replace: bool,
+    },
+    /// Writes bytes as a whole object.
+    Put {
+        /// The object.
+        object: Arc<str>,
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// As for [`Request::WriteWhole`].
+        replace: bool,
+    },
+    /// Reads elements from their offsets. An object that ends before them is corrupt.
+    Read {
+        /// The object.
+        object: Arc<str>,
+        /// What, from where, to where.
+        moves: Moves,
+    },
+    /// Reads a whole object that [`Request::WriteWhole`] wrote, and compares length and checksum.
+    ReadWhole {
+        /// The object.
+        object: Arc<str>,
+        /// What, from where, to where. Offsets cover the object from 0 without holes.
+        moves: Moves,
+        /// Whether a checksum follows the elements.
+        checksum: bool,
+    },
+    /// Reads a whole object as bytes, refusing one longer than the limit.
+    Get {
+        /// The object.
+        object: Arc<str>,
+        /// Most bytes that make sense \[B\].
+        bytes_max: u64,
+    },
+    /// Makes an object of this length, with unspecified contents, for later [`Request::Write`]s.
+    Create {
+        /// The object.
+        object: Arc<str>,
+        /// Its length \[B\].
+        bytes: u64,
+    },
+    /// Makes everything written through this handle durable.
+    Sync,
+}
+
+/// What an operation left.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Moved {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Requests to the system beneath.
+    pub calls: u64,
+    /// For [`Request::Get`]: the bytes.
+    pub content: Vec<u8>,
+}
+
+/// How an operation ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was done.
+    Done(Moved),
+    /// The object to read does not exist.
+    Absent,
+}
+
+/// Moves bytes between memory and named objects.
+pub trait Store {
+    /// Hands an operation over. Its memory must stay until the ticket returns.
+    fn submit(&mut self, ticket: Ticket, request: Request);
+    /// Appends what has finished.
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>);
+}

@@ -1,0 +1,119 @@
+//! Stores that wrap another: one counts, one fails, one takes its time.
+
+use crate::lockstep::Hub;
+use crate::{Fault, Outcome, Request, Store, Ticket};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Counts requests.
+#[derive(Debug)]
+pub struct Recording<S> {
+    inner: S,
+    /// Requests so far, by name, in order.
+    pub requests: Vec<&'static str>,
+}
+
+impl<S> Recording<S> {
+    /// Wraps a store.
+    pub fn new(inner: S) -> Recording<S> {
+        Recording { inner, requests: Vec::new() }
+    }
+}
+
+fn name(request: &Request) -> &'static str {
+    match request {
+        Request::Write { .. } => "write",
+        Request::WriteWhole { .. } => "write whole",
+        Request::Put { .. } => "put",
+        Request::Read { .. } => "read",
+        Request::ReadWhole { .. } => "read whole",
+        Request::Get { .. } => "get",
+        Request::Create { .. } => "create",
+        Request::Sync => "sync",
+    }
+}
+
+impl<S: Store> Store for Recording<S> {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        self.requests.push(name(&request));
+        self.inner.submit(ticket, request);
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        self.inner.poll(done);
+    }
+}
+
+/// Fails one request, and does not carry it out.
+#[derive(Debug)]
+pub struct Failing<S> {
+    inner: S,
+    /// Requests until the one that fails.
+    countdown: u64,
+    fault: Fault,
+    failed: Vec<Ticket>,
+}
+
+impl<S> Failing<S> {
+    /// Wraps a store whose request number `nth` (from 0) shall fail like this.
+    pub fn new(inner: S, nth: u64, fault: Fault) -> Failing<S> {
+        Failing { inner, countdown: nth, fault, failed: Vec::new() }
+    }
+}
+
+impl<S: Store> Store for Failing<S> {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        if self.countdown == 0 {
+            self.failed.push(ticket);
+        } else {
+            self.inner.submit(ticket, request);
+        }
+        self.countdown = self.countdown.wrapping_sub(1);
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        done.extend(self.failed.drain(..).map(|ticket| (ticket, Err(self.fault.clone()))));
+        self.inner.poll(done);
+    }
+}
+
+/// Serves one request at a time, each at a cost per byte, in the hub's virtual time.
+pub struct Delaying<S> {
+    inner: S,
+    hub: Rc<RefCell<Hub>>,
+    ns_per_kib: u64,
+    free_at_ns: u64,
+    held: Vec<(u64, Ticket, Result<Outcome, Fault>)>,
+    /// Time spent serving \[ns\].
+    pub busy_ns: u64,
+}
+
+impl<S> Delaying<S> {
+    /// Wraps a store that takes `ns_per_kib` nanoseconds for each KiB.
+    pub fn new(inner: S, hub: &Rc<RefCell<Hub>>, ns_per_kib: u64) -> Delaying<S> {
+        Delaying { inner, hub: hub.clone(), ns_per_kib, free_at_ns: 0, held: Vec::new(), busy_ns: 0 }
+    }
+}
+
+impl<S: Store> Store for Delaying<S> {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        self.inner.submit(ticket, request);
+        let mut done = Vec::new();
+        self.inner.poll(&mut done);
+        for (ticket, outcome) in done {
+            let bytes = if let Ok(Outcome::Done(moved)) = &outcome { moved.bytes } else { 0 };
+            let takes = bytes * self.ns_per_kib / 1024;
+            self.busy_ns += takes;
+            self.free_at_ns = self.free_at_ns.max(self.hub.borrow().now_ns()) + takes;
+            self.hub.borrow_mut().wake_at(self.free_at_ns);
+            self.held.push((self.free_at_ns, ticket, outcome));
+        }
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        let now = self.hub.borrow().now_ns();
+        let (due, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.held).into_iter().partition(|h| h.0 <= now);
+        self.held = rest;
+        done.extend(due.into_iter().map(|(_, ticket, outcome)| (ticket, outcome)));
+    }
+}
