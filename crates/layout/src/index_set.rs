@@ -252,6 +252,13 @@ impl IndexSet {
         IndexSet { terms }
     }
 
+    /// The union of sets that have no index in common.
+    pub fn union_of_disjoint(sets: Vec<IndexSet>) -> IndexSet {
+        let mut terms: Vec<Term> = sets.into_iter().flat_map(|set| set.terms).collect();
+        terms.sort_unstable();
+        IndexSet { terms }
+    }
+
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
         low < high && self.below(high) > self.below(low)

@@ -170,7 +170,7 @@ impl Party {
                 return Err(self.give_up(world, fault, arrival.is_some()));
             }
             if quiet > EAGER_POLLS {
-                world.clock().doze(DOZE);
+                world.doze(DOZE);
             }
         }
     }
@@ -269,7 +269,7 @@ impl Party {
                 return false;
             }
             self.answer(world, "waits for rank 0 to decide how the call ends");
-            world.clock().doze(DOZE);
+            world.doze(DOZE);
         }
         true
     }

@@ -3,7 +3,7 @@
 //! Four narrow traits: [`Transport`] moves pieces between ranks, [`Store`] moves them between memory and named
 //! objects, [`Compute`] runs work on the processor, [`Clock`] tells time. All are submit-and-poll: an operation is
 //! handed over under a [`Ticket`], and the ticket comes back when it is finished. Nothing blocks but
-//! [`Clock::doze`], so the same walker runs on threads, on MPI and in virtual time.
+//! [`World::doze`], so the same walker runs on threads, on MPI and in virtual time.
 //!
 //! What the seams do *not* promise: order of completion, atomicity of a write that a crash interrupts, durability
 //! before [`Request::Sync`], or that bytes move before both ends of a message have been submitted.
@@ -19,11 +19,13 @@ mod transport;
 pub mod wrappers;
 
 pub use clock::Clock;
-pub use compute::{Compute, Cost, Job};
+pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};
 pub use memory_store::{MemoryStore, Objects};
 pub use store::{Moved, Moves, Outcome, Request, Store};
 pub use transport::{Event, Exposed, Here, Part, Transport};
+
+use std::time::Duration;
 
 /// Names an operation in flight; chosen by who submits it.
 pub type Ticket = u64;
@@ -38,4 +40,6 @@ pub trait World {
     fn compute(&mut self) -> &mut dyn Compute;
     /// Time.
     fn clock(&mut self) -> &mut dyn Clock;
+    /// Waits until one of the seams may have news, at most for `limit`. May return early for no reason.
+    fn doze(&mut self, limit: Duration);
 }

@@ -5,7 +5,7 @@
 //! on buffering or order that a real transport happens to have. With a cost per byte it also keeps virtual time,
 //! in which each receiver takes one message at a time.
 
-use crate::{Clock, Compute, Cost, Event, Exposed, Fault, Here, Job, Part, Store, Ticket, Transport, World};
+use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
 use hyperslab_layout::{View, nests};
 use hyperslab_pack::{Memory, copy};
 use std::cell::RefCell;
@@ -202,22 +202,6 @@ impl Transport for HubTransport {
     }
 }
 
-/// Runs work at once, on the caller's thread.
-#[derive(Default)]
-pub struct InlineCompute {
-    done: Vec<(Ticket, Result<Vec<u8>, Fault>)>,
-}
-
-impl Compute for InlineCompute {
-    fn submit(&mut self, ticket: Ticket, _cost: Cost, job: Job) {
-        self.done.push((ticket, job()));
-    }
-
-    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>) {
-        done.append(&mut self.done);
-    }
-}
-
 /// The hub's virtual time.
 pub struct HubClock {
     hub: Rc<RefCell<Hub>>,
@@ -227,8 +211,6 @@ impl Clock for HubClock {
     fn now_ns(&self) -> u64 {
         self.hub.borrow().now_ns
     }
-
-    fn doze(&mut self, _limit: Duration) {}
 
     fn interrupted(&mut self) -> bool {
         false
@@ -272,4 +254,7 @@ impl<S: Store> World for HubWorld<S> {
     fn clock(&mut self) -> &mut dyn Clock {
         &mut self.clock
     }
+
+    /// Time passes only in [`Hub::turn`].
+    fn doze(&mut self, _limit: Duration) {}
 }

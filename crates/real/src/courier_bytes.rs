@@ -1,0 +1,151 @@
+//! The letters of the transport as bytes.
+
+use crate::neighbour::Identity;
+use crate::transport::Peek;
+use hyperslab_layout::{Axis, ByteOrder, ElementType, IndexSet, Kind, Triplet, View};
+use hyperslab_walk::{Reader, Writer};
+use hyperslab_world::Exposed;
+
+/// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
+pub(crate) enum Letter {
+    Signal(Vec<u8>),
+    /// Where the sender's arrays lie.
+    Expose(u64, Vec<u8>),
+    /// So many messages were taken out of the receiver's arrays.
+    Pulled(u64, u64),
+    /// So many messages were put into the receiver's arrays.
+    Pushed(u64, u64),
+    /// So many messages may be sent for slots.
+    Grant(u64, u64),
+    /// So many more messages may be sent for exposed arrays.
+    Credit(u64, u64),
+    /// Pieces for a slot.
+    ForSlot(u64, Vec<u8>),
+    /// Pieces for an exposed array.
+    ForExposed(u64, Vec<u8>),
+}
+
+impl Letter {
+    pub(crate) fn transfer(&self) -> Option<u64> {
+        match self {
+            Letter::Signal(_) => None,
+            Letter::Expose(t, _)
+            | Letter::Pulled(t, _)
+            | Letter::Pushed(t, _)
+            | Letter::Grant(t, _)
+            | Letter::Credit(t, _)
+            | Letter::ForSlot(t, _)
+            | Letter::ForExposed(t, _) => Some(*t),
+        }
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let bulk = |tag: u8, transfer: u64, bytes: &[u8]| {
+            let mut message = Writer(Vec::with_capacity(bytes.len() + 9));
+            message.0.push(tag);
+            message = message.number(transfer);
+            message.0.extend(bytes);
+            message.0
+        };
+        let count = |tag, transfer, count| Writer::tagged(tag).number(transfer).number(count).0;
+        match self {
+            Letter::Signal(bytes) => bulk(0, 0, bytes),
+            Letter::Expose(t, bytes) => bulk(1, *t, bytes),
+            Letter::ForSlot(t, bytes) => bulk(2, *t, bytes),
+            Letter::ForExposed(t, bytes) => bulk(3, *t, bytes),
+            Letter::Pulled(t, n) => count(4, *t, *n),
+            Letter::Pushed(t, n) => count(5, *t, *n),
+            Letter::Grant(t, n) => count(6, *t, *n),
+            Letter::Credit(t, n) => count(7, *t, *n),
+        }
+    }
+
+    pub(crate) fn from_bytes(mut bytes: Vec<u8>) -> Option<Letter> {
+        let mut reader = Reader::new(&bytes);
+        let (tag, transfer) = (reader.tag()?, reader.number()?);
+        if tag >= 4 {
+            let count = reader.number()?;
+            return Some(match tag {
+                4 => Letter::Pulled(transfer, count),
+                5 => Letter::Pushed(transfer, count),
+                6 => Letter::Grant(transfer, count),
+                7 => Letter::Credit(transfer, count),
+                _ => return None,
+            });
+        }
+        let rest = bytes.split_off(9);
+        Some(match tag {
+            0 => Letter::Signal(rest),
+            1 => Letter::Expose(transfer, rest),
+            2 => Letter::ForSlot(transfer, rest),
+            _ => Letter::ForExposed(transfer, rest),
+        })
+    }
+}
+
+pub(crate) fn element_bytes(element: ElementType) -> [u8; 2] {
+    let kind = Kind::ALL.iter().position(|&kind| kind == element.kind).expect("every kind is listed");
+    [kind as u8, u8::from(element.order == ByteOrder::Big)]
+}
+
+pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
+    let &[kind, order] = bytes else { return None };
+    let order = if order == 0 { ByteOrder::Little } else { ByteOrder::Big };
+    Some(ElementType { kind: *Kind::ALL.get(usize::from(kind))?, order })
+}
+
+pub(crate) fn expose_bytes(identity: &Identity, arrays: &[Exposed]) -> Vec<u8> {
+    let mut w = Writer::default().bytes(&identity.to_bytes()).number(arrays.len() as u64);
+    for array in arrays {
+        w = w.number(array.memory.address() as u64).number(array.memory.bytes());
+        w = view_bytes(w, &array.view);
+    }
+    w.0
+}
+
+pub(crate) fn exposed_views(bytes: &[u8]) -> Option<Peek> {
+    let mut r = Reader::new(bytes);
+    let identity = Identity::from_bytes(r.bytes()?.try_into().ok()?);
+    let count = r.number()?;
+    let arrays = (0..count).map(|_| Some((r.number()?, r.number()?, view_from(&mut r)?))).collect::<Option<_>>()?;
+    Some(Peek { identity, arrays })
+}
+
+fn view_bytes(w: Writer, view: &View) -> Writer {
+    let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
+    for (axis, stride) in &view.axes {
+        w = w.number(*stride as u64);
+        match axis {
+            Axis::Held(set) => {
+                w = w.number(set.terms().len() as u64);
+                for term in set.terms() {
+                    w = w.number(term.start).number(term.len).number(term.step).number(term.count);
+                }
+            }
+            Axis::Selected(t, low) => {
+                w = w.number(u64::MAX).number(t.start).number(t.stride).number(t.count).number(t.block).number(*low);
+            }
+        }
+    }
+    w
+}
+
+fn view_from(r: &mut Reader) -> Option<View> {
+    let base = r.number()? as i64;
+    let element = element_from(r.bytes()?)?;
+    let ndim = r.number()?;
+    let axes = (0..ndim).map(|_| {
+        let stride = r.number()? as i64;
+        let terms = r.number()?;
+        if terms == u64::MAX {
+            let triplet = Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? };
+            return Some((Axis::Selected(triplet, r.number()?), stride));
+        }
+        let sets = (0..terms).map(|_| {
+            let (start, len, step, count) = (r.number()?, r.number()?, r.number()?, r.number()?);
+            IndexSet::progression(start, len, step, count)
+        });
+        Some((Axis::Held(IndexSet::union_of_disjoint(sets.collect::<Option<Vec<_>>>()?)), stride))
+    });
+    Some(View { base, axes: axes.collect::<Option<_>>()?, element })
+}

@@ -1,0 +1,154 @@
+//! Names in a file system: what rank 0 does before and after data move.
+//!
+//! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
+
+use crate::posix_fault;
+use hyperslab_world::Fault;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A directory and what is in it.
+#[derive(Clone, Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// The directory at this path, which need not exist yet.
+    pub fn new(path: impl Into<PathBuf>) -> Directory {
+        Directory(path.into())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.0.clone() } else { self.0.join(name) }
+    }
+
+    /// Whether something with this name exists; the empty name is the directory itself.
+    pub fn exists(&self, name: &str) -> bool {
+        self.at(name).symlink_metadata().is_ok()
+    }
+
+    /// Makes a directory and those above it.
+    pub fn make(&self, name: &str) -> Result<(), Fault> {
+        let path = self.at(name);
+        fs::create_dir_all(&path).map_err(|error| posix_fault("making directory", &path, &error))
+    }
+
+    /// The contents of a small file, `None` when it does not exist.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let path = self.at(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(posix_fault("reading", &path, &error)),
+        }
+    }
+
+    /// The first bytes of a file, at most this many; `None` when it does not exist.
+    pub fn read_prefix(&self, name: &str, bytes: u64) -> Result<Option<Vec<u8>>, Fault> {
+        use std::io::Read;
+        let path = self.at(name);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(posix_fault("opening", &path, &error)),
+        };
+        let mut prefix = Vec::new();
+        file.take(bytes).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
+        Ok(Some(prefix))
+    }
+
+    /// Length of a file \[B\], `None` when it does not exist.
+    pub fn length(&self, name: &str) -> Option<u64> {
+        fs::metadata(self.at(name)).ok().map(|metadata| metadata.len())
+    }
+
+    /// Writes a small file whole: beside its place, synced when asked, then renamed over it.
+    pub fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        let path = self.at(name);
+        let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let beside = path.with_file_name(format!(".{base}.hyperslab-{}", std::process::id()));
+        let written = File::create(&beside).and_then(|mut file| {
+            file.write_all(bytes)?;
+            if sync { file.sync_all() } else { Ok(()) }
+        });
+        let placed = written.and_then(|()| fs::rename(&beside, &path));
+        placed.map_err(|error| {
+            let _ = fs::remove_file(&beside);
+            posix_fault("writing", &path, &error)
+        })
+    }
+
+    /// Writes bytes at the start of a file that exists.
+    pub fn write_prefix(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        use std::os::unix::fs::FileExt;
+        let path = self.at(name);
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.write_all_at(bytes, 0)).map_err(|error| posix_fault("writing", &path, &error))
+    }
+
+    /// Names in a directory, sorted.
+    pub fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let path = self.at(name);
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+            Err(error) => return Err(posix_fault("listing", &path, &error)),
+        };
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Renames something to a name that does not exist, or over a file.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let path = self.at(to);
+        fs::rename(self.at(from), &path).map_err(|error| posix_fault("publishing", &path, &error))
+    }
+
+    /// Exchanges two names at once, so that neither is missing at any time. Returns whether the file system can.
+    pub fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
+        use std::os::unix::ffi::OsStrExt;
+        let (a, b) = (self.at(a), self.at(b));
+        let c_string = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
+        let (Ok(from), Ok(to)) = (c_string(&a), c_string(&b)) else { return Ok(false) };
+        let here = libc::AT_FDCWD;
+        // SAFETY: both are strings that end with a zero byte and live through the call.
+        let result = unsafe { libc::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_EXCHANGE) };
+        if result == 0 {
+            return Ok(true);
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP) => Ok(false),
+            _ => Err(posix_fault("publishing", &b, &error)),
+        }
+    }
+
+    /// Removes a file or a directory with all that is in it; nothing there is fine.
+    pub fn remove(&self, name: &str) -> Result<(), Fault> {
+        let path = self.at(name);
+        let removed = match path.symlink_metadata() {
+            Err(_) => return Ok(()),
+            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+        };
+        removed.map_err(|error| posix_fault("removing", &path, &error))
+    }
+
+    /// Removes a directory if nothing is in it.
+    pub fn remove_empty(&self, name: &str) {
+        let _ = fs::remove_dir(self.at(name));
+    }
+
+    /// Makes the names in a directory durable.
+    pub fn sync(&self, name: &str) -> Result<(), Fault> {
+        let path = self.at(name);
+        File::open(&path).and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
+    }
+}

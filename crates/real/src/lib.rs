@@ -1,0 +1,15 @@
+//! The machine at hand: threads and MPI, the memory of neighbours, POSIX files, and the clock.
+
+mod courier_bytes;
+mod directory;
+mod machine;
+pub mod mpi;
+pub mod neighbour;
+mod posix;
+mod transport;
+pub mod wire;
+
+pub use directory::Directory;
+pub use machine::{Interrupted, Machine};
+pub use posix::{PosixStore, posix_fault};
+pub use transport::Courier;

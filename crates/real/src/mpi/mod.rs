@@ -1,0 +1,173 @@
+//! Datagrams over MPI, which is bound at run time.
+//!
+//! Nothing of MPI is needed to build this, and none is loaded: the functions are looked up in the library that the
+//! process already uses, whichever of the three binary interfaces it has. Communicators cross the border as Fortran
+//! integers, the one form that all of them share.
+//!
+//! No call blocks. Sends and receives are posted and polled, and so is the duplication of the communicator. MPI makes
+//! progress only while somebody calls [`Wire::poll`] or [`Wire::doze`].
+
+mod connect;
+mod find;
+mod pace;
+mod table;
+mod traffic;
+
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use self::connect::connect;
+use self::find::{Abi, Callers};
+use self::pace::Pace;
+use self::table::Table;
+use self::traffic::Traffic;
+use crate::wire::{Bell, Datagram, Wire, WireError};
+
+/// One rank's end of a wire over a private duplicate of a communicator.
+///
+/// Unless MPI's level of thread support is `MPI_THREAD_MULTIPLE`, every call must come from the thread that
+/// connected; other threads get an error and may only ring the [`Bell`].
+///
+/// Dropping a wire calls nothing of MPI (which may be finalised by then), keeps the communicator, and leaks the
+/// buffers that MPI may still touch. [`MpiWire::free`] is the way to end one.
+pub struct MpiWire {
+    traffic: Box<dyn Traffic>,
+    /// The only thread that may call MPI, or `None` if all may.
+    thread: Option<ThreadId>,
+    library: String,
+    bell: Bell,
+    pace: Pace,
+    /// An error met while dozing, for the next poll.
+    late: Option<WireError>,
+}
+
+impl MpiWire {
+    /// Joins the ranks of a communicator. Collective, and does not block: when not all ranks have come within `limit`,
+    /// or when `interrupted` (asked every 20 ms) says so, it gives up with an error. A later attempt on the same
+    /// communicator may then meet the abandoned one, so a caller that gave up should not go on with it.
+    ///
+    /// `fortran_comm` is what `MPI_Comm_c2f`, or mpi4py's `comm.py2f()`, gives for the communicator; MPI itself is
+    /// trusted to detect an integer that is none. `hint` is the path of a loaded object that uses MPI, such as
+    /// `mpi4py.MPI.__file__`; it is needed when MPI's symbols are not global.
+    pub fn connect(
+        fortran_comm: i32,
+        hint: Option<&str>,
+        limit: Duration,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<MpiWire, WireError> {
+        let library = find::running(hint)?;
+        let abi = library.abi()?;
+        let callers = library.callers(abi)?;
+        if callers == Callers::Main && !library.is_main_thread()? {
+            let hint = "hint: initialise MPI with MPI_THREAD_SERIALIZED or more, or use its main thread";
+            return Err(WireError(format!("at MPI's thread level only the thread that initialised it may call it; {hint}")));
+        }
+        // SAFETY: the interface is the one that the library shows, or that the user vouches for.
+        let traffic = unsafe {
+            match abi {
+                Abi::Mpich => connect(Table::mpich(&library)?, fortran_comm, limit, interrupted),
+                Abi::OpenMpi => connect(Table::open_mpi(&library)?, fortran_comm, limit, interrupted),
+                Abi::Standard => connect(Table::standard(&library)?, fortran_comm, limit, interrupted),
+            }
+        }?;
+        Ok(MpiWire {
+            traffic,
+            thread: (callers != Callers::Any).then(|| std::thread::current().id()),
+            library: library.version()?,
+            bell: Bell::default(),
+            pace: Pace::default(),
+            late: None,
+        })
+    }
+
+    /// What the MPI library calls itself.
+    pub fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// Ends the wire. Collective; waits without blocking, up to `limit`, until every rank has called it and every
+    /// datagram has arrived somewhere (those that nobody polled are discarded), then frees the communicator with
+    /// `MPI_Comm_free`, which is local work in the libraries tried. What cannot be finished is kept for ever rather
+    /// than freed, and reported.
+    pub fn free(self, limit: Duration) -> Result<(), WireError> {
+        self.check_caller()?;
+        self.traffic.close(limit)
+    }
+
+    /// Whether MPI may be called here and now.
+    fn check_caller(&self) -> Result<(), WireError> {
+        if self.thread.is_some_and(|thread| thread != std::thread::current().id()) {
+            return Err(WireError(
+                "MPI may be called only from the thread that made this wire: its thread level is below \
+                 MPI_THREAD_MULTIPLE"
+                    .to_owned(),
+            ));
+        }
+        if self.traffic.is_finalized() {
+            return Err(WireError("MPI has been finalised while a wire was open".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Result<bool, WireError> {
+        self.check_caller()?;
+        self.traffic.progress()
+    }
+}
+
+impl Wire for MpiWire {
+    fn rank(&self) -> u32 {
+        self.traffic.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.traffic.size()
+    }
+
+    fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
+        self.check_caller()?;
+        self.traffic.send(to, bytes)
+    }
+
+    fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
+        if let Some(late) = self.late.take() {
+            return Err(late);
+        }
+        self.progress()?;
+        let datagram = self.traffic.take();
+        if datagram.is_some() {
+            self.pace.reset();
+        }
+        Ok(datagram)
+    }
+
+    fn unsent_bytes(&self) -> u64 {
+        self.traffic.unsent_bytes()
+    }
+
+    fn doze(&mut self, limit: Duration) {
+        let deadline = Instant::now().checked_add(limit);
+        loop {
+            match self.progress() {
+                Ok(news) if news || self.traffic.has_arrived() => return self.pace.reset(),
+                Ok(_) => {}
+                Err(error) => {
+                    self.late = Some(error);
+                    return;
+                }
+            }
+            let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            let sleep = self.pace.next();
+            if self.bell.wait(sleep.unwrap_or_default().min(left)) || left.is_zero() {
+                return;
+            }
+            if sleep.is_none() {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+}

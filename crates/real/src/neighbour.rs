@@ -1,0 +1,279 @@
+//! One-copy access to the memory of another process on the same machine (`process_vm_readv` and `process_vm_writev`).
+//!
+//! Whether it works is found by trying: a container may forbid the calls, the kernel may forbid them between
+//! processes that are not parent and child (Yama), and two ranks with the same host name may be in different
+//! containers. So each rank publishes an [`Identity`] with the address of a random word, and a peer that can read this
+//! word, and write it, is a neighbour. All others are remote, which costs speed and nothing else.
+
+mod cross;
+#[cfg(test)]
+mod tests;
+mod tiles;
+
+use std::cell::Cell;
+use std::hash::Hasher;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+
+use hyperslab_layout::{ElementType, Nest};
+use hyperslab_pack::copy_raw;
+
+use self::cross::{Batch, Direction};
+use self::tiles::{Tiling, Walk, in_order_of_a};
+
+/// Environment variable that switches direct access off when it is `0`, also within one process.
+const DIRECT_VARIABLE: &str = "HYPERSLAB_DIRECT";
+/// Runs of at least this length on both sides \[B\] go straight to their place; shorter ones through a buffer.
+const DIRECT_RUN_BYTES_MIN: u64 = 512;
+/// Size of that buffer \[B\]: it should stay in the second-level cache.
+const TILE_BYTES: u64 = 256 << 10;
+/// Gaps up to this length \[B\] are read along with what surrounds them: another run of a call costs as much.
+const GAP_BYTES_MAX: u64 = 512;
+
+/// What a rank tells others so that they can find out whether they reach its memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Hash of the running kernel and of the space of process numbers: `pid` means the same where this is the same.
+    host: u64,
+    pid: i32,
+    probe_address: u64,
+    probe_value: u64,
+}
+
+/// How a peer's memory is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// It is this process.
+    SameProcess,
+    /// It is another process, whose memory can be read and written.
+    Neighbour,
+    /// Only messages reach it.
+    Remote,
+}
+
+impl Identity {
+    /// Length of [`Identity::to_bytes`] \[B\].
+    pub const BYTES: usize = 28;
+
+    /// This process's own. Where Yama restricts access, it allows it to the user's other processes.
+    pub fn mine() -> Identity {
+        allow_access();
+        Identity::here()
+    }
+
+    fn here() -> Identity {
+        static HERE: OnceLock<(u64, u64, AtomicU64)> = OnceLock::new();
+        let (host, probe_value, probe) = HERE.get_or_init(|| {
+            let value = random_word();
+            (host_hash(), value, value.into())
+        });
+        // The number is asked for anew each time, because a forked child inherits the rest.
+        let pid = std::process::id() as i32;
+        // Atomic, because peers write the word back as it is.
+        Identity { host: *host, pid, probe_address: probe.as_ptr().addr() as u64, probe_value: *probe_value }
+    }
+
+    /// The form in which it travels.
+    pub fn to_bytes(&self) -> [u8; Identity::BYTES] {
+        let mut bytes = [0; Identity::BYTES];
+        bytes[..8].copy_from_slice(&self.host.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.probe_address.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.probe_value.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.pid.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse of [`Identity::to_bytes`].
+    pub fn from_bytes(bytes: &[u8; Identity::BYTES]) -> Identity {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let pid = i32::from_le_bytes(std::array::from_fn(|byte| bytes[24 + byte]));
+        Identity { host: word(0), pid, probe_address: word(8), probe_value: word(16) }
+    }
+
+    fn is_mine(&self) -> bool {
+        *self == Identity::here()
+    }
+}
+
+/// How `peer` is reached from here. It tries; whatever fails makes it [`Reach::Remote`].
+pub fn reach(peer: &Identity) -> Reach {
+    if std::env::var_os(DIRECT_VARIABLE).is_some_and(|value| value == "0") || peer.host != Identity::here().host {
+        return Reach::Remote;
+    }
+    if peer.is_mine() {
+        return Reach::SameProcess;
+    }
+    let mut word = 0u64;
+    let mut probe = |direction| {
+        let mut batch = Batch::new(peer.pid, direction);
+        // SAFETY: the local word outlives the flush; at the peer's address only a word with the value that it
+        // announced is written, and with this value.
+        unsafe { batch.add((&raw mut word).cast(), peer.probe_address, 8).and_then(|()| batch.flush()).map(|()| word) }
+    };
+    let read = probe(Direction::Pull);
+    if read.is_ok_and(|value| value == peer.probe_value) && probe(Direction::Push).is_ok() {
+        Reach::Neighbour
+    } else {
+        Reach::Remote
+    }
+}
+
+/// Copies elements from the memory of `peer` to here, and converts them on the way.
+///
+/// Side `a` of the nest is relative to the absolute address `peer_base` in the peer, side `b` to `local`.
+///
+/// # Safety
+/// The peer is reached directly (see [`reach`]). Every element on side `b` is valid for writing and used by nobody
+/// else meanwhile; every element on side `a` is valid in the peer and not changed meanwhile. Bytes between the
+/// peer's elements may be read, too, but are not used.
+pub unsafe fn pull(
+    peer: &Identity,
+    nest: &Nest,
+    peer_base: u64,
+    peer_type: ElementType,
+    local: *mut u8,
+    local_type: ElementType,
+) -> io::Result<()> {
+    if peer.is_mine() {
+        let from = std::ptr::with_exposed_provenance(peer_base as usize);
+        // SAFETY: the peer is this process, so the caller vouches for both sides here.
+        unsafe { copy_raw(nest, from, peer_type, local, local_type) };
+        return Ok(());
+    }
+    let far = Far { pid: peer.pid, direction: Direction::Pull, base: peer_base, element: peer_type };
+    // SAFETY: as the caller vouches.
+    unsafe { far.transfer(nest.clone(), local, local_type) }
+}
+
+/// Copies elements from here to the memory of `peer`, and converts them on the way.
+///
+/// Side `a` of the nest is relative to `local`, side `b` to the absolute address `peer_base` in the peer.
+///
+/// # Safety
+/// The peer is reached directly (see [`reach`]). Every element on side `a` is valid for reading; every element on side
+/// `b` is valid in the peer and used by nobody else meanwhile.
+pub unsafe fn push(
+    peer: &Identity,
+    nest: &Nest,
+    local: *const u8,
+    local_type: ElementType,
+    peer_base: u64,
+    peer_type: ElementType,
+) -> io::Result<()> {
+    if peer.is_mine() {
+        let to = std::ptr::with_exposed_provenance_mut(peer_base as usize);
+        // SAFETY: the peer is this process, so the caller vouches for both sides here.
+        unsafe { copy_raw(nest, local, local_type, to, peer_type) };
+        return Ok(());
+    }
+    let far = Far { pid: peer.pid, direction: Direction::Push, base: peer_base, element: peer_type };
+    // SAFETY: as the caller vouches; when pushing, nothing is written through the local pointer.
+    unsafe { far.transfer(nest.swapped(), local.cast_mut(), local_type) }
+}
+
+/// The far side of a transfer.
+struct Far {
+    pid: i32,
+    direction: Direction,
+    base: u64,
+    element: ElementType,
+}
+
+impl Far {
+    fn address(&self, offset: i64) -> u64 {
+        self.base.wrapping_add_signed(offset)
+    }
+
+    /// # Safety
+    /// Side `a` of the nest is far, side `b` local; both as [`pull`] or [`push`] say.
+    unsafe fn transfer(&self, nest: Nest, local: *mut u8, local_type: ElementType) -> io::Result<()> {
+        if nest.elements() == 0 {
+            return Ok(());
+        }
+        let nest = in_order_of_a(nest);
+        let bytes = self.element.bytes();
+        let (run_bytes, outer) = match nest.loops.split_last() {
+            Some((last, outer)) if last.a == bytes as i64 && last.b == bytes as i64 => (last.count * bytes, outer),
+            _ => (bytes, &nest.loops[..]),
+        };
+        // A single run, however short, needs no buffer either.
+        if local_type == self.element && (run_bytes >= DIRECT_RUN_BYTES_MIN || outer.is_empty()) {
+            let mut batch = Batch::new(self.pid, self.direction);
+            for (a, b) in Walk::new(outer, nest.a, nest.b) {
+                // SAFETY: elements that follow each other on both sides, as the caller vouches.
+                unsafe { batch.add(local.wrapping_offset(b as isize), self.address(a), run_bytes as usize)? };
+            }
+            // SAFETY: as above.
+            return unsafe { batch.flush() };
+        }
+        with_buffer(|buffer| {
+            // SAFETY: as the caller vouches; the buffer has room for a tile.
+            unsafe { self.transfer_tiles(&nest, local, local_type, buffer) }
+        })
+    }
+
+    /// # Safety
+    /// As for [`Far::transfer`]; the buffer has room for [`TILE_BYTES`].
+    unsafe fn transfer_tiles(&self, nest: &Nest, local: *mut u8, kind: ElementType, buffer: *mut u8) -> io::Result<()> {
+        // Gaps may be read along but never written: they are not ours.
+        let gap_bytes = if self.direction == Direction::Pull { GAP_BYTES_MAX } else { 0 };
+        let tiling = Tiling::new(nest, self.element.bytes(), TILE_BYTES, gap_bytes);
+        let mut batch = Batch::new(self.pid, self.direction);
+        for tile in tiling.tiles() {
+            if self.direction == Direction::Push {
+                // SAFETY: the tile's elements fit the buffer, and are the caller's on the local side.
+                unsafe { copy_raw(&tile.elements.swapped(), local, kind, buffer, self.element) };
+            }
+            for (a, b) in Walk::new(&tile.spans.loops, tile.spans.a, tile.spans.b) {
+                let (place, far) = (buffer.wrapping_offset(b as isize), self.address(a));
+                // SAFETY: the span lies in the buffer, and between the first and the last of the peer's elements.
+                unsafe { batch.add(place, far, tile.span_bytes as usize)? };
+            }
+            // SAFETY: as above.
+            unsafe { batch.flush()? };
+            if self.direction == Direction::Pull {
+                // SAFETY: the tile's elements are in the buffer now, and are the caller's on the local side.
+                unsafe { copy_raw(&tile.elements, buffer, self.element, local, kind) };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lends this thread's buffer of [`TILE_BYTES`], aligned for every element type.
+fn with_buffer<T>(work: impl FnOnce(*mut u8) -> T) -> T {
+    thread_local! { static BUFFER: Cell<Vec<u128>> = const { Cell::new(Vec::new()) }; }
+    let mut buffer = BUFFER.take();
+    buffer.resize(TILE_BYTES as usize / size_of::<u128>(), 0);
+    let result = work(buffer.as_mut_ptr().cast());
+    BUFFER.set(buffer);
+    result
+}
+
+/// Hash of what makes process numbers comparable: the boot of the kernel and the space of process numbers.
+fn host_hash() -> u64 {
+    let mut hash = std::hash::DefaultHasher::new();
+    hash.write(&std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default());
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    hash.write(space.as_os_str().as_encoded_bytes());
+    hash.finish()
+}
+
+/// A random word.
+fn random_word() -> u64 {
+    let mut word = 0u64;
+    // SAFETY: writes at most eight bytes, to a place that is ours.
+    let got = unsafe { libc::getrandom((&raw mut word).cast(), 8, 0) };
+    // Without the kernel's random numbers (a filter may forbid the call), the time is different enough.
+    let time = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    if got == 8 { word } else { time().as_nanos() as u64 ^ (u64::from(std::process::id()) << 32) }
+}
+
+/// Lets the user's other processes reach this one's memory where Yama would allow it to parents only.
+fn allow_access() {
+    if std::path::Path::new("/proc/sys/kernel/yama/ptrace_scope").exists() {
+        // SAFETY: sets a permission of this process and touches no memory; a refusal shows when peers try.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+    }
+}

@@ -1,0 +1,75 @@
+//! Objects as files below a directory, served by a worker thread so that the caller can move data meanwhile.
+
+mod content;
+mod files;
+
+use crate::wire::Bell;
+use files::{Doing, Files};
+use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+type Finished = (Ticket, Result<Outcome, Fault>);
+
+/// A directory whose files are the objects.
+///
+/// Requests are carried out one after another, in order, by one thread: a buffered write holds the lock of its file
+/// alone, so more writers in one process do not help a file. Nothing is durable before [`Request::Sync`].
+pub struct PosixStore {
+    requests: Option<Sender<(Ticket, Request)>>,
+    finished: Receiver<Finished>,
+    worker: Option<JoinHandle<()>>,
+    lost: Vec<Ticket>,
+}
+
+impl PosixStore {
+    /// Objects below `root`. The bell rings whenever a request is over.
+    pub fn new(root: &Path, bell: Bell) -> PosixStore {
+        let (requests, inbox) = channel::<(Ticket, Request)>();
+        let (outbox, finished) = channel();
+        let mut files = Files::new(root);
+        let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
+            for (ticket, request) in inbox {
+                let result = files.carry_out(request);
+                if outbox.send((ticket, result)).is_err() {
+                    return;
+                }
+                bell.ring();
+            }
+        });
+        PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new() }
+    }
+}
+
+impl Store for PosixStore {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        let sent = self.requests.as_ref().map(|requests| requests.send((ticket, request)));
+        if !matches!(sent, Some(Ok(()))) || self.worker.is_none() {
+            self.lost.push(ticket);
+        }
+    }
+
+    fn poll(&mut self, done: &mut Vec<Finished>) {
+        done.extend(self.finished.try_iter());
+        let gone = || Fault::new(FaultKind::Storage, "the thread that serves the store is gone");
+        done.extend(self.lost.drain(..).map(|ticket| (ticket, Err(gone()))));
+    }
+}
+
+impl Drop for PosixStore {
+    /// Lets the worker finish what it has; it is not waited for when it hangs in the file system, since its buffers
+    /// are kept alive by its requests.
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        if let Some(worker) = self.worker.take().filter(JoinHandle::is_finished) {
+            let _ = worker.join();
+        }
+    }
+}
+
+/// A failure of the file system, with what was being done to which path.
+pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault {
+    Doing { verb, path }.failed("", error)
+}

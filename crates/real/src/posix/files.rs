@@ -1,0 +1,284 @@
+//! What the worker does: one request at a time, on open files.
+
+use super::content::{CHECKED_BLOCK_BYTES, Sink, Source};
+use hyperslab_pack::try_for_each_run;
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files kept open between requests.
+const OPEN_FILES_MAX: usize = 8;
+
+pub(super) struct Files {
+    root: PathBuf,
+    open: VecDeque<(Arc<str>, bool, File)>,
+    /// Directories known to exist.
+    made: BTreeSet<PathBuf>,
+    /// Written since the last sync.
+    dirty: BTreeSet<PathBuf>,
+}
+
+/// What was being done to which object, for messages.
+pub(super) struct Doing<'a> {
+    pub(super) verb: &'static str,
+    pub(super) path: &'a Path,
+}
+
+impl Doing<'_> {
+    pub(super) fn failed(&self, what: &str, error: &io::Error) -> Fault {
+        let fault =
+            Fault::new(FaultKind::Storage, format!("{} '{}'{what} failed: {error}", self.verb, self.path.display()));
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => {
+                fault.hint("the file system is full or over quota; nothing of this call is published: free space and write again")
+            }
+            Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
+                fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
+            }
+            Some(libc::EMFILE | libc::ENFILE) => fault.hint("raise the limit on open files (ulimit -n)"),
+            _ => fault,
+        }
+    }
+
+    fn corrupt(&self, expected: &str, found: &str) -> Fault {
+        let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
+        Fault::new(FaultKind::Corrupt, text).hint("the file was truncated or overwritten; restore it, or read an earlier step")
+    }
+}
+
+impl Files {
+    pub(super) fn new(root: &Path) -> Files {
+        Files { root: root.into(), open: VecDeque::new(), made: BTreeSet::new(), dirty: BTreeSet::new() }
+    }
+
+    pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+        match request {
+            Request::Write { object, moves } => self.write(&object, &moves),
+            Request::WriteWhole { object, moves, checksum, replace } => {
+                self.whole(&object, replace, |sink| {
+                    sink.moves(&moves)?;
+                    if checksum { sink.checksum() } else { Ok(()) }
+                })
+            }
+            Request::Put { object, bytes, replace } => self.whole(&object, replace, |sink| sink.bytes(&bytes)),
+            Request::Read { object, moves } => self.read(&object, &moves),
+            Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
+            Request::Get { object, bytes_max } => self.get(&object, bytes_max),
+            Request::Create { object, bytes } => self.create(&object, bytes),
+            Request::Sync => self.sync(),
+        }
+    }
+
+    fn path(&self, object: &str) -> PathBuf {
+        self.root.join(object)
+    }
+
+    /// The open file of an object, `None` when it does not exist.
+    fn file(&mut self, object: &Arc<str>, write: bool) -> Result<Option<&File>, Fault> {
+        if let Some(at) = self.open.iter().position(|(name, writable, _)| name == object && (*writable || !write)) {
+            return Ok(Some(&self.open[at].2));
+        }
+        let path = self.path(object);
+        let doing = Doing { verb: "opening", path: &path };
+        match OpenOptions::new().read(true).write(write).open(&path) {
+            Ok(file) => {
+                self.open.truncate(OPEN_FILES_MAX - 1);
+                self.open.push_front((object.clone(), write, file));
+                Ok(Some(&self.open[0].2))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(doing.failed("", &error)),
+        }
+    }
+
+    fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        let doing = Doing { verb: "writing", path: &path };
+        let Some(file) = self.file(object, true)? else { return Ok(Outcome::Absent) };
+        let mut calls = 0;
+        for nest in moves.nests() {
+            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+                let source = Source::new(moves, memory, length)?;
+                calls += 1;
+                source.write_at(file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
+            })?;
+        }
+        self.dirty.insert(path);
+        Ok(done(moves.bytes(), calls))
+    }
+
+    fn read(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        let doing = Doing { verb: "reading", path: &path };
+        let Some(file) = self.file(object, false)? else { return Ok(Outcome::Absent) };
+        let mut calls = 0;
+        for nest in moves.nests() {
+            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+                let source = Source::new(moves, memory, length)?;
+                calls += 1;
+                match source.read_at(file, offset as u64) {
+                    Ok(()) => Ok(()),
+                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                        let found = file.metadata().map(|m| m.len()).unwrap_or(0);
+                        Err(doing.corrupt(&format!("at least {} B", offset as u64 + length), &format!("{found} B")))
+                    }
+                    Err(error) => Err(doing.failed(&at(length, offset), &error)),
+                }
+            })?;
+        }
+        Ok(done(moves.bytes(), calls))
+    }
+
+    /// Writes a whole object: straight, or beside it and then over it by a rename.
+    fn whole(
+        &mut self,
+        object: &str,
+        replace: bool,
+        fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
+    ) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        self.make_parent(&path)?;
+        let target = if replace { beside(&path) } else { path.clone() };
+        let doing = Doing { verb: "writing", path: &target };
+        let file = File::create(&target).map_err(|error| doing.failed("", &error))?;
+        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target });
+        let filled = fill(&mut sink).and_then(|()| sink.finish());
+        let moved = match filled {
+            Ok(moved) => moved,
+            Err(fault) => {
+                let _ = std::fs::remove_file(&target);
+                return Err(fault);
+            }
+        };
+        if replace {
+            // The new bytes must be on disk before the name points to them, or a crash could leave neither.
+            file.sync_data().map_err(|error| doing.failed("", &error))?;
+            std::fs::rename(&target, &path).map_err(|error| doing.failed(" (rename into place)", &error))?;
+        }
+        self.dirty.insert(path);
+        Ok(Outcome::Done(moved))
+    }
+
+    fn read_whole(&mut self, object: &Arc<str>, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        let doing = Doing { verb: "reading", path: &path };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
+            Err(error) => return Err(doing.failed("", &error)),
+        };
+        let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
+        let expected = moves.bytes() + if checksum { 4 } else { 0 };
+        if length != expected {
+            return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
+        }
+        let (mut sum, mut calls, mut next, mut ordered) = (0, 0, 0, true);
+        for nest in moves.nests() {
+            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+                ordered &= offset as u64 == next;
+                next = offset as u64 + length;
+                Source::new(moves, memory, length)?
+                    .blocks(CHECKED_BLOCK_BYTES)
+                    .try_for_each(|(start, block)| {
+                        calls += 1;
+                        block.read_at(&file, offset as u64 + start)?;
+                        if checksum && ordered {
+                            sum = block.crc32c(sum);
+                        }
+                        Ok(())
+                    })
+                    .map_err(|error: io::Error| doing.failed(&at(length, offset), &error))
+            })?;
+        }
+        if checksum {
+            let mut trailer = [0; 4];
+            file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed("", &error))?;
+            if !ordered {
+                let bytes = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
+                sum = crc32c::crc32c(&bytes[..bytes.len() - 4]);
+            }
+            let stored = u32::from_le_bytes(trailer);
+            if stored != sum {
+                return Err(doing.corrupt(&format!("CRC-32C {stored:#010x}"), &format!("{sum:#010x}")));
+            }
+        }
+        Ok(done(moves.bytes(), calls))
+    }
+
+    fn get(&mut self, object: &str, bytes_max: u64) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        let doing = Doing { verb: "reading", path: &path };
+        let length = match std::fs::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
+            Err(error) => return Err(doing.failed("", &error)),
+        };
+        if length > bytes_max {
+            return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{length} B")));
+        }
+        let content = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
+        Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content }))
+    }
+
+    fn create(&mut self, object: &str, bytes: u64) -> Result<Outcome, Fault> {
+        let path = self.path(object);
+        self.make_parent(&path)?;
+        let doing = Doing { verb: "creating", path: &path };
+        let file = File::create(&path).map_err(|error| doing.failed("", &error))?;
+        file.set_len(bytes).map_err(|error| doing.failed(&format!(" with {bytes} B"), &error))?;
+        self.dirty.insert(path);
+        Ok(done(0, 1))
+    }
+
+    /// Syncs the files written, then each directory from theirs up to the root.
+    fn sync(&mut self) -> Result<Outcome, Fault> {
+        let mut calls = 0;
+        let mut directories = BTreeSet::new();
+        for path in std::mem::take(&mut self.dirty) {
+            let doing = Doing { verb: "syncing", path: &path };
+            let open = self.open.iter().find(|(name, writable, _)| *writable && self.root.join(&**name) == path);
+            let synced = match open {
+                Some((_, _, file)) => file.sync_data(),
+                None => File::open(&path).and_then(|file| file.sync_data()),
+            };
+            synced.map_err(|error| doing.failed("", &error))?;
+            calls += 1;
+            let above = path.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.root));
+            directories.extend(above.map(Path::to_path_buf));
+        }
+        for directory in directories {
+            let doing = Doing { verb: "syncing", path: &directory };
+            File::open(&directory).and_then(|file| file.sync_all()).map_err(|error| doing.failed("", &error))?;
+            calls += 1;
+        }
+        Ok(done(0, calls))
+    }
+
+    fn make_parent(&mut self, path: &Path) -> Result<(), Fault> {
+        let Some(parent) = path.parent() else { return Ok(()) };
+        if !self.made.contains(parent) {
+            let doing = Doing { verb: "making directory", path: parent };
+            std::fs::create_dir_all(parent).map_err(|error| doing.failed("", &error))?;
+            self.made.insert(parent.to_path_buf());
+        }
+        Ok(())
+    }
+}
+
+/// A name beside an object that no reader takes for one.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.hyperslab-{}", std::process::id()))
+}
+
+fn at(length: u64, offset: i64) -> String {
+    format!(" ({length} B at offset {offset})")
+}
+
+fn done(bytes: u64, calls: u64) -> Outcome {
+    Outcome::Done(Moved { bytes, calls, content: Vec::new() })
+}

@@ -1,0 +1,423 @@
+//! The transport of real ranks: one protocol over any wire.
+//!
+//! One side of a message has its data in a buffer slot and is active; the other has them in a user's array, which is
+//! exposed for the whole transfer, and is passive. Once in a transfer and pair of ranks, the passive side tells where
+//! its arrays lie. If the active side can reach that memory, it moves each piece itself, in one copy, and the
+//! passive side only hears how many messages are done; it may sleep meanwhile. If it cannot, bulk data travel as
+//! datagrams, and only on the receiver's grant:
+//!
+//! ```text
+//!            passive (exposed array)              active (slot)
+//! always     EXPOSE ------------------------->
+//! reachable         <------------------------- DONE n     after copying straight from or to the array
+//! otherwise,        <------------------------- GRANT      a slot waits for the next message
+//!  write     DATA   ------------------------->
+//! otherwise,        <------------------------- DATA       at most CREDITS that are not yet answered
+//!  read      CREDIT ------------------------->
+//! ```
+
+use crate::courier_bytes::{Letter, expose_bytes, exposed_views};
+use crate::neighbour::{Identity, Reach, pull, push, reach};
+use crate::wire::Wire;
+use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
+use hyperslab_pack::{Memory, copy};
+use hyperslab_world::{Event, Exposed, Fault, FaultKind, Here, Part, Ticket, Transport};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Messages that a reader lets each server send before it has unpacked them.
+const CREDITS: u64 = 2;
+/// Finished messages after which a busy active side tells the passive one.
+const DONE_BATCH: u64 = 16;
+
+/// What the other end of a pair exposed: where its memory is, and its view of each array.
+pub(crate) struct Peek {
+    pub(crate) identity: Identity,
+    /// Base address, length \[B\] and view of each array.
+    pub(crate) arrays: Vec<(u64, u64, View)>,
+}
+
+type Op = (Ticket, Vec<Part>);
+
+/// What is between this rank and another in the current transfer.
+#[derive(Default)]
+struct Pair {
+    /// Whether this rank has told where its arrays lie.
+    told: bool,
+    peek: Option<Peek>,
+    direct: bool,
+    /// Active: receives into slots, sends from slots.
+    pulls: VecDeque<Op>,
+    pushes: VecDeque<Op>,
+    /// Messages moved directly and not yet told.
+    pulled: u64,
+    pushed: u64,
+    /// Grants given for `pulls`; data that came for them.
+    grants_out: u64,
+    pull_data: VecDeque<Vec<u8>>,
+    /// Datagrams that may still be sent for `pushes`.
+    credits: u64,
+    /// Passive: sends and receives of exposed arrays.
+    offers: VecDeque<Op>,
+    awaits: VecDeque<Op>,
+    /// Of those, messages that the active side has finished; more may be finished than are submitted.
+    offers_done: u64,
+    awaits_done: u64,
+    grants_in: u64,
+    await_data: VecDeque<Vec<u8>>,
+}
+
+/// Sends and receives pieces between ranks joined by a wire.
+pub struct Courier {
+    wire: Box<dyn Wire>,
+    identity: Identity,
+    transfer: u64,
+    exposed: Vec<Exposed>,
+    pairs: BTreeMap<u32, Pair>,
+    /// Letters of transfers that this rank has not begun.
+    early: Vec<(u32, Letter)>,
+    events: Vec<Event>,
+    /// The pair that was served last, so that each gets its turn.
+    turn: u32,
+    broken: Option<Fault>,
+}
+
+impl Courier {
+    /// A transport over this wire.
+    pub fn new(wire: Box<dyn Wire>) -> Courier {
+        Courier {
+            wire,
+            identity: Identity::mine(),
+            transfer: 0,
+            exposed: Vec::new(),
+            pairs: BTreeMap::new(),
+            early: Vec::new(),
+            events: Vec::new(),
+            turn: 0,
+            broken: None,
+        }
+    }
+
+    /// The wire beneath.
+    pub fn wire(&mut self) -> &mut dyn Wire {
+        &mut *self.wire
+    }
+
+    /// Gives the wire back, for closing it.
+    pub fn into_wire(self) -> Box<dyn Wire> {
+        self.wire
+    }
+
+    fn post(&mut self, to: u32, letter: &Letter) {
+        if let Err(error) = self.wire.send(to, letter.to_bytes()) {
+            self.broken.get_or_insert_with(|| broken(&error.0));
+        }
+    }
+
+    /// Tells a peer, once, where this rank's arrays lie.
+    fn introduce(&mut self, peer: u32) {
+        if !std::mem::replace(&mut self.pairs.entry(peer).or_default().told, true) {
+            let letter = Letter::Expose(self.transfer, expose_bytes(&self.identity, &self.exposed));
+            self.post(peer, &letter);
+        }
+    }
+
+    fn receive(&mut self) -> Result<(), Fault> {
+        while let Some((from, bytes)) = self.wire.poll().map_err(|error| broken(&error.0))? {
+            let Some(letter) = Letter::from_bytes(bytes) else {
+                return Err(broken(&format!("a message from rank {from} makes no sense")));
+            };
+            match letter.transfer() {
+                Some(transfer) if transfer > self.transfer => self.early.push((from, letter)),
+                Some(transfer) if transfer < self.transfer => {}
+                _ => self.handle(from, letter)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, from: u32, letter: Letter) -> Result<(), Fault> {
+        if let Letter::Signal(bytes) = letter {
+            self.events.push(Event::Signal(from, bytes));
+            return Ok(());
+        }
+        let pair = self.pairs.entry(from).or_default();
+        match letter {
+            Letter::Signal(_) => {}
+            Letter::Expose(_, bytes) => {
+                let peek = exposed_views(&bytes)
+                    .ok_or_else(|| broken(&format!("rank {from} described its arrays in a way that makes no sense")))?;
+                pair.direct = reach(&peek.identity) != Reach::Remote;
+                pair.credits = CREDITS;
+                pair.peek = Some(peek);
+            }
+            Letter::Pulled(_, count) => pair.offers_done += count,
+            Letter::Pushed(_, count) => pair.awaits_done += count,
+            Letter::Grant(_, count) => pair.grants_in += count,
+            Letter::Credit(_, count) => pair.credits += count,
+            Letter::ForSlot(_, bytes) => pair.pull_data.push_back(bytes),
+            Letter::ForExposed(_, bytes) => pair.await_data.push_back(bytes),
+        }
+        self.passive(from)
+    }
+
+    /// Ends passive operations that the active side has finished, and serves grants and arrived data.
+    fn passive(&mut self, peer: u32) -> Result<(), Fault> {
+        let (transfer, exposed) = (self.transfer, self.exposed.clone());
+        let pair = self.pairs.entry(peer).or_default();
+        let mut letters = Vec::new();
+        while pair.offers_done > 0 && !pair.offers.is_empty() {
+            pair.offers_done -= 1;
+            let (ticket, _) = pair.offers.pop_front().expect("just seen");
+            self.events.push(Event::Done(ticket, Ok(())));
+        }
+        while pair.awaits_done > 0 && !pair.awaits.is_empty() {
+            pair.awaits_done -= 1;
+            let (ticket, _) = pair.awaits.pop_front().expect("just seen");
+            self.events.push(Event::Done(ticket, Ok(())));
+        }
+        while pair.grants_in > 0 && !pair.offers.is_empty() {
+            pair.grants_in -= 1;
+            let (ticket, parts) = pair.offers.pop_front().expect("just seen");
+            letters.push(Letter::ForSlot(transfer, gather(&parts, &exposed)?));
+            self.events.push(Event::Done(ticket, Ok(())));
+        }
+        while !pair.await_data.is_empty() && !pair.awaits.is_empty() {
+            let bytes = pair.await_data.pop_front().expect("just seen");
+            let (ticket, parts) = pair.awaits.pop_front().expect("just seen");
+            self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
+            letters.push(Letter::Credit(transfer, 1));
+        }
+        letters.iter().for_each(|letter| self.post(peer, letter));
+        Ok(())
+    }
+
+    /// Serves active operations of one pair: one direct copy, or what datagrams allow. Returns whether it did any.
+    fn active(&mut self, peer: u32) -> Result<bool, Fault> {
+        let transfer = self.transfer;
+        let exposed = self.exposed.clone();
+        let pair = self.pairs.get_mut(&peer).expect("pairs are never removed inside a transfer");
+        let Some(peek) = &pair.peek else { return Ok(false) };
+        let mut letters = Vec::new();
+        let mut did = false;
+        if pair.direct {
+            if let Some((ticket, parts)) = pair.pulls.pop_front() {
+                self.events.push(Event::Done(ticket, reach_over(peek, &parts, true)));
+                (pair.pulled, did) = (pair.pulled + 1, true);
+            } else if let Some((ticket, parts)) = pair.pushes.pop_front() {
+                self.events.push(Event::Done(ticket, reach_over(peek, &parts, false)));
+                (pair.pushed, did) = (pair.pushed + 1, true);
+            }
+        } else {
+            let wanted = pair.pulls.len() as u64;
+            if wanted > pair.grants_out {
+                letters.push(Letter::Grant(transfer, wanted - pair.grants_out));
+                pair.grants_out = wanted;
+            }
+            while !pair.pull_data.is_empty() && !pair.pulls.is_empty() {
+                let bytes = pair.pull_data.pop_front().expect("just seen");
+                let (ticket, parts) = pair.pulls.pop_front().expect("just seen");
+                self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
+                (pair.grants_out, did) = (pair.grants_out - 1, true);
+            }
+            while pair.credits > 0 && !pair.pushes.is_empty() {
+                let (ticket, parts) = pair.pushes.pop_front().expect("just seen");
+                letters.push(Letter::ForExposed(transfer, gather(&parts, &exposed)?));
+                self.events.push(Event::Done(ticket, Ok(())));
+                (pair.credits, did) = (pair.credits - 1, true);
+            }
+        }
+        // Tell now if enough is done, or if there is nothing more to do for this peer at the moment.
+        let idle = pair.pulls.is_empty() && pair.pushes.is_empty();
+        if pair.pulled >= DONE_BATCH || (idle && pair.pulled > 0) {
+            letters.push(Letter::Pulled(transfer, std::mem::take(&mut pair.pulled)));
+        }
+        if pair.pushed >= DONE_BATCH || (idle && pair.pushed > 0) {
+            letters.push(Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
+        }
+        letters.iter().for_each(|letter| self.post(peer, letter));
+        Ok(did)
+    }
+}
+
+impl Transport for Courier {
+    fn rank(&self) -> u32 {
+        self.wire.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.wire.size()
+    }
+
+    fn begin(&mut self, transfer: u64, arrays: Vec<Exposed>) {
+        self.transfer = transfer;
+        self.exposed = arrays;
+        self.pairs.clear();
+        let (now, later) = std::mem::take(&mut self.early).into_iter().partition(|(_, l)| l.transfer() == Some(transfer));
+        self.early = later;
+        for (from, letter) in now {
+            if let Err(fault) = self.handle(from, letter) {
+                self.broken.get_or_insert(fault);
+            }
+        }
+    }
+
+    fn send(&mut self, ticket: Ticket, to: u32, parts: Vec<Part>) {
+        let passive = matches!(parts.first().map(|part| &part.here), None | Some(Here::Exposed));
+        let pair = self.pairs.entry(to).or_default();
+        if !passive {
+            return pair.pushes.push_back((ticket, parts));
+        }
+        pair.offers.push_back((ticket, parts));
+        self.introduce(to);
+        if let Err(fault) = self.passive(to) {
+            self.broken.get_or_insert(fault);
+        }
+    }
+
+    fn recv(&mut self, ticket: Ticket, from: u32, parts: Vec<Part>) {
+        let passive = matches!(parts.first().map(|part| &part.here), None | Some(Here::Exposed));
+        let pair = self.pairs.entry(from).or_default();
+        if !passive {
+            return pair.pulls.push_back((ticket, parts));
+        }
+        pair.awaits.push_back((ticket, parts));
+        self.introduce(from);
+        if let Err(fault) = self.passive(from) {
+            self.broken.get_or_insert(fault);
+        }
+    }
+
+    fn end(&mut self) {
+        self.exposed.clear();
+        self.pairs.clear();
+    }
+
+    fn signal(&mut self, to: u32, bytes: Vec<u8>) {
+        self.post(to, &Letter::Signal(bytes));
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), Fault> {
+        self.receive()?;
+        let peers: Vec<u32> = self.pairs.keys().copied().collect();
+        let start = peers.partition_point(|&peer| peer <= self.turn);
+        for &peer in peers[start..].iter().chain(&peers[..start]) {
+            if self.active(peer)? {
+                // One copy, then back to the walker: a finished write may free a slot meanwhile.
+                self.turn = peer;
+                break;
+            }
+        }
+        events.append(&mut self.events);
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+}
+
+fn broken(why: &str) -> Fault {
+    Fault::new(FaultKind::Peer, format!("the link to the other ranks broke: {why}"))
+}
+
+/// Moves the pieces of a message between slots here and the arrays that a peer exposed.
+fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> {
+    for part in parts {
+        let Here::Slot(memory, here) = &part.here else { continue };
+        let Some((base, bytes, there)) = peek.arrays.get(part.array as usize) else {
+            return Err(broken(&format!("a peer did not expose its array number {}", part.array)));
+        };
+        for nest in nests(&part.region, there, here) {
+            check(&nest, *bytes, there.element, memory, here.element)?;
+            let local = memory.address() as *mut u8;
+            let moved = if incoming {
+                // SAFETY: both hulls were checked against the memories; the peer keeps its array until the transfer
+                // ends on all ranks, and the slot belongs to this operation until its ticket returns.
+                unsafe { pull(&peek.identity, &nest, *base, there.element, local, here.element) }
+            } else {
+                // SAFETY: as above.
+                unsafe { push(&peek.identity, &nest.swapped(), local, here.element, *base, there.element) }
+            };
+            moved.map_err(|error| {
+                broken(&format!("the memory of a neighbour process cannot be reached any more: {error}"))
+                    .hint("the process may have died; HYPERSLAB_DIRECT=0 uses messages instead")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn check(nest: &Nest, bytes: u64, there: ElementType, memory: &Memory, here: ElementType) -> Result<(), Fault> {
+    let fits = |hull: Option<(i64, i64)>, bytes: u64| hull.is_none_or(|(low, high)| low >= 0 && high as u64 <= bytes);
+    if fits(nest.hull_a(there.bytes()), bytes) && fits(nest.hull_b(here.bytes()), memory.bytes()) {
+        return Ok(());
+    }
+    let text = format!(
+        "a piece would reach outside of its array: bytes {:?} of {bytes} there, {:?} of {} here",
+        nest.hull_a(there.bytes()),
+        nest.hull_b(here.bytes()),
+        memory.bytes()
+    );
+    Err(Fault::new(FaultKind::Invalid, text).hint("the array is smaller than its declared part"))
+}
+
+fn place(part: &Part, exposed: &[Exposed]) -> (Memory, Arc<View>) {
+    match &part.here {
+        Here::Slot(memory, view) => (memory.clone(), view.clone()),
+        Here::Exposed => {
+            let exposed = &exposed[part.array as usize];
+            (exposed.memory.clone(), exposed.view.clone())
+        }
+    }
+}
+
+/// The dense form in which a piece travels: row-major, in the sender's element type.
+fn dense(part: &Part, element: ElementType, base: u64) -> View {
+    let order: Vec<usize> = (0..part.region.ndim()).collect();
+    let strides = dense_strides(&part.region.shape(), &order, element.bytes());
+    View::held(&part.region, base as i64, &strides, element)
+}
+
+/// The pieces of a message as bytes: for each, its element type and its elements.
+fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Vec<u8>, Fault> {
+    let places: Vec<(Memory, Arc<View>)> = parts.iter().map(|part| place(part, exposed)).collect();
+    let sizes = parts.iter().zip(&places).map(|(part, (_, view))| part.region.elements() * view.element.bytes());
+    let total: u64 = sizes.sum();
+    let packed = Memory::allocate(total).map_err(|_| {
+        Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B"))
+    })?;
+    let mut header = Vec::with_capacity(2 * parts.len());
+    let mut at = 0;
+    for (part, (memory, view)) in parts.iter().zip(&places) {
+        let to = dense(part, view.element, at);
+        for nest in nests(&part.region, view, &to) {
+            copy(&nest, memory, view.element, &packed, view.element).map_err(outside)?;
+        }
+        header.extend(crate::courier_bytes::element_bytes(view.element));
+        at += part.region.elements() * view.element.bytes();
+    }
+    let mut bytes = header;
+    bytes.extend(packed.to_vec(0, total));
+    Ok(bytes)
+}
+
+/// Places what [`gather`] made, converting where types differ.
+fn scatter(bytes: Vec<u8>, parts: &[Part], exposed: &[Exposed]) -> Result<(), Fault> {
+    let short = || broken("a message between ranks is too short");
+    let mut types = Vec::with_capacity(parts.len());
+    for chunk in bytes.chunks(2).take(parts.len()) {
+        types.push(crate::courier_bytes::element_from(chunk).ok_or_else(short)?);
+    }
+    let mut at = 2 * parts.len() as u64;
+    let packed = Memory::from_vec(bytes);
+    for (part, element) in parts.iter().zip(types) {
+        let (memory, view) = place(part, exposed);
+        let from = dense(part, element, at);
+        for nest in nests(&part.region, &from, &view) {
+            copy(&nest, &packed, element, &memory, view.element).map_err(outside)?;
+        }
+        at += part.region.elements() * element.bytes();
+    }
+    Ok(())
+}
+
+fn outside(error: hyperslab_pack::OutOfBounds) -> Fault {
+    Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
+}

@@ -1,0 +1,237 @@
+//! Wires: ordered, reliable datagrams between ranks, and the wire between threads of one process.
+//!
+//! A wire is the lowest common ground of threads and MPI. Nothing here blocks except [`Wire::doze`], and that one has
+//! a limit. Bulk data are not for wires to hold back: the layer above sends them only on the receiver's grant.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Why a wire could not do what was asked, in words for a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WireError(pub String);
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WireError {}
+
+/// A datagram that arrived: its sender and its bytes.
+pub type Datagram = (u32, Vec<u8>);
+
+/// One rank's end of the datagrams between all ranks.
+///
+/// Promised: each datagram arrives once, whole, and those from one rank to another in the order of their sending (a
+/// rank may send to itself). Not promised: any order between different senders, or that a datagram which is no longer
+/// counted as unsent has arrived.
+pub trait Wire: Send {
+    /// This rank, below [`Wire::size`].
+    fn rank(&self) -> u32;
+
+    /// Number of ranks.
+    fn size(&self) -> u32;
+
+    /// Queues a datagram for rank `to` and returns at once; the wire owns the bytes until they are handed over.
+    fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError>;
+
+    /// One arrived datagram with its sender, if there is any. Sends make progress here, too.
+    fn poll(&mut self) -> Result<Option<Datagram>, WireError>;
+
+    /// Bytes that are queued and not yet handed over \[B\]: for flow control and for closing.
+    fn unsent_bytes(&self) -> u64;
+
+    /// Waits for news up to `limit`: a datagram, a send that finished, or a ring of the bell. It may return early
+    /// without any, and reports no error; the next [`Wire::poll`] does.
+    fn doze(&mut self, limit: Duration);
+
+    /// What other threads ring to end a doze.
+    fn bell(&self) -> Bell;
+}
+
+/// A bell that one thread waits for and others ring. A ring that nobody waits for is kept; several are kept as one.
+#[derive(Clone, Default)]
+pub struct Bell(Arc<(Mutex<bool>, Condvar)>);
+
+impl Bell {
+    /// Rings: ends the wait that is going on, or else the next one.
+    pub fn ring(&self) {
+        *lock(&self.0.0) = true;
+        self.0.1.notify_one();
+    }
+
+    /// Waits for a ring up to `limit`; says whether there was one, and forgets it.
+    pub fn wait(&self, limit: Duration) -> bool {
+        let deadline = Instant::now().checked_add(limit);
+        let mut rung = lock(&self.0.0);
+        while !*rung {
+            // A limit beyond the clock's range is no limit; waking up once an hour for it costs nothing.
+            let left = deadline.map_or(Duration::from_secs(3600), |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return false;
+            }
+            rung = self.0.1.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        std::mem::take(&mut *rung)
+    }
+}
+
+/// Locks without regard to a panic elsewhere: what these locks guard is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The datagrams on their way to one rank; `None` once its wire is gone.
+struct Inbox {
+    queue: Mutex<Option<VecDeque<Datagram>>>,
+    bell: Bell,
+}
+
+/// The wire of one thread that stands in for a rank.
+///
+/// What is sent to a rank whose wire was dropped is discarded, as on a network.
+pub struct ThreadWire {
+    rank: u32,
+    inboxes: Arc<[Inbox]>,
+}
+
+/// Wires that join `size` ranks of this process, in rank order.
+pub fn thread_wires(size: u32) -> Vec<ThreadWire> {
+    let inbox = |_| Inbox { queue: Mutex::new(Some(VecDeque::new())), bell: Bell::default() };
+    let inboxes: Arc<[Inbox]> = (0..size).map(inbox).collect();
+    (0..size).map(|rank| ThreadWire { rank, inboxes: Arc::clone(&inboxes) }).collect()
+}
+
+impl ThreadWire {
+    fn inbox(&self) -> &Inbox {
+        &self.inboxes[self.rank as usize]
+    }
+}
+
+impl Wire for ThreadWire {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.inboxes.len() as u32
+    }
+
+    fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
+        let inbox = self.inboxes.get(to as usize).ok_or_else(|| no_such_rank(self.rank, to, self.size()))?;
+        if let Some(queue) = lock(&inbox.queue).as_mut() {
+            queue.push_back((self.rank, bytes));
+        }
+        inbox.bell.ring();
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
+        Ok(lock(&self.inbox().queue).as_mut().and_then(VecDeque::pop_front))
+    }
+
+    /// Always 0: a datagram is in the other rank's hands as soon as it is sent.
+    fn unsent_bytes(&self) -> u64 {
+        0
+    }
+
+    fn doze(&mut self, limit: Duration) {
+        let waiting = lock(&self.inbox().queue).as_ref().is_some_and(|queue| !queue.is_empty());
+        if !waiting {
+            self.inbox().bell.wait(limit);
+        }
+    }
+
+    fn bell(&self) -> Bell {
+        self.inbox().bell.clone()
+    }
+}
+
+impl Drop for ThreadWire {
+    fn drop(&mut self) {
+        *lock(&self.inbox().queue) = None;
+    }
+}
+
+/// The error of a datagram to a rank that does not exist.
+pub(crate) fn no_such_rank(from: u32, to: u32, size: u32) -> WireError {
+    WireError(format!("rank {from} cannot send a datagram to rank {to}: there are {size} ranks, from 0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Receives the next datagram, dozing meanwhile.
+    fn next(wire: &mut ThreadWire) -> Datagram {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(datagram) = wire.poll().unwrap() {
+                return datagram;
+            }
+            assert!(Instant::now() < deadline, "no datagram arrived at rank {} within 20 s", wire.rank());
+            wire.doze(Duration::from_secs(5));
+        }
+    }
+
+    #[test]
+    fn every_pair_keeps_its_order() {
+        let (ranks, each) = (5u32, 300u32);
+        std::thread::scope(|scope| {
+            for mut wire in thread_wires(ranks) {
+                scope.spawn(move || {
+                    for number in 0..each {
+                        for to in 0..ranks {
+                            let length = (number * 7 + to) as usize % 50;
+                            let mut bytes = number.to_le_bytes().to_vec();
+                            bytes.resize(4 + length, wire.rank() as u8);
+                            wire.send(to, bytes).unwrap();
+                        }
+                    }
+                    let mut expected = vec![0u32; ranks as usize];
+                    for _ in 0..ranks * each {
+                        let (from, bytes) = next(&mut wire);
+                        let number = &mut expected[from as usize];
+                        assert_eq!(bytes[..4], number.to_le_bytes());
+                        assert_eq!(bytes.len(), 4 + (*number * 7 + wire.rank()) as usize % 50);
+                        assert!(bytes[4..].iter().all(|byte| u32::from(*byte) == from));
+                        *number += 1;
+                    }
+                    assert_eq!(wire.poll().unwrap(), None);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_rank_that_left_is_no_error_but_a_rank_that_never_was_is() {
+        let mut wires = thread_wires(2);
+        drop(wires.pop());
+        assert_eq!(wires[0].send(1, vec![1, 2, 3]), Ok(()));
+        let error = wires[0].send(2, vec![]).unwrap_err();
+        assert_eq!(error.to_string(), "rank 0 cannot send a datagram to rank 2: there are 2 ranks, from 0");
+        assert_eq!(wires[0].unsent_bytes(), 0);
+    }
+
+    #[test]
+    fn a_ring_ends_a_doze_and_is_kept_for_the_next() {
+        let mut wire = thread_wires(1).remove(0);
+        let bell = wire.bell();
+        let start = Instant::now();
+        let ringer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            bell.ring();
+        });
+        wire.doze(Duration::from_secs(30));
+        assert!(start.elapsed() < Duration::from_secs(15));
+        ringer.join().unwrap();
+        assert!(!wire.bell().wait(Duration::from_millis(5)), "the doze has used up the ring");
+        wire.bell().ring();
+        wire.doze(Duration::from_secs(30));
+        assert!(start.elapsed() < Duration::from_secs(15));
+        wire.doze(Duration::from_millis(5));
+    }
+}
