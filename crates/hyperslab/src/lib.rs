@@ -1,1 +1,48 @@
-//! See ARCHITECTURE.md.
+//! Collective I/O of distributed N-dimensional arrays.
+//!
+//! One call moves arrays that are spread over the memories of many ranks to storage and back: whole, any section, or
+//! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, `.npy` and raw files.
+//!
+//! ```
+//! use hyperslab::{Comm, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+//! # let directory = std::env::temp_dir().join(format!("hyperslab-doc-{}", std::process::id()));
+//! # let path = directory.as_path();
+//! let results: Vec<f64> = std::thread::scope(|scope| {
+//!     let ranks = Comm::threads(2).into_iter().map(|comm| {
+//!         scope.spawn(move || -> Result<f64, hyperslab::Error> {
+//!             let d = Distribution::new(&[6, 4], &[2], &[hyperslab::Dim::Block, hyperslab::Dim::Whole], None).unwrap();
+//!             let mine = LocalArray::from_f64(&[3, 4], &[comm.rank() as f64; 12]);
+//!             let mut store = Store::open(&comm, path, Mode::Write, Options::default())?;
+//!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &NewArray::default())?;
+//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap();
+//!             let (arrays, report) = store.read(&["rho"], Some(&whole), None, None)?;
+//!             assert_eq!(report.bytes(), 6 * 4 * 8);
+//!             Ok(arrays[0].to_f64().iter().sum())
+//!         })
+//!     });
+//!     ranks.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap().unwrap()).collect()
+//! });
+//! assert_eq!(results, [12.0, 12.0]);
+//! # std::fs::remove_dir_all(path).unwrap();
+//! ```
+#![forbid(unsafe_code)]
+
+mod array;
+mod comm;
+mod error;
+mod raw;
+mod report;
+mod zarr;
+
+pub use array::{LocalArray, natural_chunks};
+pub use comm::{Comm, Observer, Unready};
+pub use error::Error;
+pub use hyperslab_format::raw::Order;
+pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
+pub use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, mesh};
+pub use hyperslab_pack::Memory;
+pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
+pub use hyperslab_world::FaultKind;
+pub use raw::{Contents, FileArray, RawFile};
+pub use report::Report;
+pub use zarr::{ArrayInfo, Mode, NewArray, Options, Step, Store, WriteAsk, explain_write};

@@ -341,7 +341,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let new = |mesh: &[u64], dims: &[Dim], over| Distribution::new(&[10, 10], mesh, dims, over).unwrap_err().to_string();
+        let new =
+            |mesh: &[u64], dims: &[Dim], over| Distribution::new(&[10, 10], mesh, dims, over).unwrap_err().to_string();
         assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
         assert!(new(&[2], &[Dim::Block; 2], None).contains("2 distributed dimensions"));
         assert!(new(&[2, 2], &[Dim::Block; 2], Some(&[0, 0])).contains("[0, 0]"));

@@ -111,7 +111,8 @@ impl Term {
             if high <= other.start || low >= other.end() {
                 continue;
             }
-            let first = if low < other.start + other.len { 0 } else { (low - other.start - other.len) / other.step + 1 };
+            let first =
+                if low < other.start + other.len { 0 } else { (low - other.start - other.len) / other.step + 1 };
             let last = ((high - 1 - other.start) / other.step).min(other.count - 1);
             for j in first..=last.min(other.count - 1) {
                 // A meeting is listed once, at its earliest repetition.
@@ -275,7 +276,10 @@ mod tests {
     use super::*;
 
     fn elements(term: &Term) -> Vec<u64> {
-        (0..term.count).flat_map(|i| (0..term.len).map(move |j| (i, j))).map(|(i, j)| term.start + i * term.step + j).collect()
+        (0..term.count)
+            .flat_map(|i| (0..term.len).map(move |j| (i, j)))
+            .map(|(i, j)| term.start + i * term.step + j)
+            .collect()
     }
 
     fn small_terms() -> Vec<Term> {

@@ -58,11 +58,11 @@ impl Axis {
                 let mut repeating = set.terms().iter().filter(|held| held.count > 1);
                 match (repeating.next(), repeating.next()) {
                     (None, _) => set.terms().len() <= 1,
-                    (Some(held), None) => term.step % held.step == 0,
+                    (Some(held), None) => term.step.is_multiple_of(held.step),
                     _ => false,
                 }
             }
-            Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step % t.block == 0,
+            Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step.is_multiple_of(t.block),
         };
         regular.then(|| self.position(term.start + term.step) - self.position(term.start))
     }
@@ -117,7 +117,8 @@ fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Ve
     let mut out = Vec::with_capacity(cut.len());
     for term in cut {
         let inner = Loop { count: term.len, a: a.slope() * sa, b: b.slope() * sb };
-        let at = |start: u64, outer: Loop| Stretch { a: a.position(start) * sa, b: b.position(start) * sb, outer, inner };
+        let at =
+            |start: u64, outer: Loop| Stretch { a: a.position(start) * sa, b: b.position(start) * sb, outer, inner };
         if term.count == 1 {
             out.push(at(term.start, Loop { count: 1, a: 0, b: 0 }));
         } else if let (Some(step_a), Some(step_b)) = (a.stride(&term), b.stride(&term)) {
@@ -232,7 +233,8 @@ mod tests {
         let shape = [512, 512, 256];
         let d = Distribution::new(&shape, &[2, 2, 2], &[Dim::Block; 3], None).unwrap();
         let mine = d.owned(5);
-        let memory = View::held(&mine, 0, &dense_strides(&mine.shape(), &[0, 1, 2], 8), ElementType::native(Kind::Float64));
+        let memory =
+            View::held(&mine, 0, &dense_strides(&mine.shape(), &[0, 1, 2], 8), ElementType::native(Kind::Float64));
         let axes = dense_strides(&shape, &[0, 1, 2], 8);
         let file = View {
             base: 0,

@@ -5,16 +5,18 @@ use hyperslab_layout::{ElementType, Kind, Loop, Nest};
 use crate::bounds::{OutOfBounds, Side, check};
 use crate::convert;
 use crate::memory::Memory;
-use crate::moves::{Move, mover, swapper};
-use crate::shape::{Walk, canonical, take_run};
+use crate::moves::{mover, swapper};
+use crate::shape::{Plane, Walk, canonical, take_run};
+use crate::transpose::staged;
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
 ///
-/// Values convert as NumPy's `astype(casting="unsafe")` does where that is defined: integers wrap to fewer bits;
-/// integers become the nearest float, ties to even, as do floats of lower precision; floats truncate to integers;
-/// complex numbers lose their imaginary part, real numbers gain one of 0; everything is `true` but zero, and `true` is
-/// 1. Where NumPy leaves it to the processor, a float outside of an integer's range becomes the integer nearest to
-/// it, and NaN becomes 0. Elements of equal kind keep their bits, so that NaNs keep their payload.
+/// Values convert as NumPy's `astype(casting="unsafe")` does where that is defined:
+/// integers wrap to fewer bits; integers become the nearest float, ties to even, as do floats of lower precision;
+/// floats truncate to integers; complex numbers lose their imaginary part, real numbers gain one of 0; everything is
+/// true but zero, and true is one. Where NumPy leaves it to the processor, a float outside of an integer's range
+/// becomes the integer nearest to it, and NaN becomes zero. Elements of equal kind keep their bits, so that NaNs keep
+/// their payload.
 ///
 /// Where several elements go to one address, or an element is read after it was overwritten (both sides may lie in
 /// one memory), which value arrives is not specified.
@@ -47,10 +49,8 @@ pub unsafe fn copy_raw(nest: &Nest, from: *const u8, from_type: ElementType, to:
     unsafe {
         if !same_bits(from_type.kind, to_type.kind) {
             let kernel = convert::kernel(from_type.kind, to_type.kind);
-            let larger = from_type.bytes().max(to_type.bytes());
-            Walk::new(nest, larger).for_each_plane(|a, b, plane| {
-                kernel(from.wrapping_offset(a as isize), to.wrapping_offset(b as isize), plane, swap_from, swap_to);
-            });
+            let sizes = (from_type.bytes(), to_type.bytes());
+            drive(nest, from, to, sizes, |from, to, plane| kernel(from, to, plane, swap_from, swap_to));
         } else if swap_from == swap_to {
             move_items(nest, from, to, from_type.bytes());
         } else {
@@ -63,8 +63,9 @@ pub unsafe fn copy_raw(nest: &Nest, from: *const u8, from_type: ElementType, to:
 /// As for [`copy_raw`], for elements of `bytes` bytes on both sides.
 unsafe fn move_items(mut nest: Nest, from: *const u8, to: *mut u8, bytes: u64) {
     let run = take_run(&mut nest, bytes);
+    let kernel = mover(run);
     // SAFETY: runs consist of elements, which the caller has promised to be accessible.
-    unsafe { run_kernel(mover(run), nest, from, to, run) }
+    unsafe { drive(nest, from, to, (run, run), |from, to, plane| kernel(from, to, plane, run as usize)) }
 }
 
 /// # Safety
@@ -81,15 +82,30 @@ unsafe fn swap_items(mut nest: Nest, from: *const u8, to: *mut u8, element: Elem
         nest = nest.normalised();
     }
     // SAFETY: units are parts of elements, which the caller has promised to be accessible.
-    unsafe { run_kernel(kernel, nest, from, to, unit) }
+    unsafe { drive(nest, from, to, (unit, unit), |from, to, plane| kernel(from, to, plane, unit as usize)) }
 }
 
+/// Calls the kernel for all planes of a canonical nest over items of `sizes` bytes on the two sides.
+///
 /// # Safety
-/// All items of `bytes` bytes that the nest visits must be readable and writable.
-unsafe fn run_kernel(kernel: Move, nest: Nest, from: *const u8, to: *mut u8, bytes: u64) {
-    Walk::new(nest, bytes).for_each_plane(|a, b, plane| {
-        // SAFETY: planes consist of items of the nest.
-        unsafe { kernel(from.wrapping_offset(a as isize), to.wrapping_offset(b as isize), plane, bytes as usize) }
+/// All items that the nest visits must be readable and writable; the kernel must access no more than the items of the
+/// plane that it is given.
+unsafe fn drive(
+    nest: Nest,
+    from: *const u8,
+    to: *mut u8,
+    sizes: (u64, u64),
+    kernel: impl Fn(*const u8, *mut u8, &Plane),
+) {
+    let walk = Walk::new(nest, sizes.0.max(sizes.1));
+    walk.for_each_plane(|a, b, plane| {
+        let (from, to) = (from.wrapping_offset(a as isize), to.wrapping_offset(b as isize));
+        if walk.transposes() {
+            // SAFETY: tiles consist of items of the nest.
+            unsafe { staged(from, to, plane, sizes.0, &kernel) }
+        } else {
+            kernel(from, to, plane);
+        }
     });
 }
 

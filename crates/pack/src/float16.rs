@@ -50,8 +50,8 @@ impl Float16 {
         let back = f64::from(near);
         let beyond = u32::from(back.abs() > value.abs());
         let odd = (near.to_bits() - beyond) | 1;
-        // False for NaN, which must not be changed, only passed on.
-        let inexact = back < value || back > value;
+        // NaN must not be changed, only passed on.
+        let inexact = back != value && !value.is_nan();
         Float16::from_f32(f32::from_bits(if inexact { odd } else { near.to_bits() }))
     }
 }

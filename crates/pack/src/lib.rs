@@ -15,6 +15,7 @@ mod runs;
 pub mod safe;
 mod scalar;
 mod shape;
+mod transpose;
 
 pub use bounds::{OutOfBounds, Side};
 pub use copy::{copy, copy_raw};

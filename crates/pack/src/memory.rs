@@ -10,6 +10,10 @@ use std::sync::Arc;
 /// Alignment of allocated memory \[B\]: a page, which direct I/O asks for.
 const ALIGNMENT: usize = 4096;
 
+/// From this size on \[B\], memory asks for huge pages: strided copies visit a new page so often that translating
+/// addresses costs more than moving the bytes, and first touches cost a fault per page.
+const HUGE: usize = 4 << 20;
+
 /// Registered memory: a base address, a length, and what keeps it alive.
 ///
 /// It never turns into a Rust slice, because peers, the kernel or MPI may touch it at any time; bytes go in and out
@@ -74,6 +78,9 @@ impl Memory {
         let skip = base.align_offset(ALIGNMENT);
         // SAFETY: `skip` is less than ALIGNMENT, by which the allocation is longer than `bytes`.
         let address = unsafe { base.add(skip) };
+        if size >= HUGE {
+            ask_for_huge_pages(address, size - ALIGNMENT);
+        }
         Ok(Memory(Arc::new(Region { address, bytes, keep: Keep::Allocated(base, layout) })))
     }
 
@@ -153,6 +160,17 @@ impl Memory {
         );
         bytes as usize
     }
+}
+
+/// A wish, which the system may refuse: then everything works as well, only slower.
+fn ask_for_huge_pages(address: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range is part of one allocation and begins at a page; this advice changes no byte of it.
+    unsafe {
+        libc::madvise(address.cast(), bytes, libc::MADV_HUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (address, bytes);
 }
 
 impl fmt::Debug for Memory {

@@ -30,6 +30,7 @@ pub(crate) fn mover(bytes: u64) -> Move {
         64 => words::<64>,
         96 => words::<96>,
         128 => words::<128>,
+        256 => words::<256>,
         _ => runs,
     }
 }

@@ -71,7 +71,11 @@ macro_rules! access {
 macro_rules! primitive {
     ($($t:ty, $bits:ty, $form:ident, $wide:ty;)*) => {$(
         impl Number for $t {
-            access!($bits, |bits| <$t>::from_ne_bytes(bits.to_ne_bytes()), |value| <$bits>::from_ne_bytes(value.to_ne_bytes()));
+            access!(
+                $bits,
+                |bits| <$t>::from_ne_bytes(bits.to_ne_bytes()),
+                |value| <$bits>::from_ne_bytes(value.to_ne_bytes())
+            );
 
             #[inline(always)]
             fn give<T: Number>(self) -> T {

@@ -6,8 +6,11 @@
 use hyperslab_layout::{Loop, Nest};
 
 /// Tiles of a transposing plane are square, with sides of about this many bytes: a few cache lines in either
-/// direction, and few enough lines that large powers of two as steps do not evict them from the first-level cache.
-const TILE_BYTES: u64 = 256;
+/// direction, and few enough in all to stay in the first-level cache.
+pub(crate) const TILE_BYTES: u64 = 256;
+
+/// Fewest and most items along the side of a tile.
+pub(crate) const TILE_SIDES: (u64, u64) = (8, 64);
 
 /// The two innermost loops of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,9 +83,14 @@ impl Walk {
             Some(i) => loops.remove(i),
             None => loops.pop().unwrap_or(ONCE),
         };
-        let side = (TILE_BYTES / bytes).clamp(8, 64);
+        let side = (TILE_BYTES / bytes).clamp(TILE_SIDES.0, TILE_SIDES.1);
         let tile = transposes.filter(|_| bytes < TILE_BYTES && rows.count.min(columns.count) > 1).map(|_| side);
         Walk { start: (a, b), outer: loops, plane: Plane { rows, columns }, tile }
+    }
+
+    /// Whether the planes are tiles of a transposing copy.
+    pub(crate) fn transposes(&self) -> bool {
+        self.tile.is_some()
     }
 
     /// Calls `f(a, b, plane)` for each plane, or each tile of one, with its first addresses.

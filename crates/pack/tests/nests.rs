@@ -124,7 +124,7 @@ fn random_nests_agree_with_the_safe_twin() {
         let from_type = ElementType { kind, order: rng.choice(orders).unwrap() };
         let to_type = ElementType { kind: to_kind, order: rng.choice(orders).unwrap() };
         let mut nest = random_nest(from_type.bytes(), to_type.bytes(), &mut rng);
-        let (a_bytes, b_bytes) = place(&mut nest, from_type.bytes(), to_type.bytes(), rng.i64(..9));
+        let (a_bytes, b_bytes) = place(&mut nest, from_type.bytes(), to_type.bytes(), rng.i64(0..9));
         // Small bytes make no NaN, whose bits may differ; conversions.rs knows about those.
         let from: Vec<u8> = (0..a_bytes).map(|_| if rng.u8(..4) == 0 { 0 } else { rng.u8(..0x70) }).collect();
         let mut expected = vec![0xee; b_bytes];

@@ -132,11 +132,19 @@ impl<'a> Placed<'a> {
         lane.emit(&[encoded], Action::Put { object, register, replace })
     }
 
-    /// Whether a rank that holds the whole unit may move it between its memory and the object without a slot.
-    pub(crate) fn goes_direct(&self) -> bool {
+    /// Whether these elements of the unit are all that its object holds.
+    fn is_all(&self, region: &Region) -> bool {
+        region.elements() == self.shape.iter().product::<u64>()
+    }
+
+    /// Whether a rank that holds these elements of the unit may move them between its memory and the object without a
+    /// slot. A checksum covers all of a chunk, and a chunk is only written whole.
+    pub(crate) fn goes_direct(&self, region: &Region, write: bool) -> bool {
         match &self.ask.stored.placement {
             Placement::File { .. } => true,
-            Placement::Chunks { codecs, .. } => codecs.is_plain() && self.unit.covered && !self.padded(),
+            Placement::Chunks { codecs, .. } => {
+                codecs.is_plain() && (self.is_all(region) || !write && !codecs.checksum_trailer())
+            }
         }
     }
 
@@ -147,7 +155,7 @@ impl<'a> Placed<'a> {
         let (whole, absent, replace) = match &self.ask.stored.placement {
             Placement::File { .. } => (None, None, false),
             Placement::Chunks { codecs, fresh, .. } => {
-                let whole = Some(Whole { checksum: codecs.checksum_trailer() });
+                let whole = self.is_all(&region).then(|| Whole { checksum: codecs.checksum_trailer() });
                 (whole, Some(self.ask.stored.fill.clone()), !fresh)
             }
         };

@@ -83,6 +83,20 @@ impl Directory {
         })
     }
 
+    /// Makes a file of this length, whose contents are still to be written.
+    pub fn create(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        let path = self.at(name);
+        let created = File::create(&path).and_then(|file| file.set_len(bytes));
+        created.map_err(|error| posix_fault("creating", &path, &error))
+    }
+
+    /// Gives a file that exists a greater length.
+    pub fn lengthen(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        let path = self.at(name);
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.set_len(bytes)).map_err(|error| posix_fault("lengthening", &path, &error))
+    }
+
     /// Writes bytes at the start of a file that exists.
     pub fn write_prefix(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         use std::os::unix::fs::FileExt;
@@ -96,11 +110,12 @@ impl Directory {
         let path = self.at(name);
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(posix_fault("listing", &path, &error)),
         };
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort_unstable();
         Ok(names)
     }

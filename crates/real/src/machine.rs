@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Asks whether the user wants to stop.
-pub type Interrupted = Box<dyn FnMut() -> bool>;
+pub type Interrupted = Box<dyn FnMut() -> bool + Send>;
 
 /// One real rank.
 pub struct Machine {

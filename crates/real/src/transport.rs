@@ -253,7 +253,8 @@ impl Transport for Courier {
         self.transfer = transfer;
         self.exposed = arrays;
         self.pairs.clear();
-        let (now, later) = std::mem::take(&mut self.early).into_iter().partition(|(_, l)| l.transfer() == Some(transfer));
+        let (now, later) =
+            std::mem::take(&mut self.early).into_iter().partition(|(_, l)| l.transfer() == Some(transfer));
         self.early = later;
         for (from, letter) in now {
             if let Err(fault) = self.handle(from, letter) {
@@ -380,9 +381,8 @@ fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Vec<u8>, Fault> {
     let places: Vec<(Memory, Arc<View>)> = parts.iter().map(|part| place(part, exposed)).collect();
     let sizes = parts.iter().zip(&places).map(|(part, (_, view))| part.region.elements() * view.element.bytes());
     let total: u64 = sizes.sum();
-    let packed = Memory::allocate(total).map_err(|_| {
-        Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B"))
-    })?;
+    let packed = Memory::allocate(total)
+        .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?;
     let mut header = Vec::with_capacity(2 * parts.len());
     let mut at = 0;
     for (part, (memory, view)) in parts.iter().zip(&places) {

@@ -50,6 +50,9 @@ pub trait Wire: Send {
 
     /// What other threads ring to end a doze.
     fn bell(&self) -> Bell;
+
+    /// Ends the wire. Collective; waits for the other ranks up to `limit` and then gives up with an error.
+    fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError>;
 }
 
 /// A bell that one thread waits for and others ring. A ring that nobody waits for is kept; several are kept as one.
@@ -147,6 +150,10 @@ impl Wire for ThreadWire {
 
     fn bell(&self) -> Bell {
         self.inbox().bell.clone()
+    }
+
+    fn close(self: Box<Self>, _limit: Duration) -> Result<(), WireError> {
+        Ok(())
     }
 }
 

@@ -78,6 +78,15 @@ impl Party {
         self.poisoned.as_ref()
     }
 
+    /// Takes what has arrived from other ranks. [`Party::drive`] does so by itself; who polls a [`Walk`](crate::Walk) or
+    /// a [`Consensus`] by hand calls this before each poll.
+    ///
+    /// # Errors
+    /// When the link to other ranks is broken for good.
+    pub fn pump(&mut self, world: &mut dyn World) -> Result<(), Fault> {
+        self.inbox.pump(world)
+    }
+
     pub(crate) fn next_call(&mut self, question: &Question) -> u64 {
         self.call += 1;
         self.agreements += 1;

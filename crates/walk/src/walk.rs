@@ -7,7 +7,7 @@ use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
     Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// How many steps of a lane are looked at ahead of the first that is not over.
@@ -36,6 +36,17 @@ struct Pending {
 struct Running {
     lane: std::iter::Peekable<Lane>,
     pending: BTreeMap<StepId, Pending>,
+    /// Messages that were not handed over yet, in the order of the program.
+    messages: VecDeque<StepId>,
+}
+
+impl Running {
+    /// The next message, once it is ready. Messages go out in the order of the program, even when a later one is ready
+    /// first (its slot may fall free earlier), because the k-th send to a rank meets that rank's k-th receive.
+    fn next_message(&mut self) -> Option<StepId> {
+        let ready = self.messages.front().is_some_and(|id| self.pending[id].waits == 0);
+        if ready { self.messages.pop_front() } else { None }
+    }
 }
 
 /// A program being carried out on one rank.
@@ -57,7 +68,11 @@ impl Walk {
     /// A walk over a program in which these arrays of the user take part.
     pub fn new(program: Program, users: Vec<Exposed>) -> Walk {
         Walk {
-            lanes: program.lanes.into_iter().map(|lane| Running { lane: lane.peekable(), pending: BTreeMap::new() }).collect(),
+            lanes: program
+                .lanes
+                .into_iter()
+                .map(|lane| Running { lane: lane.peekable(), pending: BTreeMap::new(), messages: VecDeque::new() })
+                .collect(),
             window: WINDOW,
             users,
             slots: (0..program.slots).map(|_| None).collect(),
@@ -101,8 +116,12 @@ impl Walk {
                 break;
             }
             for (lane, id) in std::mem::take(&mut self.ready) {
-                if let Err(fault) = self.issue(world, party, lane, id) {
-                    self.finish(party, lane, id, Err(fault));
+                if self.lanes[lane].pending.get(&id).is_some_and(|pending| !is_message(&pending.step.action)) {
+                    self.start(world, party, lane, id);
+                    continue;
+                }
+                while let Some(id) = self.lanes[lane].next_message() {
+                    self.start(world, party, lane, id);
                 }
             }
         }
@@ -188,6 +207,9 @@ impl Walk {
                 if waits == 0 {
                     self.ready.push((number, id));
                 }
+                if is_message(&step.action) {
+                    lane.messages.push_back(id);
+                }
                 lane.pending.insert(id, Pending { step, waits, followers: Vec::new() });
             }
         }
@@ -251,6 +273,12 @@ impl Walk {
     fn moves(&mut self, party: &mut Party, region: &Region, place: &Place, there: &Arc<View>) -> Result<Moves, Fault> {
         let (memory, here) = self.place(party, place)?;
         Ok(Moves { region: region.clone(), memory, here, there: there.clone() })
+    }
+
+    fn start(&mut self, world: &mut dyn World, party: &mut Party, lane: usize, id: StepId) {
+        if let Err(fault) = self.issue(world, party, lane, id) {
+            self.finish(party, lane, id, Err(fault));
+        }
     }
 
     /// Hands a step to the seam that does it.
@@ -347,6 +375,10 @@ impl Walk {
             other => unreachable!("{} is not work for the store", describe(&other)),
         })
     }
+}
+
+fn is_message(action: &Action) -> bool {
+    matches!(action, Action::Send { .. } | Action::Recv { .. })
 }
 
 fn join(lane: usize, id: StepId) -> Ticket {

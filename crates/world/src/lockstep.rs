@@ -1,9 +1,9 @@
 //! The worst legal transport: it buffers nothing and delivers in any order.
 //!
 //! All ranks live in one thread and share a [`Hub`]. A message moves only when its send *and* its receive have been
-//! submitted, one message at a time, in an order that a seed decides. Whatever runs correctly on it does not lean
+//! submitted, one message at a time, in an order that a seed or a script decides. Whatever runs correctly on it does not lean
 //! on buffering or order that a real transport happens to have. With a cost per byte it also keeps virtual time,
-//! in which each receiver takes one message at a time.
+//! in which each active side (see [`Here`]) moves one message at a time.
 
 use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
 use hyperslab_layout::{View, nests};
@@ -25,9 +25,30 @@ struct Rank {
     free_at_ns: u64,
 }
 
+/// What decides which of several messages moves first.
+enum Order {
+    Random(fastrand::Rng),
+    /// Choices to make, then always the first; and those made, each of how many.
+    Scripted(VecDeque<usize>, Vec<(usize, usize)>),
+}
+
+impl Order {
+    /// One of `count` possibilities.
+    fn choose(&mut self, count: usize) -> usize {
+        match self {
+            Order::Random(random) => random.usize(0..count),
+            Order::Scripted(script, made) => {
+                let choice = script.pop_front().unwrap_or(0).min(count - 1);
+                made.push((choice, count));
+                choice
+            }
+        }
+    }
+}
+
 /// What the ranks share.
 pub struct Hub {
-    random: fastrand::Rng,
+    order: Order,
     ranks: Vec<Rank>,
     /// Per (from, to), in order: sends and receives without a partner.
     sends: Vec<VecDeque<End>>,
@@ -49,9 +70,23 @@ pub struct Hub {
 impl Hub {
     /// A hub for this many ranks. A message takes `ns_per_kib` nanoseconds for each KiB.
     pub fn new(ranks: u32, seed: u64, ns_per_kib: u64) -> Rc<RefCell<Hub>> {
+        Hub::ordered(ranks, Order::Random(fastrand::Rng::with_seed(seed)), ns_per_kib)
+    }
+
+    /// A hub whose messages take no time, in the order of a script of choices; see [`Hub::choices`].
+    pub fn scripted(ranks: u32, script: Vec<usize>) -> Rc<RefCell<Hub>> {
+        Hub::ordered(ranks, Order::Scripted(script.into(), Vec::new()), 0)
+    }
+
+    /// The choices that a scripted hub has made, each of how many, so that a test can go through all scripts.
+    pub fn choices(&self) -> &[(usize, usize)] {
+        if let Order::Scripted(_, made) = &self.order { made } else { &[] }
+    }
+
+    fn ordered(ranks: u32, order: Order, ns_per_kib: u64) -> Rc<RefCell<Hub>> {
         let pairs = (ranks as usize).pow(2);
         Rc::new(RefCell::new(Hub {
-            random: fastrand::Rng::with_seed(seed),
+            order,
             ranks: (0..ranks).map(|_| Rank::default()).collect(),
             sends: (0..pairs).map(|_| VecDeque::new()).collect(),
             recvs: (0..pairs).map(|_| VecDeque::new()).collect(),
@@ -82,8 +117,9 @@ impl Hub {
         let ready: Vec<usize> = (0..self.sends.len())
             .filter(|&pair| !self.signals[pair].is_empty() || (!self.sends[pair].is_empty() && !self.recvs[pair].is_empty()))
             .collect();
-        if let Some(&pair) = ready.get(self.random.usize(0..ready.len().max(1))) {
-            self.deliver(pair);
+        if !ready.is_empty() {
+            let choice = self.order.choose(ready.len());
+            self.deliver(ready[choice]);
             return true;
         }
         let next = self.later.iter().map(|l| l.0).chain(self.wake_ns.iter().copied()).filter(|&t| t > self.now_ns).min();
@@ -108,7 +144,7 @@ impl Hub {
         let size = self.ranks.len();
         let (from, to) = (pair / size, pair % size);
         let message = !self.sends[pair].is_empty() && !self.recvs[pair].is_empty();
-        if !self.signals[pair].is_empty() && (!message || self.random.bool()) {
+        if !self.signals[pair].is_empty() && (!message || self.order.choose(2) == 0) {
             let bytes = self.signals[pair].pop_front().expect("a signal waits");
             self.signals_delivered += 1;
             self.ranks[to].events.push(Event::Signal(from as u32, bytes));
@@ -131,10 +167,10 @@ impl Hub {
         }
         self.messages += 1;
         self.bytes += bytes;
-        // The link into the active side is busy; both ends end together.
-        let start = self.ranks[to].free_at_ns.max(self.ranks[from].free_at_ns).max(self.now_ns);
-        let end = start + bytes * self.ns_per_kib / 1024;
+        // The link of the active side is busy; both ends end together.
         let active = if matches!(sent.first().map(|p| &p.here), Some(Here::Exposed)) { to } else { from };
+        let start = self.ranks[active].free_at_ns.max(self.now_ns);
+        let end = start + bytes * self.ns_per_kib / 1024;
         self.ranks[active].free_at_ns = end;
         self.later.push((end, from as u32, Event::Done(send, Ok(()))));
         self.later.push((end, to as u32, Event::Done(recv, Ok(()))));

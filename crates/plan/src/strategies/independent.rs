@@ -95,7 +95,7 @@ impl Own {
         let placed = Placed::new(ask, unit, slot, 0);
         let after = std::mem::take(&mut self.users[slot as usize]);
         let write = transfer.direction == Direction::Write;
-        let last = if placed.goes_direct() && self.direct(ask, unit, &region) {
+        let last = if placed.goes_direct(&region, write) && self.direct(ask, unit, &region) {
             placed.direct(&mut self.lane, &after, region, write)
         } else if let Placement::File { .. } = ask.stored.placement {
             self.through_slot(&placed, slot, &after, region, write)

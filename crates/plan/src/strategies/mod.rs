@@ -45,8 +45,9 @@ impl Strategy {
     /// The reason why not. The answer is the same on all ranks.
     pub fn feasible(self, transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
         match self {
-            Strategy::RootGather | Strategy::ServerDirected => server_directed::feasible(transfer, parameters),
+            Strategy::RootGather => root_gather::feasible(transfer, parameters),
             Strategy::Independent => independent::feasible(transfer, parameters),
+            Strategy::ServerDirected => server_directed::feasible(transfer, parameters),
         }
     }
 

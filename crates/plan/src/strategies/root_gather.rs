@@ -4,12 +4,19 @@
 //! parallel storage. Kept as the baseline that the others must beat. It is the server-directed program with one
 //! server and one slot.
 
-use super::server_directed;
+use super::{Infeasible, server_directed};
 use crate::program::Program;
 use crate::transfer::{Parameters, Transfer};
 use std::sync::Arc;
 
+fn alone(parameters: &Parameters) -> Parameters {
+    Parameters { servers: vec![0], slots: 1, ..parameters.clone() }
+}
+
+pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
+    server_directed::feasible(transfer, &alone(parameters))
+}
+
 pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Program {
-    let alone = Parameters { servers: vec![0], slots: 1, ..parameters.clone() };
-    server_directed::program(transfer, &alone, rank)
+    server_directed::program(transfer, &alone(parameters), rank)
 }

@@ -78,8 +78,16 @@ pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(
             hint: "allow more buffer bytes, or store smaller chunks".into(),
         });
     }
-    match parameters.servers.iter().find(|&&server| server >= transfer.ranks) {
-        None if parameters.servers.is_empty() => {
+    let mut servers = parameters.servers.clone();
+    servers.sort_unstable();
+    if let Some(pair) = servers.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Infeasible {
+            reason: format!("rank {} is named as a server twice", pair[0]),
+            hint: "name each server once".into(),
+        });
+    }
+    match servers.iter().find(|&&server| server >= transfer.ranks) {
+        None if servers.is_empty() => {
             Err(Infeasible { reason: "there is no server".into(), hint: "name at least one rank as server".into() })
         }
         None => Ok(()),

@@ -19,9 +19,8 @@ pub(super) fn connect<H: Handle>(
 ) -> Result<Box<dyn Traffic>, WireError> {
     let comm = table.communicator(fortran_comm)?;
     let (rank, size) = table.rank_and_size(comm)?;
-    let copy = duplicate(&table, comm, limit, interrupted).map_err(|why| {
-        WireError(format!("rank {rank} of {size} could not duplicate the communicator: {}", why.0))
-    })?;
+    let copy = duplicate(&table, comm, limit, interrupted)
+        .map_err(|why| WireError(format!("rank {rank} of {size} could not duplicate the communicator: {}", why.0)))?;
     table.return_errors(copy)?;
     Ok(Box::new(Flow::new(table, copy)?))
 }

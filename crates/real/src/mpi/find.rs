@@ -131,7 +131,8 @@ impl Library {
         }
         // MPICH 5 answers -1 in its own interface, older libraries lack the function.
         // SAFETY: the signature of MPI_Abi_get_version in the standard.
-        let ask = unsafe { self.function::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(c"MPI_Abi_get_version") };
+        let ask =
+            unsafe { self.function::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(c"MPI_Abi_get_version") };
         if let Ok(ask) = ask {
             let (mut major, mut minor) = (-1, -1);
             // SAFETY: it writes two ints, to places that are ours.

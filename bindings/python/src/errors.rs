@@ -1,0 +1,42 @@
+//! Errors as exceptions of `hyperslab.errors`.
+
+use hyperslab::FaultKind;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether Ctrl-C was noticed in this process and not yet raised.
+pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+const NAMES: [(FaultKind, &str); 11] = [
+    (FaultKind::Invalid, "InvalidError"),
+    (FaultKind::Disagreement, "DisagreementError"),
+    (FaultKind::Timeout, "TimeoutError"),
+    (FaultKind::NotFound, "NotFoundError"),
+    (FaultKind::Exists, "ExistsError"),
+    (FaultKind::Storage, "StorageError"),
+    (FaultKind::Corrupt, "CorruptError"),
+    (FaultKind::Interrupted, "InterruptedError"),
+    (FaultKind::Unsupported, "UnsupportedError"),
+    (FaultKind::Peer, "PeerError"),
+    (FaultKind::Poisoned, "PoisonedError"),
+];
+
+/// The kind of failure with this exception name.
+pub(crate) fn kind(name: &str) -> FaultKind {
+    NAMES.iter().find(|n| n.1 == name).map_or(FaultKind::Peer, |n| n.0)
+}
+
+/// Raises an error as the exception for its kind; an interrupt of this very process as `KeyboardInterrupt`.
+pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
+    let text = error.to_string();
+    if error.kind() == FaultKind::Interrupted && INTERRUPTED.swap(false, Ordering::Relaxed) {
+        return PyKeyboardInterrupt::new_err(text);
+    }
+    let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
+    let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
+    match class.and_then(|class| class.call1((text,))) {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,149 @@
+//! Raw and npy files.
+
+use crate::arrays::{Raw, RawSection, element, local, section};
+use crate::comm::{Comm, Report};
+use crate::errors::raise;
+use crate::layout::Distribution;
+use crate::store::{RawOptions, mode, options};
+use hyperslab::{Contents, FileArray, LocalArray, Order};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+fn order(name: &str) -> PyResult<Order> {
+    match name {
+        "C" => Ok(Order::RowMajor),
+        "F" => Ok(Order::ColumnMajor),
+        _ => Err(PyValueError::new_err(format!("order '{name}' is neither 'C' (row-major) nor 'F' (column-major)"))),
+    }
+}
+
+/// A file of arrays, until it is closed.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct RawFile(Mutex<Option<hyperslab::RawFile>>);
+
+impl RawFile {
+    fn lock(&self) -> MutexGuard<'_, Option<hyperslab::RawFile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut hyperslab::RawFile) -> Result<T, hyperslab::Error> + Send,
+    ) -> PyResult<T> {
+        match py.detach(|| self.lock().as_mut().map(run)) {
+            Some(result) => result.map_err(|error| raise(py, error)),
+            None => Err(PyRuntimeError::new_err("the file is closed")),
+        }
+    }
+}
+
+#[pymethods]
+impl RawFile {
+    #[staticmethod]
+    #[pyo3(name = "open")]
+    #[allow(clippy::too_many_arguments)]
+    fn open_path(
+        py: Python<'_>,
+        comm: &Comm,
+        path: PathBuf,
+        name: &str,
+        raw: RawOptions,
+        order_name: &str,
+        header: Vec<u8>,
+        header_bytes: u64,
+        arrays: Vec<(String, Vec<u64>, String)>,
+    ) -> PyResult<RawFile> {
+        let (mode, options, order, comm) = (mode(name)?, options(raw)?, order(order_name)?, comm.0.clone());
+        let arrays =
+            arrays.into_iter().map(|(name, shape, kind)| Ok(FileArray { name, shape, element: element(&kind)? }));
+        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
+        let opened = py.detach(move || {
+            let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
+            hyperslab::RawFile::open(&comm, &path, mode, options, contents)
+        });
+        opened.map(|file| RawFile(Mutex::new(Some(file)))).map_err(|error| raise(py, error))
+    }
+
+    #[staticmethod]
+    fn open_npy(py: Python<'_>, comm: &Comm, path: PathBuf, raw: RawOptions) -> PyResult<RawFile> {
+        let (options, comm) = (options(raw)?, comm.0.clone());
+        let opened = py.detach(move || hyperslab::RawFile::open_npy(&comm, &path, options));
+        opened.map(|file| RawFile(Mutex::new(Some(file)))).map_err(|error| raise(py, error))
+    }
+
+    fn header(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        self.with(py, |file| Ok(file.header().to_vec()))
+    }
+
+    fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        self.with(py, |file| Ok(file.path()))
+    }
+
+    fn removed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |file| Ok(file.removed().to_vec()))
+    }
+
+    /// Name, shape and NumPy type of each array.
+    fn arrays(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<u64>, String)>> {
+        let describe = |array: &FileArray| (array.name.clone(), array.shape.clone(), array.element.numpy());
+        self.with(py, |file| Ok(file.arrays().iter().map(describe).collect()))
+    }
+
+    fn write(
+        &self,
+        py: Python<'_>,
+        arrays: Vec<(String, Raw)>,
+        distribution: Distribution,
+        kind: Option<String>,
+        part: Option<RawSection>,
+    ) -> PyResult<Report> {
+        let kind = kind.map(|kind| element(&kind)).transpose()?;
+        let arrays = arrays.into_iter().map(|(name, array)| Ok((name, local(array)?))).collect::<PyResult<Vec<_>>>()?;
+        let part = section(part);
+        self.with(py, move |file| file.write(&arrays, &distribution.0, kind, part.as_ref())).map(Report)
+    }
+
+    fn read(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        distribution: Option<Distribution>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Report> {
+        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
+        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = self.with(py, move |file| file.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
+        read.map(|(_, report)| Report(report))
+    }
+
+    fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
+        let file = self.lock().take();
+        let result = py.detach(|| file.map_or(Ok(()), |file| file.close(fault)));
+        result.map_err(|error| raise(py, error))
+    }
+}
+
+/// Writes a whole new npy file.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn save_npy(
+    py: Python<'_>,
+    comm: &Comm,
+    path: PathBuf,
+    array: Raw,
+    distribution: &Distribution,
+    kind: &str,
+    order_name: &str,
+    raw: RawOptions,
+) -> PyResult<Report> {
+    let (array, element, order, options) = (local(array)?, element(kind)?, order(order_name)?, options(raw)?);
+    let (comm, distribution) = (comm.0.clone(), distribution.0.clone());
+    let saved =
+        py.detach(move || hyperslab::RawFile::save_npy(&comm, &path, array, &distribution, element, order, options));
+    saved.map(Report).map_err(|error| raise(py, error))
+}

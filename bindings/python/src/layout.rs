@@ -1,0 +1,114 @@
+//! Distributions.
+
+use hyperslab::{Dim, IndexSet};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// A global index space spread over a mesh of ranks.
+#[pyclass(frozen, from_py_object, module = "hyperslab._core")]
+#[derive(Clone)]
+pub(crate) struct Distribution(pub(crate) hyperslab::Distribution);
+
+fn parse_dim(text: &str) -> PyResult<Dim> {
+    let bad = || {
+        PyValueError::new_err(format!(
+            "'{text}' is no distribution of a dimension\n  hint: use 'block', 'block(n)', 'cyclic', 'cyclic(k)' or '*'"
+        ))
+    };
+    let lower = text.trim().to_ascii_lowercase();
+    let (name, argument) = match lower.split_once('(') {
+        Some((name, rest)) => {
+            (name.trim(), Some(rest.strip_suffix(')').ok_or_else(bad)?.trim().parse().map_err(|_| bad())?))
+        }
+        None => (lower.as_str(), None),
+    };
+    match (name, argument) {
+        ("block", None) => Ok(Dim::Block),
+        ("block", Some(n)) => Ok(Dim::BlockOf(n)),
+        ("cyclic", k) => Ok(Dim::Cyclic(k.unwrap_or(1))),
+        ("*", None) => Ok(Dim::Whole),
+        _ => Err(bad()),
+    }
+}
+
+fn dim_text(dim: Dim) -> String {
+    dim.to_string().to_ascii_lowercase()
+}
+
+fn runs(set: &IndexSet) -> Vec<(u64, u64, u64, u64)> {
+    set.terms().iter().map(|term| (term.start, term.len, term.step, term.count)).collect()
+}
+
+#[pymethods]
+impl Distribution {
+    #[new]
+    #[pyo3(signature = (shape, mesh, dims, over=None))]
+    fn new(shape: Vec<u64>, mesh: Vec<u64>, dims: Vec<String>, over: Option<Vec<usize>>) -> PyResult<Self> {
+        let dims = dims.iter().map(|dim| parse_dim(dim)).collect::<PyResult<Vec<_>>>()?;
+        let made = hyperslab::Distribution::new(&shape, &mesh, &dims, over.as_deref());
+        made.map(Distribution).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    #[getter]
+    fn shape(&self) -> Vec<u64> {
+        self.0.shape().to_vec()
+    }
+
+    #[getter]
+    fn mesh(&self) -> Vec<u64> {
+        self.0.mesh().to_vec()
+    }
+
+    #[getter]
+    fn dims(&self) -> Vec<String> {
+        self.0.dims().iter().map(|&dim| dim_text(dim)).collect()
+    }
+
+    #[getter]
+    fn over(&self) -> Vec<Option<usize>> {
+        self.0.over().to_vec()
+    }
+
+    #[getter]
+    fn replication(&self) -> u64 {
+        self.0.replication()
+    }
+
+    /// Per dimension, the indices that a rank holds, as runs (start, length, step, count).
+    fn runs(&self, rank: u32) -> Vec<Vec<(u64, u64, u64, u64)>> {
+        if u64::from(rank) >= self.0.ranks() {
+            return self.0.shape().iter().map(|_| Vec::new()).collect();
+        }
+        self.0.owned(rank).dims.iter().map(runs).collect()
+    }
+
+    /// Global index of an element of a rank's part.
+    fn to_global(&self, rank: u32, local: Vec<u64>) -> Option<Vec<u64>> {
+        let owned = self.0.owned(rank);
+        if local.len() != owned.ndim() {
+            return None;
+        }
+        owned.dims.iter().zip(local).map(|(set, position)| set.select(position)).collect()
+    }
+
+    /// Ranks that hold an element.
+    fn owners(&self, index: Vec<u64>) -> Vec<u32> {
+        let bounds: Vec<(u64, u64)> = index.iter().map(|&i| (i, i + 1)).collect();
+        let inside = bounds.len() == self.0.shape().len() && index.iter().zip(self.0.shape()).all(|(i, n)| i < n);
+        if inside { self.0.owners(&bounds, None) } else { Vec::new() }
+    }
+
+    fn __eq__(&self, other: &Distribution) -> bool {
+        self.0 == other.0
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// A mesh of `size` ranks over `ndim` dimensions, as even as factors allow.
+#[pyfunction]
+pub(crate) fn balanced_mesh(size: u64, ndim: usize) -> Vec<u64> {
+    hyperslab::mesh::balanced(size, ndim)
+}

@@ -1,0 +1,28 @@
+//! `hyperslab._core`: the facade for Python. The public package around it is written in Python.
+//!
+//! Every collective call releases the interpreter, keeps the arrays alive until the last rank is done with them, and
+//! notices Ctrl-C.
+
+mod arrays;
+mod comm;
+mod errors;
+mod files;
+mod layout;
+mod store;
+
+use pyo3::prelude::*;
+
+/// The module.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<layout::Distribution>()?;
+    module.add_class::<comm::Comm>()?;
+    module.add_class::<comm::Report>()?;
+    module.add_class::<store::Store>()?;
+    module.add_class::<files::RawFile>()?;
+    module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
+    module.add_function(wrap_pyfunction!(store::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! Zarr stores and steps.
+
+use crate::arrays::{Raw, RawSection, element, local, section};
+use crate::comm::{Comm, Report};
+use crate::errors::raise;
+use crate::layout::Distribution;
+use hyperslab::{
+    Codecs, Direction, Kind, LocalArray, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk,
+};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Durable, seconds to wait for arrival and for progress, buffer bytes, subchunk bytes, servers, strategy.
+pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u32>, Option<String>);
+
+/// Chunks, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON, overwrite.
+pub(crate) type RawNew =
+    (Option<Vec<u64>>, Option<String>, bool, Option<i32>, Option<String>, Option<Vec<Option<String>>>, String, bool);
+
+pub(crate) fn mode(name: &str) -> PyResult<Mode> {
+    Mode::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "mode '{name}' is not one of r, r+, w, x\n  hint: r reads, r+ changes, w makes anew, x makes new only"
+        ))
+    })
+}
+
+fn strategy(name: Option<String>) -> PyResult<Option<Strategy>> {
+    let parse = |name: String| {
+        let known: Vec<&str> = Strategy::ALL.iter().map(|s| s.name()).collect();
+        Strategy::from_name(&name).ok_or_else(|| {
+            PyValueError::new_err(format!("there is no strategy '{name}'\n  hint: there are {}", known.join(", ")))
+        })
+    };
+    name.map(parse).transpose()
+}
+
+pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
+    let (durable, arrival, progress, buffer_bytes_max, subchunk_bytes, servers, name) = raw;
+    let limit = |seconds: f64| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| {
+            PyValueError::new_err(format!(
+                "a limit of {seconds} s makes no sense\n  hint: give a number of seconds, 0 or more"
+            ))
+        })
+    };
+    let wish = Preference { strategy: strategy(name)?, servers, subchunk_bytes, buffer_bytes_max, slots: None };
+    Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
+}
+
+pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
+    match serde_json::from_str(json) {
+        Ok(Value::Object(map)) => Ok(map),
+        _ => Err(PyValueError::new_err("attributes must be a mapping of names to JSON values")),
+    }
+}
+
+fn new_array(raw: RawNew) -> PyResult<NewArray> {
+    let (chunks, kind, checksum, zstd, fill, dimension_names, attributes, overwrite) = raw;
+    let kind = kind.map(|kind| element(&kind).map(|element| element.kind)).transpose()?;
+    let codecs = match zstd {
+        Some(level) => Codecs::zstd(level, checksum),
+        None => Codecs::plain(checksum),
+    };
+    let fill = fill.map(|json| serde_json::from_str(&json)).transpose();
+    let fill_value = fill.map_err(|error| PyValueError::new_err(format!("the fill value is no JSON: {error}")))?;
+    Ok(NewArray {
+        chunks,
+        kind,
+        codecs: Some(codecs),
+        fill_value,
+        dimension_names,
+        attributes: map(&attributes)?,
+        overwrite,
+    })
+}
+
+/// A group, until it is closed.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct Store(Mutex<Option<Inner>>);
+
+/// A group of its own, or the group of a step.
+enum Inner {
+    Group(hyperslab::Store),
+    Step(hyperslab::Step),
+}
+
+impl Inner {
+    fn group(&mut self) -> &mut hyperslab::Store {
+        match self {
+            Inner::Group(store) => store,
+            Inner::Step(step) => &mut step.group,
+        }
+    }
+}
+
+impl Store {
+    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs with the group, without the interpreter.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut hyperslab::Store) -> Result<T, hyperslab::Error> + Send,
+    ) -> PyResult<T> {
+        let result = py.detach(|| self.lock().as_mut().map(|inner| run(inner.group())));
+        match result {
+            Some(result) => result.map_err(|error| raise(py, error)),
+            None => Err(PyRuntimeError::new_err("the store is closed")),
+        }
+    }
+}
+
+#[pymethods]
+impl Store {
+    #[staticmethod]
+    #[pyo3(name = "open")]
+    fn open_path(py: Python<'_>, comm: &Comm, path: PathBuf, name: &str, raw: RawOptions) -> PyResult<Store> {
+        let (mode, options, comm) = (mode(name)?, options(raw)?, comm.0.clone());
+        let opened = py.detach(move || hyperslab::Store::open(&comm, &path, mode, options));
+        opened.map(|store| Store(Mutex::new(Some(Inner::Group(store))))).map_err(|error| raise(py, error))
+    }
+
+    fn group(&self, py: Python<'_>, name: String) -> PyResult<Store> {
+        let group = self.with(py, |store| store.group(&name))?;
+        Ok(Store(Mutex::new(Some(Inner::Group(group)))))
+    }
+
+    fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        self.with(py, |store| Ok(store.path()))
+    }
+
+    fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |store| store.arrays())
+    }
+
+    fn groups(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |store| store.groups())
+    }
+
+    fn removed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |store| Ok(store.removed().to_vec()))
+    }
+
+    fn attributes(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |store| Ok(Value::Object(store.attributes().clone()).to_string()))
+    }
+
+    /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
+    #[allow(clippy::type_complexity)]
+    fn info(
+        &self,
+        py: Python<'_>,
+        name: &str,
+    ) -> PyResult<(String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String)> {
+        let metadata = self.with(py, |store| store.info(name))?.metadata;
+        let fill = hyperslab::fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null).to_string();
+        let attributes = Value::Object(metadata.attributes).to_string();
+        let kind: Kind = metadata.element;
+        Ok((kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill))
+    }
+
+    fn prefer(&self, py: Python<'_>, name: Option<String>) -> PyResult<()> {
+        let strategy = strategy(name)?;
+        self.with(py, |store| {
+            let wish = Preference { strategy, ..store.preference().clone() };
+            store.set_preference(wish);
+            Ok(())
+        })
+    }
+
+    fn write(
+        &self,
+        py: Python<'_>,
+        asks: Vec<(String, Raw, Distribution, Option<RawSection>)>,
+        new: RawNew,
+    ) -> PyResult<Report> {
+        let new = new_array(new)?;
+        let asks = asks.into_iter().map(|(name, array, distribution, part)| {
+            Ok(WriteAsk { name, array: local(array)?, distribution: distribution.0, section: section(part) })
+        });
+        let asks = asks.collect::<PyResult<Vec<_>>>()?;
+        self.with(py, move |store| store.write(&asks, &new)).map(Report)
+    }
+
+    fn append(
+        &self,
+        py: Python<'_>,
+        name: String,
+        array: Raw,
+        distribution: Distribution,
+        axis: usize,
+    ) -> PyResult<Report> {
+        let ask = WriteAsk::new(name, local(array)?, distribution.0);
+        self.with(py, move |store| store.append(&ask, axis)).map(Report)
+    }
+
+    /// Reads into the given arrays.
+    fn read(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        distribution: Option<Distribution>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Report> {
+        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
+        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = self.with(py, move |store| store.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
+        read.map(|(_, report)| Report(report))
+    }
+
+    fn step(&self, py: Python<'_>, name: &str, attributes: &str) -> PyResult<Store> {
+        let attributes = map(attributes)?;
+        let step = self.with(py, |store| store.step(name, attributes))?;
+        Ok(Store(Mutex::new(Some(Inner::Step(step)))))
+    }
+
+    /// Replaces the attributes of a step.
+    fn set_attributes(&self, attributes: &str) -> PyResult<()> {
+        let attributes = map(attributes)?;
+        match self.lock().as_mut() {
+            Some(Inner::Step(step)) => step.set_attributes(attributes),
+            _ => return Err(PyRuntimeError::new_err("only a step that is being written has attributes to set")),
+        }
+        Ok(())
+    }
+
+    /// Makes what was written to a step durable.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let result = py.detach(|| match self.lock().as_ref() {
+            Some(Inner::Step(step)) => step.sync(),
+            _ => Ok(()),
+        });
+        result.map_err(|error| raise(py, error))
+    }
+
+    /// Publishes a step, or closes a group; with a fault, gives the step up.
+    fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
+        let inner = self.lock().take();
+        let result = py.detach(|| match inner {
+            Some(Inner::Step(step)) => step.publish(fault),
+            Some(Inner::Group(store)) => store.close(),
+            None => Ok(()),
+        });
+        result.map_err(|error| raise(py, error))
+    }
+}
+
+/// How an array would be written or read.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn explain(
+    py: Python<'_>,
+    name: &str,
+    distribution: &Distribution,
+    kind: &str,
+    new: RawNew,
+    write: bool,
+    raw: RawOptions,
+    ranks_per_node: u32,
+    cores_per_node: u32,
+) -> PyResult<String> {
+    let direction = if write { Direction::Write } else { Direction::Read };
+    let machine = hyperslab::Machine { ranks_per_node, cores_per_node };
+    let (new, wish, element) = (new_array(new)?, options(raw)?.wish, element(kind)?);
+    hyperslab::explain_write(name, &distribution.0, element, &new, direction, &wish, machine)
+        .map_err(|error| raise(py, error))
+}

@@ -1,0 +1,161 @@
+//! Arrays in memory, and the chunks that suit them on disk.
+
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{Distribution, ElementType, Region, View};
+use hyperslab_pack::Memory;
+use hyperslab_world::{Exposed, Fault, FaultKind};
+use std::sync::Arc;
+
+/// Most bytes of a chunk when the user does not say \[B\].
+const CHUNK_BYTES_MAX: u64 = 32 << 20;
+
+/// A rank's part of an array, in its memory.
+#[derive(Clone, Debug)]
+pub struct LocalArray {
+    /// The memory that holds it, from its lowest to its highest address.
+    pub memory: Memory,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Extents of the part, without guard cells.
+    pub shape: Vec<u64>,
+    /// Distance between neighbours along each dimension, perhaps negative \[B\].
+    pub strides: Vec<i64>,
+    /// Where the first element lies in the memory \[B\].
+    pub offset: i64,
+}
+
+impl LocalArray {
+    /// A row-major array of these values.
+    ///
+    /// # Panics
+    /// When there are not as many values as the shape says.
+    pub fn from_f64(shape: &[u64], values: &[f64]) -> LocalArray {
+        assert_eq!(volume(shape), Some(values.len() as u64), "values for shape {shape:?}");
+        let bytes = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let element = ElementType::native(hyperslab_layout::Kind::Float64);
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let strides = hyperslab_layout::dense_strides(shape, &order, 8);
+        LocalArray { memory: Memory::from_vec(bytes), element, shape: shape.to_vec(), strides, offset: 0 }
+    }
+
+    /// The values of a dense array of 64-bit floating-point numbers, in the order of its memory.
+    ///
+    /// # Panics
+    /// When elements are of another type.
+    pub fn to_f64(&self) -> Vec<f64> {
+        assert_eq!(self.element, ElementType::native(hyperslab_layout::Kind::Float64), "float64 elements");
+        let bytes = self.memory.to_vec(0, 8 * volume(&self.shape).unwrap_or(0));
+        bytes.chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().expect("8 bytes"))).collect()
+    }
+
+    /// Takes part in a transfer as the part that `rank` holds.
+    ///
+    /// # Errors
+    /// When the shape is not that of the part, or elements lie outside of the memory.
+    pub(crate) fn expose(&self, name: &str, distribution: &Distribution, rank: u32) -> Result<Exposed, Fault> {
+        let owned = distribution.owned(rank);
+        // Ranks beyond the mesh hold nothing, in whatever shape.
+        let nothing = u64::from(rank) >= distribution.ranks();
+        let mine = volume(&self.shape).unwrap_or(u64::MAX);
+        if (nothing && mine != 0 && !self.shape.is_empty()) || (!nothing && self.shape != owned.shape()) {
+            let expected =
+                if nothing { "nothing (the rank is beyond the mesh)".into() } else { format!("{:?}", owned.shape()) };
+            return Err(Fault::new(
+                FaultKind::Invalid,
+                format!(
+                    "the local part of '{name}' should have shape {expected} on rank {rank}, but has {:?} (distribution {distribution})",
+                    self.shape
+                ),
+            )
+            .hint("local_shape(rank) tells the shape; guard cells are left out by slicing or with guard="));
+        }
+        self.check(name)?;
+        let owned = if nothing {
+            Region { dims: distribution.shape().iter().map(|_| Default::default()).collect() }
+        } else {
+            owned
+        };
+        let view = View::held(&owned, self.offset, &self.strides, self.element);
+        Ok(Exposed { memory: self.memory.clone(), view: Arc::new(view) })
+    }
+
+    fn check(&self, name: &str) -> Result<(), Fault> {
+        if self.strides.len() != self.shape.len() {
+            return Err(Fault::new(
+                FaultKind::Invalid,
+                format!("'{name}' has {} strides for {} dimensions", self.strides.len(), self.shape.len()),
+            ));
+        }
+        if self.shape.contains(&0) {
+            return Ok(());
+        }
+        let (mut low, mut high) = (self.offset, self.offset + self.element.bytes() as i64);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let reach = (extent as i64 - 1) * stride;
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        if low < 0 || high as u64 > self.memory.bytes() {
+            let text = format!("'{name}' reaches bytes {low}..{high} of a memory of {} B", self.memory.bytes());
+            return Err(Fault::new(FaultKind::Invalid, text));
+        }
+        Ok(())
+    }
+
+    /// A part that stands in where the user's own cannot be used, so that the rank can still take part.
+    pub(crate) fn stand_in(distribution: &Distribution, rank: u32, element: ElementType) -> Result<LocalArray, Fault> {
+        let nothing = u64::from(rank) >= distribution.ranks();
+        let shape = if nothing { vec![0; distribution.shape().len()] } else { distribution.owned(rank).shape() };
+        let bytes = volume(&shape).unwrap_or(u64::MAX).saturating_mul(element.bytes());
+        let memory = Memory::allocate(bytes.max(element.bytes()))
+            .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a local part of {bytes} B")))?;
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let strides = hyperslab_layout::dense_strides(&shape, &order, element.bytes());
+        Ok(LocalArray { memory, element, shape, strides, offset: 0 })
+    }
+}
+
+/// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest
+/// dimensions first (Panda calls it natural chunking).
+pub fn natural_chunks(distribution: &Distribution, section_is_whole: bool, element_bytes: u64) -> Vec<u64> {
+    let shape = distribution.shape();
+    let mut chunk: Vec<u64> = shape.iter().map(|&extent| extent.max(1)).collect();
+    if section_is_whole {
+        for (d, extent) in chunk.iter_mut().enumerate() {
+            let ranks = distribution.over()[d].map_or(1, |m| distribution.mesh()[m]);
+            *extent = match distribution.dims()[d] {
+                hyperslab_layout::Dim::BlockOf(n) => n.min(*extent),
+                _ => extent.div_ceil(ranks),
+            };
+        }
+    }
+    for d in 0..chunk.len() {
+        let bytes = volume(&chunk).unwrap_or(u64::MAX).saturating_mul(element_bytes);
+        if bytes <= CHUNK_BYTES_MAX {
+            break;
+        }
+        // Cut into equal parts if a divisor is near, so that edges still meet the distribution's.
+        let parts = bytes.div_ceil(CHUNK_BYTES_MAX).min(chunk[d]);
+        let even = (parts..=chunk[d].min(parts * 2)).find(|parts| chunk[d].is_multiple_of(*parts));
+        chunk[d] = even.map_or_else(|| chunk[d].div_ceil(parts), |parts| chunk[d] / parts);
+    }
+    chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::Dim;
+
+    #[test]
+    fn natural_chunks_are_the_blocks_cut_small() {
+        let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[Dim::Block; 3], None).unwrap();
+        assert_eq!(natural_chunks(&d, true, 8), [128, 256, 128]);
+        let small = Distribution::new(&[40], &[16], &[Dim::Block], None).unwrap();
+        assert_eq!(natural_chunks(&small, true, 8), [3]);
+        let scalar = Distribution::new(&[], &[2], &[], None).unwrap();
+        assert_eq!(natural_chunks(&scalar, true, 8), [0u64; 0]);
+        let empty = Distribution::new(&[0, 5], &[2], &[Dim::Block, Dim::Whole], None).unwrap();
+        assert_eq!(natural_chunks(&empty, true, 8), [1, 5]);
+    }
+}

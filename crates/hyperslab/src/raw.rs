@@ -1,0 +1,560 @@
+//! One file with a header of the user's own and arrays one after another; `.npy` files are the case of one array and
+//! NumPy's header.
+
+use crate::array::LocalArray;
+use crate::comm::{Call, Comm, Compiled, choose_parameters};
+use crate::error::{Error, format_fault};
+use crate::report::Report;
+use crate::zarr::{Mode, Options};
+use hyperslab_format::npy::NpyHeader;
+use hyperslab_format::raw::Order;
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{Distribution, ElementType, Section};
+use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
+use hyperslab_real::Directory;
+use hyperslab_walk::{Question, Reader, Writer};
+use hyperslab_world::{Exposed, Fault, FaultKind};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+/// An array of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileArray {
+    /// Its name; files do not hold it.
+    pub name: String,
+    /// Global shape.
+    pub shape: Vec<u64>,
+    /// Type of the stored elements.
+    pub element: ElementType,
+}
+
+impl FileArray {
+    fn bytes(&self) -> Result<u64, Fault> {
+        volume(&self.shape)
+            .and_then(|elements| elements.checked_mul(self.element.bytes()))
+            .filter(|&b| b < 1 << 62)
+            .ok_or_else(|| {
+                Fault::new(FaultKind::Invalid, format!("array '{}' of shape {:?} is too large", self.name, self.shape))
+            })
+    }
+}
+
+/// What a file holds besides the elements of its arrays.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
+    /// Order of the elements of each array.
+    pub order: Order,
+    /// What a new file begins with.
+    pub header: &'a [u8],
+    /// How many bytes of an existing file come before its arrays \[B\].
+    pub header_bytes: u64,
+    /// The arrays of an existing file; empty for a new one.
+    pub arrays: &'a [FileArray],
+}
+
+/// An open file of arrays.
+///
+/// A new file is written under a hidden name beside its own and takes its name, replacing an older file, when it is
+/// closed; until then, and after a crash, the older file is there unchanged. A file open for update is changed in
+/// place, with a marker file beside it while a write is under way.
+pub struct RawFile {
+    comm: Comm,
+    ranks: u32,
+    directory: PathBuf,
+    name: String,
+    mode: Mode,
+    options: Options,
+    order: Order,
+    header: Vec<u8>,
+    arrays: Vec<FileArray>,
+    /// Where each array begins \[B\].
+    offsets: Vec<u64>,
+    end: u64,
+    /// What an earlier run left unpublished and this one removed.
+    removed: Vec<String>,
+}
+
+impl RawFile {
+    /// Opens a file on all ranks.
+    ///
+    /// # Errors
+    /// The same on all ranks, when the path does not fit the mode, or the length of an existing file is not what the
+    /// arrays need.
+    pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options, contents: Contents) -> Result<RawFile, Error> {
+        let Contents { order, header, header_bytes, arrays } = contents;
+        comm.set_limits(options.arrival, options.progress);
+        let what = format!("open raw file '{}' (mode {})", path.display(), mode.name());
+        let fields = vec![
+            ("path".to_string(), path.display().to_string()),
+            ("mode".into(), mode.name().into()),
+            ("order of elements".into(), format!("{order:?}")),
+            ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
+            (
+                "arrays of the file".into(),
+                arrays.iter().map(|a| format!("{} {:?} {}", a.name, a.shape, a.element)).collect::<Vec<_>>().join("; "),
+            ),
+            ("durable".into(), options.durable.to_string()),
+            ("preferences".into(), format!("{:?}", options.wish)),
+        ];
+        let (offsets, end, fault) = match lay_out(header_bytes.max(header.len() as u64), arrays) {
+            Ok((offsets, end)) => (offsets, end, None),
+            Err(fault) => (Vec::new(), 0, Some(fault.context(&what))),
+        };
+        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let told = comm.agree(question, || {
+            open_file(path, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
+        })?;
+        let mut file = RawFile::told(comm, &told, mode, options, order)?;
+        file.arrays = arrays.to_vec();
+        (file.offsets, file.end) = (offsets, end);
+        Ok(file)
+    }
+
+    /// Opens an existing `.npy` file on all ranks.
+    ///
+    /// # Errors
+    /// As [`RawFile::open`], and when its header is none.
+    pub fn open_npy(comm: &Comm, path: &Path, options: Options) -> Result<RawFile, Error> {
+        comm.set_limits(options.arrival, options.progress);
+        let what = format!("open '{}'", path.display());
+        let fields = vec![("path of the npy file".to_string(), path.display().to_string())];
+        let question = Question { what: what.clone(), fields, fault: None, opens: true };
+        let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path.display().to_string()).map_err(format_fault);
+        let told = comm.agree(question, || {
+            let (parent, name) = parts(path)?;
+            let directory = Directory::new(parent);
+            let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(|| not_there(path).context(&what))?;
+            let (header, offset) = parse(&prefix)?;
+            let actual = directory.length(&name).unwrap_or(0);
+            header.check_size(offset, actual, &path.display().to_string()).map_err(format_fault)?;
+            open_file_told(directory.path(), &name, &prefix[..offset as usize], &[])
+        })?;
+        let mut file = RawFile::told(comm, &told, Mode::Read, options, Order::RowMajor)?;
+        let (header, offset) = parse(&file.header)?;
+        file.order = header.order();
+        file.arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
+        (file.offsets, file.end) = lay_out(offset, &file.arrays)?;
+        Ok(file)
+    }
+
+    /// Writes a whole new `.npy` file. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks; an older file of that name is there unchanged then.
+    pub fn save_npy(
+        comm: &Comm,
+        path: &Path,
+        array: LocalArray,
+        distribution: &Distribution,
+        element: ElementType,
+        order: Order,
+        options: Options,
+    ) -> Result<Report, Error> {
+        let fortran_order = order == Order::ColumnMajor;
+        let header = NpyHeader { element, fortran_order, shape: distribution.shape().to_vec() }.to_bytes();
+        let mut file = {
+            let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
+            RawFile::open(comm, path, Mode::Write, options, contents)?
+        };
+        let report = file.write(&[(NPY_NAME.to_string(), array)], distribution, Some(element), None)?;
+        file.close(None)?;
+        Ok(report)
+    }
+
+    fn told(comm: &Comm, told: &[u8], mode: Mode, options: Options, order: Order) -> Result<RawFile, Fault> {
+        let mut r = Reader::new(told);
+        let (Some(directory), Some(name), Some(header)) = (r.text(), r.text(), r.bytes()) else {
+            return Err(Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense"));
+        };
+        let header = header.to_vec();
+        let removed = std::iter::from_fn(|| r.text()).collect();
+        Ok(RawFile {
+            comm: comm.clone(),
+            ranks: comm.size(),
+            directory: directory.into(),
+            name,
+            mode,
+            options,
+            order,
+            header,
+            arrays: Vec::new(),
+            offsets: Vec::new(),
+            end: 0,
+            removed,
+        })
+    }
+
+    /// The bytes before the first array.
+    pub fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// The arrays, in the order of the file.
+    pub fn arrays(&self) -> &[FileArray] {
+        &self.arrays
+    }
+
+    /// Names of unpublished files of earlier runs that were removed.
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    /// Absolute path of the file once it is published.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join(&self.name)
+    }
+
+    fn object(&self) -> String {
+        let name = if self.mode.writes_new() { hidden(&self.name) } else { self.name.clone() };
+        format!("{}/{name}", self.directory.display())
+    }
+
+    fn stored(&self, array: usize) -> Stored {
+        let FileArray { shape, element, .. } = &self.arrays[array];
+        let order: Vec<usize> = match self.order {
+            Order::RowMajor => (0..shape.len()).collect(),
+            Order::ColumnMajor => (0..shape.len()).rev().collect(),
+        };
+        let placement = Placement::File { object: self.object().into(), offset: self.offsets[array] };
+        Stored {
+            shape: shape.clone(),
+            element: *element,
+            fill: vec![0; element.bytes() as usize].into(),
+            order,
+            placement,
+        }
+    }
+
+    /// Writes arrays: after the ones that are there, in a new file; over the ones of the same names, in a file open for
+    /// update. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn write(
+        &mut self,
+        arrays: &[(String, LocalArray)],
+        distribution: &Distribution,
+        element: Option<ElementType>,
+        section: Option<&Section>,
+    ) -> Result<Report, Error> {
+        let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+        let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+        let new = self.mode.writes_new();
+        let before = (self.arrays.len(), self.end);
+        let prepared = self.add(arrays, distribution, element, section);
+        let rank = self.comm.rank();
+        let users: Result<Vec<Exposed>, Fault> =
+            arrays.iter().map(|(name, array)| array.expose(name, distribution, rank)).collect();
+        let (indices, users, fault) = match (prepared, users) {
+            (Ok(indices), Ok(users)) => (indices, users, None),
+            (Err(fault), _) | (_, Err(fault)) => (Vec::new(), Vec::new(), Some(fault.context(&what))),
+        };
+        let asks: Vec<Ask> = indices
+            .iter()
+            .zip(arrays)
+            .map(|(&index, (name, array))| Ask {
+                name: name.clone(),
+                section: section.cloned().unwrap_or_else(|| Section::whole(distribution.shape())),
+                distribution: distribution.clone(),
+                memory: array.element,
+                stored: self.stored(index),
+            })
+            .collect();
+        let mut fields =
+            vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
+        fields.push(("type of the stored elements".into(), format!("{element:?}")));
+        for (name, array) in arrays {
+            crate::zarr::describe(&mut fields, name, Some(distribution), section, Some(array.element));
+        }
+        let transfer =
+            Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
+        let directory = Directory::new(self.directory.clone());
+        let (hidden, marker) = (hidden(&self.name), marker(&self.name));
+        let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
+        let call = Call {
+            what: what.clone(),
+            fields,
+            prepared: fault,
+            decide: Box::new(|| {
+                let chosen = choose_parameters(&transfer, &self.options.wish)?;
+                if new {
+                    lengthen(&directory, &hidden, header, end, first)?;
+                } else {
+                    let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
+                    directory.write(&marker, note.as_bytes(), durable)?;
+                }
+                Ok(chosen.0)
+            }),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, fault: None })),
+            publish: Box::new(|| {
+                if !new {
+                    directory.remove(&marker)?;
+                }
+                Ok(Vec::new())
+            }),
+            undo: Box::new(|| {}),
+        };
+        let result = self.comm.transfer(call);
+        if result.is_err() && new {
+            self.arrays.truncate(before.0);
+            self.offsets.truncate(before.0);
+            self.end = before.1;
+        }
+        Ok(result?)
+    }
+
+    /// Numbers of the arrays to write; in a new file they are added to it.
+    fn add(
+        &mut self,
+        arrays: &[(String, LocalArray)],
+        distribution: &Distribution,
+        element: Option<ElementType>,
+        section: Option<&Section>,
+    ) -> Result<Vec<usize>, Fault> {
+        let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
+        if self.mode == Mode::Read {
+            return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
+        }
+        let mut indices = Vec::with_capacity(arrays.len());
+        for (i, (name, array)) in arrays.iter().enumerate() {
+            let known = self.arrays.iter().position(|a| a.name == *name);
+            if !self.mode.writes_new() {
+                indices.push(self.known(name, distribution, section)?);
+                continue;
+            }
+            if known.is_some() || section.is_some() || arrays[..i].iter().any(|a| a.0 == *name) {
+                return fail(
+                    format!("array '{name}' of a new file is written once and whole"),
+                    "mode r+ changes a file that exists",
+                );
+            }
+            let added = FileArray {
+                name: name.clone(),
+                shape: distribution.shape().to_vec(),
+                element: element.unwrap_or(array.element),
+            };
+            let start = if self.arrays.is_empty() { self.header.len() as u64 } else { self.end };
+            self.end = start + added.bytes()?;
+            self.arrays.push(added);
+            self.offsets.push(start);
+            indices.push(self.arrays.len() - 1);
+        }
+        Ok(indices)
+    }
+
+    /// Number of an array of the file that the distribution, over all of it or a section, fits.
+    fn known(&self, name: &str, distribution: &Distribution, section: Option<&Section>) -> Result<usize, Fault> {
+        let index = self.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.arrays.iter().map(|a| a.name.as_str()).collect();
+            Fault::new(
+                FaultKind::NotFound,
+                format!("the file has no array '{name}', only {}", crate::zarr::listed(&names)),
+            )
+        })?;
+        crate::zarr::checked_section(name, section, &self.arrays[index].shape, distribution)?;
+        Ok(index)
+    }
+
+    /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn read(
+        &self,
+        names: &[&str],
+        distribution: Option<&Distribution>,
+        section: Option<&Section>,
+        into: Option<Vec<LocalArray>>,
+    ) -> Result<(Vec<LocalArray>, Report), Error> {
+        let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
+        let rank = self.comm.rank();
+        let prepared = self.asks(names, distribution, section, into.as_deref()).and_then(|asks| {
+            let made = crate::zarr::destinations(&asks, into.as_deref(), rank)?;
+            made.2.clone().map_or(Ok((asks, made)), Err)
+        });
+        let (asks, made, fault) = match prepared {
+            Ok((asks, made)) => (asks, made, None),
+            Err(fault) => (Vec::new(), Default::default(), Some(fault.context(&what))),
+        };
+        let (users, locals, _) = made;
+        let mut fields =
+            vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
+        for name in names {
+            crate::zarr::describe(&mut fields, name, distribution, section, None);
+        }
+        let transfer = Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
+        let users = RefCell::new(users);
+        let call = Call {
+            what: what.clone(),
+            fields,
+            prepared: fault,
+            decide: Box::new(|| choose_parameters(&transfer, &self.options.wish).map(|w: Writer| w.0)),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users: users.take(), fault: None })),
+            publish: Box::new(|| Ok(Vec::new())),
+            undo: Box::new(|| {}),
+        };
+        let report = self.comm.transfer(call)?;
+        Ok((locals, report))
+    }
+
+    fn asks(
+        &self,
+        names: &[&str],
+        distribution: Option<&Distribution>,
+        section: Option<&Section>,
+        into: Option<&[LocalArray]>,
+    ) -> Result<Vec<Ask>, Fault> {
+        if into.is_some_and(|arrays| arrays.len() != names.len()) {
+            return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
+        }
+        if self.mode.writes_new() {
+            return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
+                .hint("close it, and open it with mode r"));
+        }
+        let each = names.iter().enumerate().map(|(i, name)| {
+            let found = self.arrays.iter().find(|a| a.name == *name);
+            let shape = section.map(Section::shape).or_else(|| found.map(|a| a.shape.clone())).unwrap_or_default();
+            let distribution = match distribution {
+                Some(distribution) => distribution.clone(),
+                None => Distribution::replicated(&shape, u64::from(self.ranks))
+                    .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))?,
+            };
+            let index = self.known(name, &distribution, section)?;
+            let stored = self.stored(index);
+            let native = ElementType::native(stored.element.kind);
+            let memory = into.map_or(native, |arrays| arrays[i].element);
+            let section = section.cloned().unwrap_or_else(|| Section::whole(&stored.shape));
+            Ok(Ask { name: (*name).to_string(), section, distribution, memory, stored })
+        });
+        each.collect()
+    }
+
+    /// Ends the use of the file. Collective. A new file is made durable and takes its name; with `fault`, an error of
+    /// this rank, it is given up on all ranks instead.
+    ///
+    /// # Errors
+    /// The same on all ranks; an older file of that name is there unchanged then.
+    pub fn close(self, fault: Option<String>) -> Result<(), Error> {
+        let what = format!("close '{}'", self.path().display());
+        let new = self.mode.writes_new();
+        let directory = Directory::new(self.directory.clone());
+        let hidden = hidden(&self.name);
+        let sync = new && self.options.durable;
+        let fault = fault.map(|text| {
+            Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
+        });
+        let empty = self.arrays.is_empty();
+        let result = self.comm.sync_and(
+            &what,
+            sync,
+            || {
+                if new {
+                    if empty {
+                        directory.write(&hidden, &self.header, sync)?;
+                    }
+                    directory.rename(&hidden, &self.name)?;
+                    if sync {
+                        directory.sync("")?;
+                    }
+                }
+                Ok(Vec::new())
+            },
+            fault,
+        );
+        if result.is_err() && new && self.comm.rank() == 0 {
+            let _ = directory.remove(&hidden);
+        }
+        Ok(result?)
+    }
+}
+
+const NPY_NAME: &str = "array";
+/// Longest header of an npy file that is looked for \[B\].
+const NPY_HEADER_MAX: u64 = 1 << 20;
+
+impl Mode {
+    /// Whether it makes something new.
+    pub const fn writes_new(self) -> bool {
+        matches!(self, Mode::Write | Mode::Create)
+    }
+}
+
+/// The name of a file until it is published.
+fn hidden(name: &str) -> String {
+    format!(".{name}.hyperslab-partial")
+}
+
+/// The name of the file that says that an update has not ended.
+fn marker(name: &str) -> String {
+    format!(".{name}.hyperslab-update")
+}
+
+fn not_there(path: &Path) -> Fault {
+    Fault::new(FaultKind::NotFound, format!("'{}' does not exist", path.display()))
+}
+
+/// The absolute directory and the name of a file.
+fn parts(path: &Path) -> Result<(PathBuf, String), Fault> {
+    let bad = |why: &str| Fault::new(FaultKind::Invalid, format!("'{}' {why}", path.display()));
+    let absolute = std::path::absolute(path).map_err(|error| bad(&error.to_string()))?;
+    let name =
+        absolute.file_name().and_then(|name| name.to_str()).ok_or_else(|| bad("does not end with a file name"))?;
+    Ok((absolute.parent().unwrap_or(Path::new("/")).to_path_buf(), name.to_string()))
+}
+
+/// Where arrays begin, and where the last one ends.
+fn lay_out(header_bytes: u64, arrays: &[FileArray]) -> Result<(Vec<u64>, u64), Fault> {
+    let mut end = header_bytes;
+    let mut offsets = Vec::with_capacity(arrays.len());
+    for array in arrays {
+        offsets.push(end);
+        end = end.checked_add(array.bytes()?).filter(|&end| end < 1 << 62).ok_or_else(|| {
+            Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
+        })?;
+    }
+    Ok((offsets, end))
+}
+
+fn open_file_told(directory: &Path, name: &str, header: &[u8], removed: &[String]) -> Result<Vec<u8>, Fault> {
+    let told = Writer::default().bytes(directory.to_string_lossy().as_bytes()).bytes(name.as_bytes()).bytes(header);
+    Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
+}
+
+/// Rank 0's part of opening.
+fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64) -> Result<Vec<u8>, Fault> {
+    let (parent, name) = parts(path)?;
+    let directory = Directory::new(parent.clone());
+    if !directory.exists("") {
+        return Err(Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", parent.display())));
+    }
+    if mode == Mode::Create && directory.exists(&name) {
+        return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
+    }
+    if mode.writes_new() {
+        let mut removed = Vec::new();
+        if directory.exists(&hidden(&name)) {
+            directory.remove(&hidden(&name))?;
+            removed.push(hidden(&name));
+        }
+        return open_file_told(&parent, &name, header, &removed);
+    }
+    let actual = directory.length(&name).ok_or_else(|| not_there(path))?;
+    if actual != end {
+        return Err(Fault::new(
+            FaultKind::Corrupt,
+            format!("the header and the arrays named need {end} B, but the file has {actual} B"),
+        )
+        .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
+    }
+    let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
+    open_file_told(&parent, &name, &header, &[])
+}
+
+/// Gives a new file its header and its length so far.
+fn lengthen(directory: &Directory, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
+    if first {
+        directory.create(hidden, end)?;
+        return directory.write_prefix(hidden, header);
+    }
+    directory.lengthen(hidden, end)
+}

@@ -1,0 +1,67 @@
+//! What a transfer did.
+
+use hyperslab_plan::{Parameters, Strategy};
+use hyperslab_walk::Walked;
+use std::fmt;
+
+/// What was chosen for a transfer and what it cost, as seen by this rank.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Report {
+    pub(crate) what: String,
+    pub(crate) parameters: Parameters,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+    pub(crate) walked: Walked,
+}
+
+impl Report {
+    /// What was asked.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The strategy used.
+    pub fn strategy(&self) -> Strategy {
+        self.parameters.strategy
+    }
+
+    /// All that was chosen.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Bytes of the arrays in storage, of all ranks together \[B\].
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// From the call to its return on this rank \[s\].
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Bytes a second \[B/s\].
+    pub fn bandwidth(&self) -> f64 {
+        self.bytes as f64 / self.seconds.max(1e-9)
+    }
+
+    /// What this rank did.
+    pub fn walked(&self) -> Walked {
+        self.walked
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mega = 1e6;
+        write!(
+            f,
+            "{}: {:.1} MB in {:.3} s ({:.0} MB/s), {}",
+            self.what,
+            self.bytes as f64 / mega,
+            self.seconds,
+            self.bandwidth() / mega,
+            self.strategy()
+        )
+    }
+}

@@ -1,0 +1,418 @@
+//! Zarr v3 groups: a store, its arrays, and steps that become visible whole or not at all.
+//!
+//! Everything that is not published lies below `.hyperslab` in the root of the store, a directory that no reader of
+//! Zarr takes for a node. One rename publishes it.
+
+mod call;
+mod explain;
+mod step;
+
+use crate::array::LocalArray;
+use crate::comm::Comm;
+use crate::error::{Error, format_fault};
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
+use hyperslab_layout::{Distribution, Kind, Section};
+use hyperslab_plan::Preference;
+use hyperslab_real::Directory;
+use hyperslab_walk::{Question, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(crate) use call::{checked_section, describe, destinations, listed};
+pub use explain::explain_write;
+pub use step::Step;
+
+/// Where unpublished things lie, in the root of a store.
+pub(crate) const STAGING: &str = ".hyperslab";
+/// Names an update of an array in place that has not ended.
+pub(crate) const MARKER: &str = ".hyperslab-update";
+
+/// How a store is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// To read; it must exist.
+    Read,
+    /// To read and change; it must exist.
+    Update,
+    /// Anew; an existing store is erased.
+    Write,
+    /// Anew; it must not exist.
+    Create,
+}
+
+impl Mode {
+    /// The mode with this name: r, r+, w or x.
+    pub fn from_name(name: &str) -> Option<Mode> {
+        Some(match name {
+            "r" => Mode::Read,
+            "r+" => Mode::Update,
+            "w" => Mode::Write,
+            "x" => Mode::Create,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Read => "r",
+            Mode::Update => "r+",
+            Mode::Write => "w",
+            Mode::Create => "x",
+        }
+    }
+}
+
+/// How a store behaves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// Whether what is published is on disk first, so that it survives a loss of power.
+    pub durable: bool,
+    /// How long a call waits for other ranks to arrive.
+    pub arrival: Duration,
+    /// How long a call waits for progress of any rank.
+    pub progress: Duration,
+    /// What the user wants of the planner.
+    pub wish: Preference,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let limits = hyperslab_walk::Limits::default();
+        Options { durable: true, arrival: limits.arrival, progress: limits.progress, wish: Preference::default() }
+    }
+}
+
+/// What a new array shall be on disk.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewArray {
+    /// Shape of the chunks; natural chunks when not given.
+    pub chunks: Option<Vec<u64>>,
+    /// Kind of the stored elements; that of the memory when not given.
+    pub kind: Option<Kind>,
+    /// How chunks become bytes; uncompressed, with a checksum, when not given.
+    pub codecs: Option<Codecs>,
+    /// What elements are that were never written; zero when not given.
+    pub fill_value: Option<Value>,
+    /// Names of the dimensions.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Attributes.
+    pub attributes: Map<String, Value>,
+    /// Whether an array of that name may be replaced.
+    pub overwrite: bool,
+}
+
+impl Default for NewArray {
+    fn default() -> NewArray {
+        NewArray {
+            chunks: None,
+            kind: None,
+            codecs: None,
+            fill_value: None,
+            dimension_names: None,
+            attributes: Map::new(),
+            overwrite: false,
+        }
+    }
+}
+
+/// One array to write.
+#[derive(Clone, Debug)]
+pub struct WriteAsk {
+    /// Its name.
+    pub name: String,
+    /// This rank's part.
+    pub array: LocalArray,
+    /// How the ranks hold it.
+    pub distribution: Distribution,
+    /// The part of an existing array to write; without it, a new array is made.
+    pub section: Option<Section>,
+}
+
+impl WriteAsk {
+    /// A new array.
+    pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> WriteAsk {
+        WriteAsk { name: name.into(), array, distribution, section: None }
+    }
+}
+
+/// What an array on disk is.
+#[derive(Clone, Debug)]
+pub struct ArrayInfo {
+    /// Its metadata.
+    pub metadata: ArrayMetadata,
+}
+
+/// An open Zarr group.
+pub struct Store {
+    comm: Comm,
+    /// Absolute path of the store's root.
+    root: PathBuf,
+    /// Path of the group below the root; empty, or ending with `/`.
+    group: String,
+    /// While the group is a step that is not published: where it lies instead.
+    staged: bool,
+    ranks: u32,
+    mode: Mode,
+    options: Options,
+    removed: Vec<String>,
+    attributes: Map<String, Value>,
+}
+
+impl Store {
+    /// Opens a store on all ranks of `comm`.
+    ///
+    /// Opening for update removes what an earlier run left unpublished; [`Store::removed`] names it. Two programs must
+    /// not have one store open for writing at the same time.
+    ///
+    /// # Errors
+    /// On all ranks the same, when the path does not fit the mode or the ranks differ.
+    pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options) -> Result<Store, Error> {
+        comm.set_limits(options.arrival, options.progress);
+        let what = format!("open '{}' (mode {})", path.display(), mode.name());
+        let fields = vec![
+            ("path".to_string(), path.display().to_string()),
+            ("mode".to_string(), mode.name().to_string()),
+            ("durable".to_string(), options.durable.to_string()),
+            ("preferences".to_string(), format!("{:?}", options.wish)),
+        ];
+        let question = Question { what: what.clone(), fields, fault: None, opens: true };
+        let told = comm.agree(question, || open_root(path, mode).map_err(|fault| fault.context(&what)))?;
+        let mut r = Reader::new(&told);
+        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
+        let root = r.text().ok_or_else(broken)?.into();
+        let attributes =
+            GroupMetadata::parse(r.bytes().ok_or_else(broken)?, METADATA_KEY).map_err(format_fault)?.attributes;
+        let mut removed = Vec::new();
+        while let Some(name) = r.text() {
+            removed.push(name);
+        }
+        Ok(Store {
+            comm: comm.clone(),
+            root,
+            group: String::new(),
+            staged: false,
+            ranks: comm.size(),
+            mode,
+            options,
+            removed,
+            attributes,
+        })
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
+    /// Absolute path of the group.
+    pub fn path(&self) -> PathBuf {
+        self.root.join(self.base())
+    }
+
+    /// Names of steps and arrays that an earlier run left unpublished, removed when the store was opened.
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    /// Attributes of the group.
+    pub fn attributes(&self) -> &Map<String, Value> {
+        &self.attributes
+    }
+
+    /// How it was opened.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Path of the group's directory below the root, empty or ending with `/`.
+    fn base(&self) -> String {
+        if self.staged { format!("{STAGING}/{}", self.group) } else { self.group.clone() }
+    }
+
+    fn directory(&self) -> Directory {
+        Directory::new(self.root.clone())
+    }
+
+    /// Names of the arrays in the group, sorted. Not collective.
+    pub fn arrays(&self) -> Result<Vec<String>, Error> {
+        self.nodes(NodeType::Array)
+    }
+
+    /// Names of the groups and published steps in the group, sorted. Not collective.
+    pub fn groups(&self) -> Result<Vec<String>, Error> {
+        self.nodes(NodeType::Group)
+    }
+
+    fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
+        let directory = self.directory();
+        let mut names = Vec::new();
+        for name in directory.list(&self.base())? {
+            if name.starts_with('.') {
+                continue;
+            }
+            let key = format!("{}{name}/{METADATA_KEY}", self.base());
+            let Some(bytes) = directory.read(&key)? else { continue };
+            if node_type(&bytes, &key).map_err(format_fault)? == wanted {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// What an array is. Not collective.
+    ///
+    /// # Errors
+    /// When there is no such array, or its metadata make no sense.
+    pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
+        Ok(ArrayInfo { metadata: read_array(&self.directory(), &self.base(), name)? })
+    }
+
+    /// Opens a group or published step of this group. Collective.
+    pub fn group(&self, name: &str) -> Result<Store, Error> {
+        check_name(name)?;
+        let what = format!("open group '{name}' of '{}'", self.path().display());
+        let base = format!("{}{name}/", self.base());
+        let question = Question {
+            what: what.clone(),
+            fields: vec![("group".into(), format!("{}/{base}", self.root.display()))],
+            fault: None,
+            opens: true,
+        };
+        let directory = self.directory();
+        let told = self.comm.agree(question, || {
+            let key = format!("{base}{METADATA_KEY}");
+            let bytes = directory.read(&key)?.ok_or_else(|| {
+                Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{name}'"))
+                    .hint("groups() lists the groups and published steps")
+            })?;
+            GroupMetadata::parse(&bytes, &key).map_err(format_fault)?;
+            Ok(bytes)
+        })?;
+        let attributes = GroupMetadata::parse(&told, name).map_err(format_fault)?.attributes;
+        Ok(Store {
+            comm: self.comm.clone(),
+            root: self.root.clone(),
+            group: format!("{}{name}/", self.group),
+            staged: self.staged,
+            ranks: self.ranks,
+            mode: self.mode,
+            options: self.options.clone(),
+            removed: Vec::new(),
+            attributes,
+        })
+    }
+
+    /// Changes what the user wants of the planner.
+    pub fn set_preference(&mut self, wish: Preference) {
+        self.options.wish = wish;
+    }
+
+    /// What the user wants of the planner.
+    pub fn preference(&self) -> &Preference {
+        &self.options.wish
+    }
+
+    fn check_writable(&self, what: &str) -> Result<(), Fault> {
+        if self.mode == Mode::Read {
+            return Err(Fault::new(FaultKind::Invalid, format!("{what}: the store is open for reading only"))
+                .hint("open it with mode r+ to change it"));
+        }
+        Ok(())
+    }
+
+    /// Ends the use of the store on all ranks; what was written and published stays.
+    pub fn close(self) -> Result<(), Error> {
+        let what = format!("close '{}'", self.path().display());
+        let directory = self.directory();
+        let removable = self.mode != Mode::Read && !self.staged;
+        Ok(self.comm.sync_and(
+            &what,
+            false,
+            || {
+                if removable {
+                    directory.remove_empty(STAGING);
+                }
+                Ok(Vec::new())
+            },
+            None,
+        )?)
+    }
+}
+
+/// Rank 0's part of opening: the absolute path, the group's metadata, and what was removed.
+fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
+    let storage = |error: std::io::Error| Fault::new(FaultKind::Storage, format!("'{}': {error}", path.display()));
+    let root = std::path::absolute(path).map_err(storage)?;
+    let directory = Directory::new(root.clone());
+    let found = directory.read(METADATA_KEY)?;
+    let there = directory.exists("");
+    let fresh = GroupMetadata::default().to_json();
+    let mut removed = Vec::new();
+    let metadata = match (mode, found) {
+        (Mode::Create, _) if there => {
+            return Err(Fault::new(FaultKind::Exists, format!("'{}' exists already", root.display()))
+                .hint("mode w erases an existing store, r+ changes it"));
+        }
+        (Mode::Read | Mode::Update, None) => {
+            let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
+            return Err(Fault::new(FaultKind::NotFound, format!("'{}' {why}", root.display()))
+                .hint("mode w makes a new store; Zarr v2 stores (.zgroup) must be converted first"));
+        }
+        (Mode::Read, Some(bytes)) => bytes,
+        (Mode::Update, Some(bytes)) => {
+            removed = directory.list(STAGING)?;
+            directory.remove(STAGING)?;
+            bytes
+        }
+        (Mode::Write | Mode::Create, found) => {
+            // Never erase what is not ours to erase.
+            let names = directory.list("")?;
+            if there && found.is_none() && names.iter().any(|name| name != STAGING) {
+                return Err(Fault::new(
+                    FaultKind::Exists,
+                    format!("'{}' is not a Zarr v3 store, and not empty", root.display()),
+                )
+                .hint("choose another path, or remove it yourself"));
+            }
+            removed = directory.list(STAGING)?;
+            directory.make("")?;
+            // The metadata go last but for their replacement, so that a crash in between leaves something openable.
+            for name in names.iter().filter(|name| *name != METADATA_KEY) {
+                directory.remove(name)?;
+            }
+            directory.write(METADATA_KEY, &fresh, true)?;
+            fresh
+        }
+    };
+    GroupMetadata::parse(&metadata, &format!("{}/{METADATA_KEY}", root.display())).map_err(format_fault)?;
+    let told = Writer::default().bytes(root.to_string_lossy().as_bytes()).bytes(&metadata);
+    Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
+}
+
+/// Metadata of an array.
+fn read_array(directory: &Directory, base: &str, name: &str) -> Result<ArrayMetadata, Fault> {
+    check_name(name)?;
+    let key = format!("{base}{name}/{METADATA_KEY}");
+    let bytes = directory.read(&key)?.ok_or_else(|| {
+        let at = directory.path().join(base);
+        Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{}'", at.display()))
+            .hint("arrays() lists the arrays")
+    })?;
+    ArrayMetadata::parse(&bytes, &key).map_err(format_fault)
+}
+
+/// Names are single path components that no tool hides or takes for something else.
+fn check_name(name: &str) -> Result<(), Fault> {
+    let bad = name.is_empty()
+        || name.starts_with('.')
+        || name.starts_with("__")
+        || name.contains(['/', '\\', '\0'])
+        || name == METADATA_KEY;
+    if bad {
+        return Err(Fault::new(FaultKind::Invalid, format!("'{name}' cannot be the name of an array or step"))
+            .hint("names are not empty, do not begin with '.' or '__', and contain no '/'"));
+    }
+    Ok(())
+}

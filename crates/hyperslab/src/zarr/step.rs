@@ -1,0 +1,119 @@
+//! Steps: groups that become visible whole or not at all.
+
+use super::call::publish;
+use super::{METADATA_KEY, STAGING, Store, check_name};
+use crate::error::{Error, format_fault};
+use hyperslab_format::zarr::{GroupMetadata, Map, Value};
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind};
+
+/// A step that is being written. It is a group like any other, but lies where no reader sees it until
+/// [`Step::publish`]. Dropped without it, or after a crash, it is as if it had never been; the next run that opens the
+/// store for update removes the remains.
+pub struct Step {
+    /// The group to write to.
+    pub group: Store,
+    /// Its path once it is published.
+    at: String,
+    sync: bool,
+}
+
+impl Store {
+    /// Starts a step of this group. Collective.
+    ///
+    /// # Errors
+    /// When a node of that name exists, or the store cannot be written.
+    pub fn step(&self, name: &str, attributes: Map<String, Value>) -> Result<Step, Error> {
+        let what = format!("step '{name}' of '{}'", self.path().display());
+        let fault = self.check_writable(&what).and_then(|()| check_name(name)).and_then(|()| {
+            if self.staged {
+                return Err(Fault::new(FaultKind::Unsupported, format!("{what}: a step cannot hold another step")));
+            }
+            Ok(())
+        });
+        let fields = vec![
+            ("step".to_string(), format!("{}/{}{name}", self.root.display(), self.group)),
+            ("attributes of the step".to_string(), Value::Object(attributes.clone()).to_string()),
+        ];
+        let question = Question { what: what.clone(), fields, fault: fault.err(), opens: true };
+        let directory = self.directory();
+        let at = format!("{}{name}", self.group);
+        // The hidden path is the visible one with its separators spelled, so that one level of names holds all.
+        let hidden = at.replace('/', "%2F");
+        let mut metadata = GroupMetadata::default();
+        metadata.attributes.clone_from(&attributes);
+        self.comm.agree(question, || {
+            if directory.exists(&at) {
+                return Err(Fault::new(FaultKind::Exists, format!("{what}: the name is taken"))
+                    .hint("steps are never overwritten; choose another name"));
+            }
+            directory.remove(&format!("{STAGING}/{hidden}"))?;
+            directory.make(&format!("{STAGING}/{hidden}"))?;
+            directory.write(&format!("{STAGING}/{hidden}/{METADATA_KEY}"), &metadata.to_json(), false)?;
+            Ok(Vec::new())
+        })?;
+        let group = Store {
+            comm: self.comm.clone(),
+            root: self.root.clone(),
+            group: format!("{hidden}/"),
+            staged: true,
+            ranks: self.ranks,
+            mode: self.mode,
+            options: self.options.clone(),
+            removed: Vec::new(),
+            attributes,
+        };
+        Ok(Step { group, at, sync: self.options.durable })
+    }
+}
+
+impl Step {
+    /// Replaces the attributes; they are written when the step is published.
+    pub fn set_attributes(&mut self, attributes: Map<String, Value>) {
+        self.group.attributes = attributes;
+    }
+
+    /// Makes everything durable. Collective. What [`Step::publish`] does first; apart from it, a place for the user
+    /// to look at the step before it becomes visible.
+    pub fn sync(&self) -> Result<(), Error> {
+        let what = format!("sync of step '{}'", self.at);
+        Ok(self.group.comm.sync_and(&what, self.sync, || Ok(Vec::new()), None)?)
+    }
+
+    /// Makes the step visible, by one rename. Collective. With `fault`, an error of this rank, the step is given up on
+    /// all ranks instead, and they all get that error.
+    pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
+        let what = format!("publishing step '{}' of '{}'", self.at, self.group.root.display());
+        let directory = self.group.directory();
+        let hidden = format!("{STAGING}/{}", self.group.group.trim_end_matches('/'));
+        let fault = fault.map(|text| {
+            Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
+        });
+        let metadata = GroupMetadata { attributes: self.group.attributes.clone(), ..GroupMetadata::default() };
+        let rank = self.group.comm.rank();
+        let result = self.group.comm.sync_and(
+            &what,
+            self.sync,
+            || {
+                let key = format!("{hidden}/{METADATA_KEY}");
+                GroupMetadata::parse(&metadata.to_json(), &key).map_err(format_fault)?;
+                directory.write(&key, &metadata.to_json(), self.sync)?;
+                if self.sync {
+                    directory.sync(&hidden)?;
+                }
+                publish(&directory, &hidden, &self.at)?;
+                if self.sync {
+                    directory.sync(self.at.rsplit_once('/').map_or("", |(parent, _)| parent))?;
+                }
+                directory.remove_empty(STAGING);
+                Ok(Vec::new())
+            },
+            fault,
+        );
+        if result.is_err() && rank == 0 {
+            let _ = directory.remove(&hidden);
+            directory.remove_empty(STAGING);
+        }
+        Ok(result?)
+    }
+}

@@ -1,0 +1,56 @@
+//! Copies that transpose, one tile at a time.
+//!
+//! In a transposing plane one side is (nearly) contiguous along the rows and the other along the columns. Whichever
+//! side is walked with long steps touches one cache line per item, and when the steps are a large power of two these
+//! lines evict each other before their other items are used. So a tile is first read along its contiguous direction
+//! into a small scratch, whose pitch is harmless, and then written along the other one.
+
+use std::mem::MaybeUninit;
+
+use hyperslab_layout::Loop;
+
+use crate::moves::mover;
+use crate::shape::{ONCE, Plane, TILE_BYTES, TILE_SIDES};
+
+/// Added to the length of a line in the scratch, so that no two neighbours fall into one cache set.
+const PAD: u64 = 16;
+
+/// Enough for any tile: its longer sides have few bytes, and tiles of few items have at most `TILE_BYTES` per item.
+const SCRATCH: usize = {
+    let narrow = TILE_SIDES.1 * (TILE_BYTES + PAD);
+    let wide = TILE_SIDES.0 * (TILE_SIDES.0 * TILE_BYTES + PAD);
+    (if narrow > wide { narrow } else { wide }) as usize
+};
+
+/// Carries out one tile, whose items have `bytes` bytes on side `a`, by way of a scratch: moves there, then `kernel`
+/// from there.
+///
+/// # Safety
+/// All items of the tile must be readable from `from` on and writable from `to` on; `kernel` must access no more than
+/// the items of the plane that it is given.
+pub(crate) unsafe fn staged(
+    from: *const u8,
+    to: *mut u8,
+    tile: &Plane,
+    bytes: u64,
+    kernel: impl Fn(*const u8, *mut u8, &Plane),
+) {
+    let Plane { rows, columns } = *tile;
+    let line = rows.count * bytes;
+    let (item, pitch) = (bytes as i64, (line + PAD) as i64);
+    assert!(columns.count as usize * pitch as usize <= SCRATCH, "a tile of {} x {line} bytes", columns.count);
+    let mut scratch = MaybeUninit::<[u8; SCRATCH]>::uninit();
+    let scratch = scratch.as_mut_ptr().cast::<u8>();
+    let lines = Loop { count: columns.count, a: columns.a, b: pitch };
+    // SAFETY: the items of the tile are readable, and their images fit into the scratch, as just asserted.
+    unsafe {
+        if rows.a == item {
+            mover(line)(from, scratch, &Plane { rows: ONCE, columns: lines }, line as usize);
+        } else {
+            let items = Loop { count: rows.count, a: rows.a, b: item };
+            mover(bytes)(from, scratch, &Plane { rows: lines, columns: items }, bytes as usize);
+        }
+    }
+    let rows = Loop { a: item, ..rows };
+    kernel(scratch, to, &Plane { rows, columns: Loop { a: pitch, ..columns } });
+}

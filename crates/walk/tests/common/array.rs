@@ -1,0 +1,133 @@
+//! A stored array, what the oracle knows to be in it, and its bytes.
+
+use super::oracle;
+use hyperslab_format::zarr::BytesCodec;
+use hyperslab_layout::{Distribution, ElementType, Section};
+use hyperslab_plan::{Ask, Direction, Placement, Stored};
+use std::collections::BTreeMap;
+
+/// Objects of a store and their bytes.
+pub(crate) type Contents = BTreeMap<String, Vec<u8>>;
+
+/// A stored array and what the oracle knows to be in it.
+pub(crate) struct Array {
+    pub(crate) number: usize,
+    pub(crate) stored: Stored,
+    /// Values in row-major order of the array.
+    pub(crate) values: Vec<u64>,
+    /// Keys and lowest indices of chunks that exist.
+    pub(crate) chunks: BTreeMap<String, Vec<u64>>,
+    pub(crate) fill: u64,
+    pub(crate) limit: u64,
+    pub(crate) imaginary: bool,
+    pub(crate) write: ElementType,
+    pub(crate) read: ElementType,
+}
+
+impl Array {
+    /// An array in which, but for chunks that are fresh, something is stored already.
+    pub(crate) fn new(number: usize, stored: Stored, write: ElementType, read: ElementType) -> Array {
+        let all = [stored.element, write, read];
+        let limit = all.map(|e| oracle::limit(e.kind)).into_iter().min().unwrap_or(2);
+        let imaginary = all.iter().all(|e| e.kind.is_complex());
+        let fill = limit - 1;
+        let values = vec![fill; stored.shape.iter().product::<u64>() as usize];
+        let stored = Stored { fill: oracle::encode(fill, stored.element, imaginary).into(), ..stored };
+        let mut array = Array { number, stored, values, chunks: BTreeMap::new(), fill, limit, imaginary, write, read };
+        for index in oracle::indices(&array.stored.shape.clone()) {
+            let exists = match &array.stored.placement {
+                Placement::File { .. } => true,
+                Placement::Chunks { fresh: true, .. } => false,
+                Placement::Chunks { chunk, .. } => {
+                    let at: Vec<u64> = index.iter().zip(chunk).map(|(&i, &c)| i / c).collect();
+                    oracle::value(number, &at, 2, 3) > 0
+                }
+            };
+            if exists {
+                array.set(&index, oracle::value(number, &index, 1, limit));
+            }
+        }
+        array
+    }
+
+    /// Gives an element a value, and so makes its chunk.
+    pub(crate) fn set(&mut self, index: &[u64], value: u64) {
+        let row_major: Vec<usize> = (0..index.len()).collect();
+        self.values[oracle::number(index, &self.stored.shape, &row_major)] = value;
+        if let Placement::Chunks { prefix, chunk, .. } = &self.stored.placement {
+            let at: Vec<u64> = index.iter().zip(chunk).map(|(&i, &c)| i / c).collect();
+            let key: String = at.iter().map(|c| format!("/{c}")).collect();
+            let low = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
+            self.chunks.insert(format!("{prefix}c{key}"), low);
+        }
+    }
+
+    /// The value that an element has.
+    pub(crate) fn get(&self, index: &[u64]) -> u64 {
+        let row_major: Vec<usize> = (0..index.len()).collect();
+        self.values[oracle::number(index, &self.stored.shape, &row_major)]
+    }
+
+    /// The bytes of the box of elements that starts at `low`; fill values where it reaches beyond the array.
+    fn dense(&self, low: &[u64], shape: &[u64]) -> Vec<u8> {
+        let size = self.stored.element.bytes() as usize;
+        let mut bytes = vec![0; shape.iter().product::<u64>() as usize * size];
+        for inside in oracle::indices(shape) {
+            let index: Vec<u64> = low.iter().zip(&inside).map(|(&a, &b)| a + b).collect();
+            let beyond = index.iter().zip(&self.stored.shape).any(|(&i, &n)| i >= n);
+            let value = if beyond { self.fill } else { self.get(&index) };
+            let at = oracle::number(&inside, shape, &self.stored.order) * size;
+            bytes[at..at + size].copy_from_slice(&oracle::encode(value, self.stored.element, self.imaginary));
+        }
+        bytes
+    }
+
+    /// Puts what is stored of this array, but for compression, into `objects`.
+    pub(crate) fn store(&self, objects: &mut Contents) {
+        match &self.stored.placement {
+            Placement::File { object, offset } => {
+                let bytes = self.dense(&vec![0; self.stored.shape.len()], &self.stored.shape);
+                let content = objects.entry(object.to_string()).or_default();
+                let (start, end) = (*offset as usize, *offset as usize + bytes.len());
+                if content.len() < end {
+                    content.resize(end, 0x5A);
+                }
+                content[start..end].copy_from_slice(&bytes);
+            }
+            Placement::Chunks { chunk, .. } => {
+                for (key, low) in &self.chunks {
+                    objects.insert(key.clone(), self.dense(low, chunk));
+                }
+            }
+        }
+    }
+
+    /// Compresses and sums (or the reverse, checking) the chunks of this array in `objects`.
+    pub(crate) fn code(&self, objects: &mut Contents, encode: bool) {
+        let Placement::Chunks { codecs, chunk, .. } = &self.stored.placement else { return };
+        let raw = (chunk.iter().product::<u64>() * self.stored.element.bytes()) as usize;
+        for key in self.chunks.keys() {
+            let Some(bytes) = objects.get_mut(key) else { continue };
+            let chain: Vec<BytesCodec> =
+                if encode { codecs.chain.clone() } else { codecs.chain.iter().rev().copied().collect() };
+            for codec in chain {
+                *bytes = match (codec, encode) {
+                    (BytesCodec::Crc32c, true) => [bytes.as_slice(), &crc32c::crc32c(bytes).to_le_bytes()].concat(),
+                    (BytesCodec::Crc32c, false) => {
+                        let (body, sum) = bytes.split_at(bytes.len() - 4);
+                        assert_eq!(sum, crc32c::crc32c(body).to_le_bytes(), "checksum of {key}");
+                        body.to_vec()
+                    }
+                    (_, true) => zstd::bulk::compress(bytes, 1).expect("compresses"),
+                    (_, false) => zstd::bulk::decompress(bytes, raw + 8).expect("decompresses"),
+                };
+            }
+        }
+    }
+
+    /// A section of this array, in a distribution.
+    pub(crate) fn ask(&self, section: Section, distribution: Distribution, direction: Direction) -> Ask {
+        let memory = if direction == Direction::Write { self.write } else { self.read };
+        Ask { name: format!("a{}", self.number), section, distribution, memory, stored: self.stored.clone() }
+    }
+}

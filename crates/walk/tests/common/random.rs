@@ -1,0 +1,128 @@
+//! Random transfers: stored arrays, sections, distributions and parameters.
+
+use super::array::Array;
+use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Kind, Section, Triplet};
+use hyperslab_plan::{Ask, Direction, Parameters, Placement, Stored, Strategy};
+use std::sync::Arc;
+
+pub(crate) fn any_element(random: &mut fastrand::Rng) -> ElementType {
+    let order = if random.bool() { ByteOrder::Little } else { ByteOrder::Big };
+    ElementType { kind: Kind::ALL[random.usize(0..Kind::ALL.len())], order }
+}
+
+/// A random shape: mostly few dimensions, now and then many tiny ones.
+pub(crate) fn any_shape(random: &mut fastrand::Rng) -> Vec<u64> {
+    let many = random.u8(0..12) == 0;
+    let ndim = if many { random.usize(6..9) } else { random.usize(0..6) };
+    let high = if many { 3 } else { [2, 120, 20, 9, 6, 4][ndim] };
+    let low = u64::from(random.u8(0..8) != 0);
+    (0..ndim).map(|_| random.u64(low..high)).collect()
+}
+
+pub(crate) fn any_order(random: &mut fastrand::Rng, ndim: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ndim).collect();
+    match random.u8(0..3) {
+        0 => order.reverse(),
+        1 => random.shuffle(&mut order),
+        _ => {}
+    }
+    order
+}
+
+pub(crate) fn any_triplet(random: &mut fastrand::Rng, extent: u64) -> Triplet {
+    if extent == 0 || random.u8(0..5) < 2 {
+        return Triplet::whole(extent);
+    }
+    let start = random.u64(0..extent);
+    let longest = if random.bool() { 3 } else { 40 };
+    let block = random.u64(1..=longest.min(extent - start));
+    let stride = block + random.u64(0..6);
+    let most = (extent - start - block) / stride + 1;
+    let count = if random.u8(0..12) == 0 { 0 } else { random.u64(1..=most) };
+    Triplet { start, stride, count, block }
+}
+
+/// A random distribution over at most `ranks` ranks; some mesh dimensions may replicate.
+pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks: u64) -> Distribution {
+    let mut room = ranks;
+    let mesh: Vec<u64> = (0..random.usize(0..shape.len() + 2))
+        .map(|_| {
+            let extent = random.u64(1..=room);
+            room /= extent;
+            extent
+        })
+        .collect();
+    let mut free: Vec<usize> = (0..mesh.len()).collect();
+    random.shuffle(&mut free);
+    let mut over = Vec::new();
+    let dims: Vec<Dim> = shape
+        .iter()
+        .map(|&extent| {
+            let Some(&m) = free.last().filter(|_| random.u8(0..5) != 0) else { return Dim::Whole };
+            free.pop();
+            over.push(m);
+            match random.u8(0..4) {
+                0 => Dim::Block,
+                1 => Dim::BlockOf(extent.div_ceil(mesh[m]).max(1) + random.u64(0..3)),
+                2 => Dim::Cyclic(1),
+                _ => Dim::Cyclic(random.u64(1..6)),
+            }
+        })
+        .collect();
+    Distribution::new(shape, &mesh, &dims, Some(&over)).expect("a legal distribution")
+}
+
+/// Chunks of a random shape, encoded somehow, fresh or not.
+fn any_chunks(random: &mut fastrand::Rng, number: usize, shape: &[u64], endian: ByteOrder, order: &[usize]) -> Placement {
+    let zstd = BytesCodec::Zstd { level: 1, checksum: false };
+    let chains = [vec![], vec![BytesCodec::Crc32c], vec![zstd], vec![zstd, BytesCodec::Crc32c]];
+    let chain = chains[random.usize(0..4)].clone();
+    Placement::Chunks {
+        prefix: format!("a{number}/").into(),
+        chunk: shape.iter().map(|&n| random.u64(1..=n.max(1) + 2)).collect(),
+        keys: KeyEncoding::default(),
+        codecs: Arc::new(Codecs { order: order.to_vec(), endian, chain }),
+        fresh: random.bool(),
+    }
+}
+
+/// A random array; `file` is where the next array of the common file starts.
+pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u64) -> Array {
+    let shape = any_shape(random);
+    let element = any_element(random);
+    let mut memory = || if random.bool() { element } else { any_element(random) };
+    let (write, read) = (memory(), memory());
+    let order = any_order(random, shape.len());
+    let placement = if random.bool() {
+        any_chunks(random, number, &shape, element.order, &order)
+    } else {
+        let offset = *file;
+        *file += shape.iter().product::<u64>() * element.bytes() + random.u64(0..20);
+        Placement::File { object: "data".into(), offset }
+    };
+    Array::new(number, Stored { shape, element, fill: Arc::new([]), order, placement }, write, read)
+}
+
+/// A random section of an array, in a random distribution.
+pub(crate) fn any_ask(random: &mut fastrand::Rng, array: &Array, ranks: u32, direction: Direction) -> Ask {
+    let section = Section { dims: array.stored.shape.iter().map(|&n| any_triplet(random, n)).collect() };
+    let distribution = any_distribution(random, &section.shape(), u64::from(ranks));
+    array.ask(section, distribution, direction)
+}
+
+/// Random choices, with tiny subchunks.
+pub(crate) fn any_parameters(random: &mut fastrand::Rng, strategy: Strategy, ranks: u32) -> Parameters {
+    let mut servers: Vec<u32> = (0..ranks).collect();
+    random.shuffle(&mut servers);
+    servers.truncate(random.usize(1..=ranks as usize));
+    let powers = [1, 16, 64, 300, 4096];
+    Parameters {
+        strategy,
+        servers,
+        slots: random.u32(1..4),
+        subchunk_bytes: powers[random.usize(0..powers.len())],
+        direct_run_bytes: [0, 1, 8, 50, 1 << 16][random.usize(0..5)],
+        buffer_bytes_max: 1 << 30,
+    }
+}

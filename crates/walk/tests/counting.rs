@@ -1,0 +1,116 @@
+//! What a transfer of many arrays costs in agreements, messages and requests.
+
+mod common;
+
+use common::Ranks;
+use common::array::Array;
+use common::case::Case;
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy, tally};
+use hyperslab_walk::Question;
+use hyperslab_world::MemoryStore;
+use hyperslab_world::lockstep::Hub;
+use hyperslab_world::wrappers::Recording;
+use std::sync::Arc;
+
+const RANKS: u32 = 4;
+const ELEMENT: ElementType = ElementType::native(Kind::Float64);
+
+fn arrays(count: usize, elements: u64) -> Vec<Array> {
+    let stored = |number: usize| Stored {
+        shape: vec![elements],
+        element: ELEMENT,
+        fill: Arc::new([]),
+        order: vec![0],
+        placement: Placement::File { object: "data".into(), offset: number as u64 * elements * ELEMENT.bytes() },
+    };
+    (0..count).map(|number| Array::new(number, stored(number), ELEMENT, ELEMENT)).collect()
+}
+
+fn questions() -> Vec<Question> {
+    (0..RANKS).map(|_| Question { what: "write".into(), ..Question::default() }).collect()
+}
+
+#[test]
+fn many_small_arrays_share_messages() {
+    const ARRAYS: u64 = 2048;
+    const BYTES: u64 = 4096;
+    let arrays = arrays(ARRAYS as usize, BYTES / ELEMENT.bytes());
+    let d = Distribution::new(&[BYTES / 8], &[u64::from(RANKS)], &[Dim::Block], None).unwrap();
+    let asks = arrays.iter().map(|a| a.ask(Section::whole(d.shape()), d.clone(), Direction::Write)).collect();
+    let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
+    let transfer = case.transfer(Direction::Write, asks);
+    let servers = vec![1, 3];
+    let parameters = Parameters { servers, subchunk_bytes: 1 << 20, ..Parameters::default() };
+    let groups = ARRAYS * BYTES / parameters.subchunk_bytes;
+
+    let mut ranks = Ranks::in_memory(RANKS, 7, &case.objects);
+    let opened = ranks.agree(questions(), &Ok(parameters.to_bytes()));
+    assert!(opened.iter().all(|got| got.as_deref() == Ok(parameters.to_bytes().as_slice())));
+    case.run_on(&mut ranks, &transfer, &parameters, None);
+    assert!(ranks.agree(questions(), &Ok(Vec::new())).iter().all(Result::is_ok));
+
+    let others = u64::from(RANKS - 1);
+    let hub = ranks.hub.borrow();
+    assert!(ranks.parties.iter().all(|party| party.agreements == 2));
+    // Each agreement goes up and down one tree.
+    assert_eq!(hub.signals_delivered, 2 * 2 * others);
+    // Every rank has a part of every group, and what a server holds itself does not travel.
+    assert_eq!(hub.messages, groups * others);
+    assert_eq!(hub.bytes, ARRAYS * BYTES / u64::from(RANKS) * others);
+    for rank in 0..RANKS {
+        let tally = tally(parameters.strategy.program(&transfer, &parameters, rank, &[]));
+        let to_each = |server: &u32| if *server == rank { 0 } else { groups / 2 };
+        let expected: u64 = if [1, 3].contains(&rank) { groups / 2 * others } else { 0 };
+        let sent: u64 = [1, 3].iter().map(to_each).sum();
+        assert_eq!(tally.messages.values().sum::<u64>(), expected + sent, "rank {rank}");
+        let mine = ARRAYS * BYTES / ELEMENT.bytes() / u64::from(RANKS);
+        let stays = if expected > 0 { mine / 2 } else { 0 };
+        assert_eq!(tally.elements_sent, mine - stays, "rank {rank}");
+    }
+}
+
+#[test]
+fn replicated_reads_touch_storage_once() {
+    let arrays = arrays(3, 500);
+    let replicated = Distribution::replicated(&[500], u64::from(RANKS)).unwrap();
+    let asks: Vec<_> =
+        arrays.iter().map(|a| a.ask(Section::whole(&[500]), replicated.clone(), Direction::Read)).collect();
+    let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
+    let transfer = case.transfer(Direction::Read, asks);
+    for (strategy, times) in [(Strategy::RootGather, 1), (Strategy::ServerDirected, 1), (Strategy::Independent, RANKS)] {
+        let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 1600, ..Parameters::default() };
+        let store = |_| Recording::new(MemoryStore::new(case.objects.clone()));
+        let mut ranks = Ranks::new(Hub::new(RANKS, 1, 0), RANKS, 1, store);
+        let walked = case.run_on(&mut ranks, &transfer, &parameters, None);
+        let read: u64 = walked.iter().map(|walked| walked.store_bytes).sum();
+        assert_eq!(read, u64::from(times) * 3 * 500 * ELEMENT.bytes(), "{strategy}");
+        let requests: Vec<&str> = ranks.worlds.iter().flat_map(|world| world.store.requests.clone()).collect();
+        let (reads, others): (Vec<&str>, Vec<&str>) = requests.into_iter().partition(|&name| name == "read");
+        assert_eq!(reads.len() as u32, times * 3 * 3, "{strategy}");
+        assert!(others.is_empty(), "{strategy}: {others:?}");
+        let travels = ranks.hub.borrow().bytes;
+        let expected = if times == 1 { u64::from(RANKS - 1) * 3 * 500 * ELEMENT.bytes() } else { 0 };
+        assert_eq!(travels, expected, "{strategy}");
+    }
+}
+
+#[test]
+fn replicated_writes_are_written_once() {
+    let arrays = arrays(2, 600);
+    let replicated = Distribution::replicated(&[600], u64::from(RANKS)).unwrap();
+    let asks: Vec<_> =
+        arrays.iter().map(|a| a.ask(Section::whole(&[600]), replicated.clone(), Direction::Write)).collect();
+    let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
+    let transfer = case.transfer(Direction::Write, asks);
+    for strategy in Strategy::ALL {
+        let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 800, ..Parameters::default() };
+        let walked = case.run_on(&mut Ranks::in_memory(RANKS, 1, &case.objects), &transfer, &parameters, None);
+        let written: u64 = walked.iter().map(|walked| walked.store_bytes).sum();
+        assert_eq!(written, 2 * 600 * ELEMENT.bytes(), "{strategy}");
+        // The replicas take turns.
+        let wrote = walked.iter().filter(|walked| walked.store_bytes > 0).count() as u32;
+        let writers = [1, RANKS, 2][strategy as usize];
+        assert_eq!(wrote, writers, "{strategy}: {walked:?}");
+    }
+}
