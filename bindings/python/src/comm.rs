@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One rank of a communicator.
-#[pyclass(frozen, skip_from_py_object, module = "hyperslab._core")]
+#[pyclass(frozen, module = "hyperslab._core")]
 #[derive(Clone)]
 pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 

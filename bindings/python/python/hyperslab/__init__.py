@@ -1,0 +1,63 @@
+"""Collective I/O of distributed N-dimensional arrays.
+
+One call moves arrays that are spread over the memories of many ranks to storage and back: whole, any section of them,
+or a set of them, whatever the layout on either side. Files are ordinary Zarr v3, npy and raw files.
+
+>>> import hyperslab as hs
+>>> dist = hs.Distribution.block((128, 128, 64), 8)
+>>> dist.local_shape(0)
+(64, 64, 32)
+"""
+
+from __future__ import annotations
+
+from hyperslab._core import __version__
+from hyperslab.comm import ThreadComm, release, threads
+from hyperslab.distribution import Distribution
+from hyperslab.errors import (
+    CorruptError,
+    DisagreementError,
+    Error,
+    ExistsError,
+    InterruptedError,
+    InvalidError,
+    NotFoundError,
+    PeerError,
+    PoisonedError,
+    StorageError,
+    TimeoutError,
+    UnsupportedError,
+)
+from hyperslab.explaining import explain
+from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.store import ArrayInfo, Report, Step, Store, open
+
+__all__ = [
+    "ArrayInfo",
+    "CorruptError",
+    "DisagreementError",
+    "Distribution",
+    "Error",
+    "ExistsError",
+    "InterruptedError",
+    "InvalidError",
+    "NotFoundError",
+    "PeerError",
+    "PoisonedError",
+    "RawFile",
+    "Report",
+    "Step",
+    "StorageError",
+    "Store",
+    "ThreadComm",
+    "TimeoutError",
+    "UnsupportedError",
+    "__version__",
+    "explain",
+    "load_npy",
+    "open",
+    "open_raw",
+    "release",
+    "save_npy",
+    "threads",
+]

@@ -1,0 +1,209 @@
+"""What all collective calls share: arrays as addresses, failures that every rank hears of, progress bars."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+
+from hyperslab import _core
+from hyperslab.distribution import Distribution
+from hyperslab.errors import Error, InvalidError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+#: Address, bytes, type, shape, strides, offset, owner.
+Raw: TypeAlias = tuple[int, int, str, list[int], list[int], int, Any]
+#: Start, stride, count and block of a dimension.
+RawSection: TypeAlias = list[tuple[int, int, int, int]]
+#: What a section may be given as.
+SectionLike: TypeAlias = "slice | int | Sequence[slice | int | tuple[int, int, int, int]]"
+
+#: Seconds that a transfer takes before a progress bar appears.
+BAR_SECONDS = 2.0
+
+
+def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> Raw:
+    """Where the elements of an array lie, without its guard cells."""
+    if not isinstance(array, np.ndarray):
+        message = f"a local part should be a NumPy array, but is {type(array).__name__}"
+        raise InvalidError(message)
+    if writable and not array.flags.writeable:
+        message = "the array to read into is read-only"
+        raise InvalidError(message)
+    inner = array
+    if guard:
+        if any(extent < 2 * guard for extent in array.shape):
+            message = f"an array of shape {array.shape} cannot have {guard} guard cells on every side"
+            raise InvalidError(message)
+        inner = array[(slice(guard, -guard),) * array.ndim]
+    low = high = 0
+    if inner.size:
+        reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]
+        low = sum(min(reach, 0) for reach in reaches)
+        high = sum(max(reach, 0) for reach in reaches) + inner.itemsize
+    kind = inner.dtype.str
+    if inner.dtype.kind not in "biufc":
+        message = f"elements of type {inner.dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
+        raise InvalidError(message)
+    return (
+        inner.__array_interface__["data"][0] + low,
+        high - low,
+        kind,
+        list(inner.shape),
+        list(inner.strides),
+        -low,
+        array,
+    )
+
+
+def section_of(section: SectionLike | None, shape: Sequence[int] | None) -> RawSection | None:
+    """A section as start, stride, count and block.
+
+    Each dimension is a slice with a positive step, an integer (which keeps the dimension, with extent 1), or a tuple
+    (start, stride, count, block) as HDF5 has it.
+    """
+    if section is None:
+        return None
+    parts = list(section) if isinstance(section, Sequence) else [section]
+
+    def one(part: Any, dim: int) -> tuple[int, int, int, int]:
+        if isinstance(part, slice):
+            step = 1 if part.step is None else part.step
+            bounded = part.stop is not None and part.stop >= 0 and (part.start or 0) >= 0
+            if step < 1 or (not bounded and shape is None):
+                message = f"dimension {dim} of the section, {part}, needs a positive step and bounds of 0 or more"
+                raise InvalidError(message)
+            extent = sys.maxsize if bounded else shape[dim]  # type: ignore[index]
+            start, stop, step = part.indices(extent)
+            if step == 1:
+                return (start, max(stop - start, 1), int(stop > start), max(stop - start, 1))
+            return (start, step, max(0, math.ceil((stop - start) / step)), 1)
+        if isinstance(part, tuple):
+            start, stride, count, block = part
+            return (int(start), int(stride), int(count), int(block))
+        index = part.__index__()
+        if index < 0 and shape is not None:
+            index += shape[dim]
+        return (index, 1, 1, 1)
+
+    if shape is not None and len(parts) > len(shape):
+        message = f"the section has {len(parts)} dimensions, the array {len(shape)} with shape {tuple(shape)}"
+        raise InvalidError(message)
+    if shape is not None:
+        parts += [slice(None)] * (len(shape) - len(parts))
+    result = [one(part, dim) for dim, part in enumerate(parts)]
+    for dim, triple in enumerate(result):
+        if any(number < 0 for number in triple):
+            message = f"dimension {dim} of the section has a negative number: start, stride, count, block = {triple}"
+            raise InvalidError(message)
+    return result
+
+
+def json_of(value: Mapping[str, Any] | None) -> str:
+    """Attributes as JSON, NumPy scalars and arrays included."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, np.generic):
+            return item.item()
+        if isinstance(item, np.ndarray):
+            return item.tolist()
+        message = f"{type(item).__name__} cannot be an attribute"
+        raise TypeError(message)
+
+    try:
+        return json.dumps(dict(value or {}), default=plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"attributes must be JSON: {error}\n  hint: numbers that are finite, texts, lists and mappings are"
+        raise InvalidError(message) from None
+
+
+def fill_json(value: Any) -> str | None:
+    """A fill value as Zarr has it in JSON."""
+    if value is None:
+        return None
+    item = value.item() if isinstance(value, np.generic) else value
+    if isinstance(item, complex):
+        return json.dumps([_float_json(item.real), _float_json(item.imag)])
+    if isinstance(item, float):
+        return json.dumps(_float_json(item))
+    return json.dumps(item)
+
+
+def _float_json(value: float) -> float | str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+@contextmanager
+def attending(comm: _core.Comm, what: str) -> Iterator[None]:
+    """Where a rank makes its arguments ready: a failure here is raised on all ranks, and nobody waits for this one."""
+    try:
+        yield
+    except Exception as error:
+        text, _, hint = str(error).partition("\n  hint: ")
+        name = type(error).__name__ if isinstance(error, Error) else "InvalidError"
+        if not isinstance(error, (Error, ValueError, TypeError, OverflowError)):
+            name, text = "PeerError", f"{type(error).__name__}: {text}"
+        raise comm.attend(what, name, text, hint) from error
+
+
+@contextmanager
+def progress(comm: _core.Comm, what: str) -> Iterator[None]:
+    """Show a bar on rank 0's terminal while a transfer takes long."""
+    if comm.rank != 0 or not sys.stderr.isatty():
+        yield
+        return
+    started = time.monotonic()
+    bar: Any = None
+
+    def observe(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None and time.monotonic() - started > BAR_SECONDS:
+            from tqdm import tqdm
+
+            bar = tqdm(total=total, desc=what, unit="B", unit_scale=True, leave=False, file=sys.stderr)
+        if bar is not None:
+            bar.update(done - bar.n)
+
+    comm.observed_by(observe)
+    try:
+        yield
+    finally:
+        comm.observed_by(None)
+        if bar is not None:
+            bar.close()
+
+
+def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Distribution | None) -> Distribution:
+    """The distribution given, or, in one process, the one that holds everything."""
+    if dist is not None:
+        if not isinstance(dist, Distribution):
+            message = f"dist should be a Distribution, but is {type(dist).__name__}"
+            raise InvalidError(message)
+        return dist
+    if comm.size > 1:
+        message = (
+            f"{comm.size} ranks write together, but no distribution says who holds what\n"
+            "  hint: hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)"
+        )
+        raise InvalidError(message)
+    return Distribution.replicated(shape, 1)
+
+
+def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
+    """Make a collective call, with a bar."""
+    with progress(comm, what):
+        return call()

@@ -1,0 +1,172 @@
+"""Communicators: MPI's, threads of this process, or this process alone."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from hyperslab import _core
+
+__all__ = ["ThreadComm", "release", "threads"]
+
+T = TypeVar("T")
+
+#: Seconds that duplicating a communicator waits for the other ranks.
+CONNECT_SECONDS = 1800.0
+#: Seconds that ending a membership waits for the other ranks.
+CLOSE_SECONDS = 10.0
+
+
+@runtime_checkable
+class HasRank(Protocol):
+    """A communicator of mpi4py, or of this package."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this rank."""
+        ...
+
+
+RankLike: TypeAlias = "int | HasRank"
+
+
+def rank_of(rank: RankLike) -> int:
+    """Rank number of a number or of a communicator."""
+    number = rank.rank if isinstance(rank, HasRank) else rank
+    if number < 0:
+        from hyperslab.errors import InvalidError
+
+        message = f"{number} is no rank"
+        raise InvalidError(message)
+    return int(number)
+
+
+class ThreadComm:
+    """One of several threads of this process that stand in for ranks; made by `threads`."""
+
+    def __init__(self, core: _core.Comm, barrier: threading.Barrier) -> None:
+        self._core = core
+        self._barrier = barrier
+
+    @property
+    def rank(self) -> int:
+        """Number of this thread."""
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        """Number of threads."""
+        return self._core.size
+
+    def Get_rank(self) -> int:  # noqa: N802 (as mpi4py has it)
+        """Number of this thread."""
+        return self.rank
+
+    def Get_size(self) -> int:  # noqa: N802
+        """Number of threads."""
+        return self.size
+
+    def barrier(self) -> None:
+        """Wait for all threads."""
+        self._barrier.wait()
+
+
+def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
+    """Run ``function(comm)`` on `size` threads of this process, as ranks of one communicator.
+
+    Returns
+    -------
+    list
+        What each rank returned.
+
+    Raises
+    ------
+    Exception
+        The first exception of the lowest rank that raised one.
+
+    Examples
+    --------
+    >>> import hyperslab as hs
+    >>> hs.threads(3, lambda comm: comm.rank * 10)
+    [0, 10, 20]
+    """
+    cores = _core.Comm.threads(size)
+    barrier = threading.Barrier(size)
+    results: list[Any] = [None] * size
+    failures: list[BaseException | None] = [None] * size
+
+    def run(rank: int) -> None:
+        try:
+            results[rank] = function(ThreadComm(cores[rank], barrier))
+        except BaseException as error:  # noqa: BLE001 (raised again below, on the caller's thread)
+            failures[rank] = error
+            barrier.abort()
+
+    workers = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    # A broken barrier is what a failure on another thread looks like.
+    real = [error for error in failures if error is not None and not isinstance(error, threading.BrokenBarrierError)]
+    for error in real or [error for error in failures if error is not None]:
+        raise error
+    return results
+
+
+class _Cache:
+    """The memberships of MPI communicators, as attributes that MPI itself drops with the communicator."""
+
+    def __init__(self) -> None:
+        self.keyval: int | None = None
+        self.alone: _core.Comm | None = None
+
+
+_cache = _Cache()
+
+
+def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
+    # MPI frees a communicator collectively, so all ranks are here.
+    if not member.poisoned:
+        member.close(CLOSE_SECONDS)
+
+
+def connect(comm: Any) -> _core.Comm:
+    """The membership for what a user gives as communicator."""
+    if comm is None:
+        if _cache.alone is None or _cache.alone.poisoned:
+            _cache.alone = _core.Comm.alone()
+        return _cache.alone
+    if isinstance(comm, ThreadComm):
+        return comm._core
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not isinstance(comm, mpi.Comm):
+        from hyperslab.errors import InvalidError
+
+        message = (
+            f"comm should be an intracommunicator of mpi4py, one of hyperslab.threads(), or None, "
+            f"but is {type(comm).__name__}"
+        )
+        raise InvalidError(message)
+    if _cache.keyval is None:
+        _cache.keyval = mpi.Comm.Create_keyval(delete_fn=_drop)
+    member = comm.Get_attr(_cache.keyval)
+    if member is None or member.poisoned:
+        member = _core.Comm.mpi(comm.py2f(), mpi.__file__, CONNECT_SECONDS)
+        comm.Set_attr(_cache.keyval, member)
+    assert isinstance(member, _core.Comm)
+    return member
+
+
+def release(comm: Any) -> None:
+    """End this package's use of a communicator. Collective.
+
+    The package keeps one duplicate of each communicator that it was given. MPI frees it together with the original;
+    this frees it earlier.
+    """
+    if isinstance(comm, ThreadComm) or comm is None or _cache.keyval is None:
+        return
+    if comm.Get_attr(_cache.keyval) is not None:
+        comm.Delete_attr(_cache.keyval)

@@ -1,0 +1,71 @@
+"""Exceptions. Every collective call raises the same one, with the same text, on all ranks.
+
+Each is an `Error`, and also the exception of Python's own that a reader would expect.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+__all__ = [
+    "CorruptError",
+    "DisagreementError",
+    "Error",
+    "ExistsError",
+    "InterruptedError",
+    "InvalidError",
+    "NotFoundError",
+    "PeerError",
+    "PoisonedError",
+    "StorageError",
+    "TimeoutError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidError(Error, ValueError):
+    """The caller asked for something impossible."""
+
+
+class DisagreementError(Error, ValueError):
+    """The ranks asked for different things."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):  # noqa: A001 (lives in this module's namespace)
+    """A limit on waiting was reached."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """A named store, array or file does not exist."""
+
+
+class ExistsError(Error, FileExistsError):
+    """Something exists that must not."""
+
+
+class StorageError(Error, OSError):
+    """The storage refused: no space, no permission, an input or output error."""
+
+
+class CorruptError(Error):
+    """Stored bytes are not what was written."""
+
+
+class InterruptedError(Error):  # noqa: A001
+    """Another rank was interrupted by its user."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """A file uses something that this version cannot read or do."""
+
+
+class PeerError(Error):
+    """Another rank failed, or the link to it broke."""
+
+
+class PoisonedError(Error):
+    """An earlier failure left this handle unusable."""

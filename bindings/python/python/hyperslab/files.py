@@ -1,0 +1,256 @@
+"""Raw files with a header of the user's own, and npy files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+
+import numpy as np
+
+from hyperslab import _core
+from hyperslab._calls import SectionLike, attending, describe, run, section_of, whole
+from hyperslab.comm import connect
+from hyperslab.distribution import Distribution
+from hyperslab.errors import InvalidError
+from hyperslab.store import Report, _check_open, options, whole_checked
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Self
+
+__all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
+
+#: Name that the one array of an npy file has inside the library.
+NPY_NAME = "array"
+
+
+def open_raw(
+    path: str | os.PathLike[str],
+    mode: Literal["r", "r+", "w", "x"] = "r",
+    *,
+    comm: Any = None,
+    order: Literal["C", "F"] = "F",
+    header: bytes | int = b"",
+    arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]] | None = None,
+    durable: bool = True,
+    arrival_seconds: float = 1800.0,
+    progress_seconds: float = 60.0,
+    buffer_bytes: int | None = None,
+    subchunk_bytes: int | None = None,
+    servers: int | None = None,
+    strategy: str | None = None,
+) -> RawFile:
+    """Open a file that holds a header of the user's own and then arrays, one after another. Collective.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    mode : {"r", "r+", "w", "x"}
+        A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
+        file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
+        has not ended.
+    order : {"F", "C"}
+        Order of the elements in the file: column-major, as Fortran has it, or row-major.
+    header : bytes or int
+        For a new file what it begins with; otherwise how many bytes come before the first array.
+    arrays : mapping of names to (shape, dtype), optional
+        For an existing file, its arrays in their order.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/dump.raw"
+    >>> with hs.open_raw(path, "w", header=b"time=1;;") as file:
+    ...     report = file.write({"rho": np.arange(6.0).reshape(2, 3)}, dtype="<f4")
+    >>> np.fromfile(path, "<f4", offset=8)
+    array([0., 3., 1., 4., 2., 5.], dtype=float32)
+    >>> with hs.open_raw(path, header=8, arrays={"rho": ((2, 3), "<f4")}) as file:
+    ...     file.read("rho")
+    array([[0., 1., 2.],
+           [3., 4., 5.]], dtype=float32)
+    """
+    member = connect(comm)
+    what = f"open raw file '{os.fspath(path)}'"
+    given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
+    with attending(member, what):
+        _check_open(mode, given)
+        new = mode in ("w", "x")
+        if new and (isinstance(header, int) or arrays):
+            message = "a new file needs its header as bytes, and gets its arrays from write()"
+            raise InvalidError(message)
+        content = bytes(header) if not isinstance(header, int) else b""
+        before = header if isinstance(header, int) else len(content)
+        if before < 0:
+            message = f"a header of {before} B makes no sense"
+            raise InvalidError(message)
+        known = [
+            (name, [extent.__index__() for extent in shape], np.dtype(dtype).str)
+            for name, (shape, dtype) in (arrays or {}).items()
+        ]
+    core = _core.RawFile.open(member, os.fspath(path), mode, given, order, content if new else b"", before, known)
+    file = RawFile(core, member)
+    if member.rank == 0 and core.removed():
+        warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
+    return file
+
+
+class RawFile:
+    """An open file of arrays; made by `open_raw`."""
+
+    def __init__(self, core: _core.RawFile, comm: _core.Comm) -> None:
+        self._file = core
+        self._comm = comm
+
+    @property
+    def path(self) -> str:
+        """Absolute path of the file."""
+        return os.fspath(self._file.path())
+
+    @property
+    def header(self) -> bytes:
+        """The bytes before the first array."""
+        return bytes(self._file.header())
+
+    @property
+    def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Shape and type of each array, in the order of the file."""
+        return {name: (tuple(shape), np.dtype(kind)) for name, shape, kind in self._file.arrays()}
+
+    def write(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        dist: Distribution | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        section: SectionLike | None = None,
+        guard: int = 0,
+    ) -> Report:
+        """Write arrays: behind those of a new file, over those of the same names in one open with ``r+``. Collective.
+
+        Parameters
+        ----------
+        arrays : mapping of names to arrays
+            This rank's parts.
+        dist : Distribution, optional
+            Who holds what.
+        dtype : optional
+            Type of the stored elements, with byte order; that of the memory by default.
+        section : optional
+            With ``r+``: only this part.
+        guard : int
+            Guard cells on every side of the local arrays, which are left out.
+        """
+        what = f"write of {', '.join(repr(name) for name in list(arrays)[:4])} to '{self.path}'"
+        with attending(self._comm, what):
+            raws = [(name, describe(array, guard)) for name, array in arrays.items()]
+            if not raws:
+                message = "no array is given"
+                raise InvalidError(message)
+            spread = whole(self._comm, raws[0][1][3], dist)
+            known = self.arrays
+            shape = known[raws[0][0]][0] if section is not None and raws[0][0] in known else None
+            part = section_of(section, shape)
+            kind = None if dtype is None else np.dtype(dtype).str
+        return run(lambda: self._file.write(raws, spread._core, kind, part), self._comm, what)
+
+    def read(
+        self,
+        name: str,
+        dist: Distribution | None = None,
+        *,
+        section: SectionLike | None = None,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        order: Literal["C", "F"] = "C",
+        guard: int = 0,
+    ) -> NDArray[Any]:
+        """Read this rank's part of an array. Collective. Without a distribution every rank gets everything."""
+        what = f"read of '{name}' from '{self.path}'"
+        with attending(self._comm, what):
+            known = self.arrays
+            if name not in known:
+                message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
+                raise InvalidError(message)
+            shape, kind = known[name]
+            part = section_of(section, shape)
+            extents = shape if part is None else [count * block for _, _, count, block in part]
+            spread = Distribution.replicated(extents, self._comm.size) if dist is None else whole_checked(dist)
+            native = kind.newbyteorder("=") if dtype is None else np.dtype(dtype)
+            target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
+            raw = describe(target, guard, writable=True)
+        run(lambda: self._file.read([name], spread._core, part, [raw]), self._comm, what)
+        return target
+
+    def close(self) -> None:
+        """Finish the file; a new one becomes durable and visible. Collective."""
+        self._file.close(None)
+
+    def __enter__(self) -> Self:
+        """Use it as a context."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file, or give it up on all ranks after an exception on this one."""
+        if error is None:
+            self.close()
+        elif isinstance(error, Exception):
+            try:
+                self._file.close(f"{type(error).__name__}: {error}")
+            except Exception:  # noqa: BLE001 (the program's own error is the one to show)
+                return
+
+    def __repr__(self) -> str:
+        """Kind and path."""
+        return f"<RawFile '{self.path}'>"
+
+
+def save_npy(
+    path: str | os.PathLike[str],
+    array: NDArray[Any],
+    dist: Distribution | None = None,
+    *,
+    comm: Any = None,
+    order: Literal["C", "F"] = "C",
+    dtype: DTypeLike | None = None,
+    guard: int = 0,
+    durable: bool = True,
+    arrival_seconds: float = 1800.0,
+    progress_seconds: float = 60.0,
+) -> Report:
+    """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
+    member = connect(comm)
+    what = f"save '{os.fspath(path)}'"
+    given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
+    with attending(member, what):
+        _check_open("w", given)
+        raw = describe(array, guard)
+        spread = whole(member, raw[3], dist)
+        kind = raw[2] if dtype is None else np.dtype(dtype).str
+    return run(
+        lambda: _core.save_npy(member, os.fspath(path), raw, spread._core, kind, order, given), member, what
+    )
+
+
+def load_npy(
+    path: str | os.PathLike[str],
+    dist: Distribution | None = None,
+    *,
+    comm: Any = None,
+    section: SectionLike | None = None,
+    out: NDArray[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    order: Literal["C", "F"] = "C",
+    guard: int = 0,
+) -> NDArray[Any]:
+    """Read this rank's part of an npy file. Collective."""
+    member = connect(comm)
+    given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003
+    file = RawFile(_core.RawFile.open_npy(member, os.fspath(path), given), member)
+    with file:
+        return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard)

@@ -1,0 +1,507 @@
+"""Zarr v3 stores: groups of arrays that all ranks read and write together."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+
+import numpy as np
+
+from hyperslab import _core
+from hyperslab._calls import (
+    SectionLike,
+    attending,
+    describe,
+    fill_json,
+    json_of,
+    run,
+    section_of,
+    whole,
+)
+from hyperslab.comm import connect
+from hyperslab.distribution import Distribution
+from hyperslab.errors import InvalidError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Self
+
+Report = _core.Report
+
+__all__ = ["ArrayInfo", "Report", "Store", "open"]
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """What an array on disk is."""
+
+    #: Global shape.
+    shape: tuple[int, ...]
+    #: Type of the elements.
+    dtype: np.dtype[Any]
+    #: Shape of a chunk.
+    chunks: tuple[int, ...]
+    #: Names of the dimensions, where they have any.
+    dimension_names: tuple[str | None, ...] | None
+    #: Attributes.
+    attributes: dict[str, Any]
+    #: What elements are that were never written, as in the metadata.
+    fill_value: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+
+def options(
+    durable: bool,  # noqa: FBT001
+    arrival_seconds: float,
+    progress_seconds: float,
+    buffer_bytes: int | None,
+    subchunk_bytes: int | None,
+    servers: int | None,
+    strategy: str | None,
+) -> tuple[bool, float, float, int | None, int | None, int | None, str | None]:
+    """Options as the core takes them."""
+    return (
+        bool(durable),
+        float(arrival_seconds),
+        float(progress_seconds),
+        buffer_bytes,
+        subchunk_bytes,
+        servers,
+        strategy,
+    )
+
+
+def open(  # noqa: A001 (as zarr has it)
+    path: str | os.PathLike[str],
+    mode: Literal["r", "r+", "w", "x"] = "r",
+    *,
+    comm: Any = None,
+    durable: bool = True,
+    arrival_seconds: float = 1800.0,
+    progress_seconds: float = 60.0,
+    buffer_bytes: int | None = None,
+    subchunk_bytes: int | None = None,
+    servers: int | None = None,
+    strategy: str | None = None,
+) -> Store:
+    """Open a Zarr v3 store on all ranks of a communicator. Collective.
+
+    Parameters
+    ----------
+    path : path
+        A directory. All ranks must see the same file system.
+    mode : {"r", "r+", "w", "x"}
+        ``r`` reads, ``r+`` changes an existing store, ``w`` erases an existing store, ``x`` makes a new one only.
+    comm : communicator, optional
+        Any intracommunicator of mpi4py, or one of `threads`; this process alone without it.
+    durable : bool
+        Whether what a call or a step publishes is on disk first (fsync), so that it survives a loss of power.
+    arrival_seconds : float
+        How long a call waits for ranks that have not reached it [s].
+    progress_seconds : float
+        How long a call waits while no rank makes any progress [s].
+    buffer_bytes : int, optional
+        Most bytes of buffers on one rank; 256 MiB by default.
+    subchunk_bytes, servers, strategy : optional
+        Force what is otherwise chosen; see `explain`.
+
+    Returns
+    -------
+    Store
+        A context manager, too.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/run.zarr"
+    >>> with hs.open(path, "w") as store:
+    ...     report = store.write("rho", np.arange(12.0).reshape(3, 4), dimension_names=("x", "y"))
+    >>> with hs.open(path) as store:
+    ...     store.read("rho", section=(slice(1, 3), slice(0, 4, 2)))
+    array([[ 4.,  6.],
+           [ 8., 10.]])
+    """
+    member = connect(comm)
+    what = f"open '{os.fspath(path)}'"
+    given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
+    with attending(member, what):
+        _check_open(mode, given)
+    store = Store(_core.Store.open(member, os.fspath(path), mode, given), member)
+    if store.removed and member.rank == 0:
+        names = ", ".join(store.removed)
+        warnings.warn(f"'{os.fspath(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+    return store
+
+
+def _check_open(mode: str, given: tuple[Any, ...]) -> None:
+    if mode not in ("r", "r+", "w", "x"):
+        message = f"mode {mode!r} is not one of r, r+, w, x"
+        raise InvalidError(message)
+    if not (given[1] >= 0 and given[2] > 0):
+        message = f"limits of {given[1]} s and {given[2]} s make no sense"
+        raise InvalidError(message)
+    known = ("root-gather", "independent", "server-directed")
+    if given[6] is not None and given[6] not in known:
+        message = f"there is no strategy {given[6]!r}\n  hint: there are {', '.join(known)}"
+        raise InvalidError(message)
+
+
+class Store:
+    """An open Zarr group. Made by `open`, `Store.group` and `Store.step`."""
+
+    def __init__(self, core: _core.Store, comm: _core.Comm) -> None:
+        self._store = core
+        self._comm = comm
+
+    @property
+    def path(self) -> str:
+        """Absolute path of the group."""
+        return os.fspath(self._store.path())
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Names of steps and arrays that an earlier run left unpublished and that opening removed."""
+        return tuple(self._store.removed())
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the group."""
+        attributes: dict[str, Any] = json.loads(self._store.attributes())
+        return attributes
+
+    def arrays(self) -> list[str]:
+        """Names of the arrays, sorted. Not collective."""
+        return self._store.arrays()
+
+    def groups(self) -> list[str]:
+        """Names of the groups and of the published steps, sorted. Not collective."""
+        return self._store.groups()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return name in self.arrays()
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the arrays."""
+        return iter(self.arrays())
+
+    def __getitem__(self, name: str) -> ArrayInfo:
+        """What an array is. Not collective."""
+        kind, shape, chunks, names, attributes, fill = self._store.info(name)
+        return ArrayInfo(
+            tuple(shape),
+            np.dtype(kind),
+            tuple(chunks),
+            None if names is None else tuple(names),
+            json.loads(attributes),
+            json.loads(fill),
+        )
+
+    def group(self, name: str) -> Store:
+        """Open a group or a published step of this group. Collective."""
+        return Store(self._store.group(name), self._comm)
+
+    @overload
+    def write(
+        self, name: str, array: NDArray[Any], dist: Distribution | None = None, /, **options: Any
+    ) -> Report: ...
+    @overload
+    def write(
+        self, name: Mapping[str, NDArray[Any]], array: Distribution | None = None, /, **options: Any
+    ) -> Report: ...
+    def write(self, name: Any, array: Any = None, dist: Any = None, /, **options: Any) -> Report:
+        """Write one array, or several in one call. Collective.
+
+        ``write(name, array, dist)`` writes one array, ``write({name: array, ...}, dist)`` several that are distributed
+        alike. `array` is this rank's part, in any memory order. Without a section, the arrays are new, and become
+        visible when all of the call is done (in a step: when the step is).
+
+        Parameters
+        ----------
+        section : optional
+            Write this part of an existing array instead: a slice, an integer or (start, stride, count, block) for each
+            dimension. `dist` then spreads the shape of the section.
+        chunks : sequence of int, optional
+            Shape of the chunks. By default a chunk is what one rank holds, cut to moderate size.
+        dtype : optional
+            Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
+        fill_value : optional
+            What elements are that are never written; 0 by default.
+        dimension_names : sequence of str, optional
+            Names of the dimensions, as xarray wants them.
+        attributes : mapping, optional
+            Attributes of the arrays.
+        checksum : bool
+            Whether chunks carry a CRC-32C; they do by default.
+        zstd : int, optional
+            Compress chunks with Zstandard at this level.
+        overwrite : bool
+            Whether arrays of the same names may be replaced.
+        guard : int
+            Guard cells on every side of the local arrays, which are left out.
+        strategy : str, optional
+            Force a strategy.
+
+        Returns
+        -------
+        Report
+            What was chosen and what it cost.
+        """
+        return self._write(name, array, dist, **options)
+
+    def _write(
+        self,
+        name: Any,
+        array: Any,
+        dist: Any,
+        *,
+        section: SectionLike | None = None,
+        chunks: Sequence[SupportsIndex] | None = None,
+        dtype: DTypeLike | None = None,
+        fill_value: Any = None,
+        dimension_names: Sequence[str | None] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        checksum: bool = True,
+        zstd: int | None = None,
+        overwrite: bool = False,
+        guard: int = 0,
+        strategy: str | None = None,
+    ) -> Report:
+        several = isinstance(name, Mapping)
+        arrays: dict[str, Any] = dict(name) if several else {name: array}
+        if several:
+            dist = array if dist is None else dist
+        what = f"write of {', '.join(repr(each) for each in list(arrays)[:4])} to '{self.path}'"
+        with attending(self._comm, what):
+            asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
+            new = (
+                None if chunks is None else [chunk.__index__() for chunk in chunks],
+                None if dtype is None else np.dtype(dtype).str,
+                bool(checksum),
+                zstd,
+                fill_json(fill_value),
+                None if dimension_names is None else list(dimension_names),
+                json_of(attributes),
+                bool(overwrite),
+            )
+        return self._with(strategy, lambda: self._store.write(asks, new), what)
+
+    def _ask(
+        self, name: str, array: NDArray[Any], dist: Distribution | None, section: SectionLike | None, guard: int
+    ) -> tuple[str, Any, _core.Distribution, Any]:
+        raw = describe(np.asarray(array) if np.isscalar(array) else array, guard)
+        shape = self[name].shape if section is not None else None
+        spread = whole(self._comm, raw[3], dist)
+        return (name, raw, spread._core, section_of(section, shape))
+
+    def _with(self, strategy: str | None, call: Callable[[], Report], what: str) -> Report:
+        if strategy is None:
+            return run(call, self._comm, what)
+        with attending(self._comm, what):
+            self._store.prefer(strategy)
+        try:
+            return run(call, self._comm, what)
+        finally:
+            self._store.prefer(None)
+
+    def append(
+        self, name: str, array: NDArray[Any], dist: Distribution | None = None, *, axis: int = 0, guard: int = 0
+    ) -> Report:
+        """Make an array longer along one dimension, by what is written. Collective.
+
+        Readers see the new shape once all is written.
+        """
+        what = f"append to '{name}' in '{self.path}'"
+        with attending(self._comm, what):
+            raw = describe(array, guard)
+            spread = whole(self._comm, raw[3], dist)
+            along = axis + len(raw[3]) if axis < 0 else axis
+        return run(lambda: self._store.append(name, raw, spread._core, along), self._comm, what)
+
+    @overload
+    def read(
+        self, name: str, dist: Distribution | None = None, *, out: NDArray[Any] | None = None, **options: Any
+    ) -> NDArray[Any]: ...
+    @overload
+    def read(
+        self,
+        name: Sequence[str],
+        dist: Distribution | None = None,
+        *,
+        out: Mapping[str, NDArray[Any]] | None = None,
+        **options: Any,
+    ) -> dict[str, NDArray[Any]]: ...
+    def read(self, name: Any, dist: Distribution | None = None, *, out: Any = None, **options: Any) -> Any:
+        """Read this rank's part of one array, or of several in one call. Collective.
+
+        Parameters
+        ----------
+        name : str or sequence of str
+            One array, or several that are distributed alike.
+        dist : Distribution, optional
+            Who gets what; need not be the one it was written with. Without it every rank gets everything.
+        section : optional
+            Only this part of the array; `dist` spreads the shape of the section.
+        out : array, or mapping of names to arrays, optional
+            Read into this, in any memory order and with conversion to its type.
+        dtype : optional
+            Type of fresh arrays; that of the stored elements by default.
+        order : {"C", "F"}
+            Memory order of fresh arrays.
+        guard : int
+            Guard cells on every side of the local arrays, which are left alone.
+        strategy : str, optional
+            Force a strategy.
+
+        Returns
+        -------
+        ndarray, or dict of ndarray
+            `out` where it was given.
+        """
+        return self._read(name, dist, out=out, **options)
+
+    def _read(
+        self,
+        name: Any,
+        dist: Distribution | None,
+        *,
+        out: Any,
+        section: SectionLike | None = None,
+        dtype: DTypeLike | None = None,
+        order: Literal["C", "F"] = "C",
+        guard: int = 0,
+        strategy: str | None = None,
+    ) -> Any:
+        single = isinstance(name, str)
+        names = [name] if single else list(name)
+        targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
+        with attending(self._comm, what):
+            infos = {each: self[each] for each in names}
+            part = section_of(section, next(iter(infos.values())).shape if infos else None)
+            spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
+            rank = self._comm.rank
+            for each in names:
+                if each not in targets:
+                    kind = infos[each].dtype if dtype is None else dtype
+                    targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
+            raws = [describe(targets[each], guard, writable=True) for each in names]
+            given = None if dist is None else dist._core
+        self._with(strategy, lambda: self._store.read(names, given, part, raws), what)
+        return targets[name] if single else {each: targets[each] for each in names}
+
+    def step(
+        self,
+        name: str,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        before_publish: Callable[[], None] | None = None,
+    ) -> Step:
+        """Start a step: a group that becomes visible whole, at the end of its context, or not at all. Collective.
+
+        Parameters
+        ----------
+        name : str
+            Name of the step; it must be new.
+        attributes : mapping, optional
+            Attributes of the step's group.
+        before_publish : callable, optional
+            Called on every rank when all is written and durable, before the step becomes visible. If it raises, the
+            step is given up on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     with store.step("0001", attributes={"time": 0.5}) as step:
+        ...         report = step.write({"rho": np.ones(4), "u": np.zeros(4)})
+        ...     store.groups()
+        ['0001']
+        """
+        what = f"step '{name}' of '{self.path}'"
+        with attending(self._comm, what):
+            given = json_of(attributes)
+        return Step(self._store.step(name, given), self._comm, before_publish)
+
+    def close(self) -> None:
+        """End the use of the store on all ranks. Collective."""
+        self._store.close(None)
+
+    def __enter__(self) -> Self:
+        """Use it as a context."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it; after an exception, without waiting for ranks that may not come."""
+        if kind is None:
+            self.close()
+
+    def __repr__(self) -> str:
+        """Kind and path."""
+        return f"<{type(self).__name__} '{self.path}'>"
+
+
+class Step(Store):
+    """A step that is being written; made by `Store.step`."""
+
+    def __init__(self, core: _core.Store, comm: _core.Comm, before_publish: Callable[[], None] | None) -> None:
+        super().__init__(core, comm)
+        self._before_publish = before_publish
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Replace the attributes of the step, on all ranks alike; rank 0's are written."""
+        self._store.set_attributes(json_of(attributes))
+
+    def close(self) -> None:
+        """Make the step durable and visible. Collective."""
+        if self._before_publish is not None:
+            self._store.sync()
+            try:
+                self._before_publish()
+            except Exception as error:
+                self._give_up(error)
+                raise
+        self._store.close(None)
+
+    def _give_up(self, error: BaseException) -> None:
+        try:
+            self._store.close(f"{type(error).__name__}: {error}")
+        except Exception:  # noqa: BLE001 (the program's own error is the one to show)
+            return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Publish the step, or give it up on all ranks after an exception on this one."""
+        if error is None:
+            self.close()
+        elif isinstance(error, Exception):
+            self._give_up(error)
+
+
+def _spread(
+    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Distribution | None, size: int
+) -> Distribution:
+    if dist is not None:
+        return whole_checked(dist)
+    shape = info.shape if part is None else [count * block for _, _, count, block in part]
+    return Distribution.replicated(shape, size)
+
+
+def whole_checked(dist: Distribution) -> Distribution:
+    """A distribution, or an error that says what was given instead."""
+    if not isinstance(dist, Distribution):
+        message = f"dist should be a Distribution, but is {type(dist).__name__}"
+        raise InvalidError(message)
+    return dist
