@@ -59,7 +59,11 @@ pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Resul
         return Ok(parameters);
     }
     let alone = transfer.asks.iter().all(|ask| suits_independent(ask, transfer.direction));
-    let order = if alone { [Strategy::Independent, Strategy::ServerDirected] } else { [Strategy::ServerDirected, Strategy::Independent] };
+    let order = if alone {
+        [Strategy::Independent, Strategy::ServerDirected]
+    } else {
+        [Strategy::ServerDirected, Strategy::Independent]
+    };
     let mut refused = None;
     for slots in [parameters.slots, 1] {
         parameters.slots = slots;

@@ -65,16 +65,30 @@ pub fn explain(
 ) -> String {
     let mut text = String::new();
     let verb = if transfer.direction == Direction::Write { "write" } else { "read" };
-    let _ = writeln!(text, "{verb} {} array(s), {} B stored, {} ranks", transfer.asks.len(), transfer.stored_bytes(), transfer.ranks);
+    let _ = writeln!(
+        text,
+        "{verb} {} array(s), {} B stored, {} ranks",
+        transfer.asks.len(),
+        transfer.stored_bytes(),
+        transfer.ranks
+    );
     for ask in transfer.asks.iter().take(8) {
         let _ = writeln!(text, "  {}{}: {} -> {}", ask.name, ask.section, ask.distribution, ask.stored.element);
     }
     let _ = writeln!(
         text,
         "strategy {} (servers {:?}, {} slots, subchunk {} B, buffers at most {} B a rank)",
-        parameters.strategy, parameters.servers, parameters.slots, parameters.subchunk_bytes, parameters.buffer_bytes_max
+        parameters.strategy,
+        parameters.servers,
+        parameters.slots,
+        parameters.subchunk_bytes,
+        parameters.buffer_bytes_max
     );
-    let _ = writeln!(text, "{:>6} {:>8} {:>9} {:>8} {:>12} {:>12} {:>9} {:>13} {:>12}", "rank", "steps", "messages", "pieces", "sent", "received", "requests", "stored B", "buffers B");
+    let _ = writeln!(
+        text,
+        "{:>6} {:>8} {:>9} {:>8} {:>12} {:>12} {:>9} {:>13} {:>12}",
+        "rank", "steps", "messages", "pieces", "sent", "received", "requests", "stored B", "buffers B"
+    );
     for rank in 0..transfer.ranks.min(ranks_shown) {
         let t = tally(program(rank));
         let messages: u64 = t.messages.values().sum();

@@ -69,7 +69,8 @@ impl Stored {
     /// The view of a dense box's own index space.
     pub(crate) fn dense_view(&self, shape: &[u64], base: u64) -> View {
         let strides = dense_strides(shape, &self.order, self.element.bytes());
-        let axes = shape.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride)).collect();
+        let axes =
+            shape.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride)).collect();
         View { base: base as i64, axes, element: self.element }
     }
 }
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn parameters_travel_unchanged() {
-        let parameters = Parameters { servers: vec![3, 70000], slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
+        let parameters =
+            Parameters { servers: vec![3, 70000], slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
         assert_eq!(Parameters::from_bytes(&parameters.to_bytes()), Some(parameters));
         assert_eq!(Parameters::from_bytes(&[9; 40]), None);
         assert_eq!(Parameters::from_bytes(&[]), None);

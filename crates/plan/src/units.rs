@@ -121,7 +121,14 @@ impl Units {
             let axes: Vec<Axis> = dims.map(|((&t, &extent), &u)| Axis::new(t, extent, u)).collect();
             let units: u64 = axes.iter().map(|axis| axis.count).product();
             let order = ask.stored.order.clone();
-            grids.push(Grid { axes, order, first: count, count: units, unit, element_bytes: ask.stored.element.bytes() });
+            grids.push(Grid {
+                axes,
+                order,
+                first: count,
+                count: units,
+                unit,
+                element_bytes: ask.stored.element.bytes(),
+            });
             count += units;
         }
         Units { grids, count }
@@ -145,7 +152,11 @@ impl Units {
 
     /// Bytes of the largest unit \[B\].
     pub fn bytes_max(&self) -> u64 {
-        (0..self.grids.len() as u32).filter(|&a| self.grids[a as usize].count > 0).map(|a| self.bytes(a)).max().unwrap_or(0)
+        (0..self.grids.len() as u32)
+            .filter(|&a| self.grids[a as usize].count > 0)
+            .map(|a| self.bytes(a))
+            .max()
+            .unwrap_or(0)
     }
 
     /// The unit with this number.

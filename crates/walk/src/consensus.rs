@@ -130,12 +130,22 @@ impl Consensus {
         let call = party.next_call(&question);
         let (rank, size) = (party.rank(), party.size());
         let first = u64::from(rank) * u64::from(ARITY) + 1;
-        let children: Vec<u32> = (first..first + u64::from(ARITY)).filter(|&c| c < u64::from(size)).map(|c| c as u32).collect();
+        let children: Vec<u32> =
+            (first..first + u64::from(ARITY)).filter(|&c| c < u64::from(size)).map(|c| c as u32).collect();
         let mut merged = Merged::default();
         merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
         merged.add_faults(u64::from(question.fault.is_some()), question.fault.clone().map(|fault| (rank, fault)));
         let missing = children.clone();
-        Consensus { call, question, children, missing, merged, sent_up: false, values: BTreeMap::new(), asked: Vec::new() }
+        Consensus {
+            call,
+            question,
+            children,
+            missing,
+            merged,
+            sent_up: false,
+            values: BTreeMap::new(),
+            asked: Vec::new(),
+        }
     }
 
     /// What it waits for, for messages.
@@ -158,7 +168,8 @@ impl Consensus {
                 tag::UP => {
                     self.missing.retain(|&child| child != from);
                     if self.merged.merge(&contents).is_none() {
-                        let fault = Fault::new(FaultKind::Peer, format!("rank {from} sent an agreement that makes no sense"));
+                        let fault =
+                            Fault::new(FaultKind::Peer, format!("rank {from} sent an agreement that makes no sense"));
                         self.merged.add_faults(1, [(from, fault.hint("all ranks must run the same version"))]);
                     }
                 }

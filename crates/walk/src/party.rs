@@ -109,7 +109,10 @@ impl Party {
         mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
         if let Some(fault) = &self.poisoned {
-            let text = format!("{}: this handle cannot be used any more, since an earlier call failed: {}", question.what, fault.text);
+            let text = format!(
+                "{}: this handle cannot be used any more, since an earlier call failed: {}",
+                question.what, fault.text
+            );
             return Err(Fault::new(FaultKind::Poisoned, text).hint("open the store again, on a fresh communicator"));
         }
         let number = (self.call + 1).to_string();
@@ -240,9 +243,8 @@ impl Party {
     }
 
     fn name_the_missing(&self, fault: Fault, arriving: bool) -> Fault {
-        let here = |rank: u32| {
-            self.inbox.pongs.iter().any(|p| p.0 == rank) || self.inbox.reports.iter().any(|r| r.0 == rank)
-        };
+        let here =
+            |rank: u32| self.inbox.pongs.iter().any(|p| p.0 == rank) || self.inbox.reports.iter().any(|r| r.0 == rank);
         let missing: Vec<u32> = (1..self.size).filter(|&rank| !here(rank)).collect();
         if missing.is_empty() {
             let mut lines: Vec<String> = vec![format!("rank 0: {}", fault.text)];
@@ -252,7 +254,8 @@ impl Party {
             lines.truncate(9);
             let limit = self.limits.progress.as_secs_f64();
             let text = format!("{}: no rank made progress for {limit:.1} s:\n  {}", self.what, lines.join("\n  "));
-            return Fault::new(FaultKind::Timeout, text).hint("raise the limit on progress if the storage is that slow");
+            return Fault::new(FaultKind::Timeout, text)
+                .hint("raise the limit on progress if the storage is that slow");
         }
         let named = &missing[..missing.len().min(8)];
         let more = missing.len() - named.len();
@@ -261,11 +264,15 @@ impl Party {
         if arriving {
             let limit = self.limits.arrival.as_secs_f64();
             let text = format!("{}: {who} did not arrive at call {} within {limit:.1} s", self.what, self.call);
-            Fault::new(FaultKind::Timeout, text)
-                .hint("every rank of the communicator must make the call; a rank that raised before it, or died, cannot")
+            Fault::new(FaultKind::Timeout, text).hint(
+                "every rank of the communicator must make the call; a rank that raised before it, or died, cannot",
+            )
         } else {
             let limit = self.limits.progress.as_secs_f64();
-            let text = format!("{}: {who} stopped answering in the middle of the call (no progress for {limit:.1} s)", self.what);
+            let text = format!(
+                "{}: {who} stopped answering in the middle of the call (no progress for {limit:.1} s)",
+                self.what
+            );
             Fault::new(FaultKind::Timeout, text).hint("the process died or hangs; what it was writing is not published")
         }
     }

@@ -4,9 +4,7 @@ use crate::party::Party;
 use hyperslab_layout::{Region, View, nests};
 use hyperslab_pack::{Memory, copy, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
-use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World,
-};
+use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -313,7 +311,10 @@ impl Walk {
             Action::Copy { region, from, to } => {
                 let (from, from_view) = self.place(party, &from)?;
                 let (to, to_view) = self.place(party, &to)?;
-                let cost = Cost::Copy { bytes: region.elements() * to_view.element.bytes(), runs: runs(&region, &from_view, &to_view) };
+                let cost = Cost::Copy {
+                    bytes: region.elements() * to_view.element.bytes(),
+                    runs: runs(&region, &from_view, &to_view),
+                };
                 let job = move || {
                     for nest in nests(&region, &from_view, &to_view) {
                         copy(&nest, &from, from_view.element, &to, to_view.element).map_err(bounds)?;

@@ -2,15 +2,16 @@
 
 mod common;
 
-use common::Ranks;
 use common::array::Array;
 use common::case::Case;
+use common::random::{any_array, any_ask, any_parameters};
+use common::{Ranks, Told};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy, tally};
 use hyperslab_walk::Question;
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
-use hyperslab_world::wrappers::Recording;
+use hyperslab_world::wrappers::{Recording, Shuffling};
 use std::sync::Arc;
 
 const RANKS: u32 = 4;
@@ -78,7 +79,8 @@ fn replicated_reads_touch_storage_once() {
         arrays.iter().map(|a| a.ask(Section::whole(&[500]), replicated.clone(), Direction::Read)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Read, asks);
-    for (strategy, times) in [(Strategy::RootGather, 1), (Strategy::ServerDirected, 1), (Strategy::Independent, RANKS)] {
+    for (strategy, times) in [(Strategy::RootGather, 1), (Strategy::ServerDirected, 1), (Strategy::Independent, RANKS)]
+    {
         let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 1600, ..Parameters::default() };
         let store = |_| Recording::new(MemoryStore::new(case.objects.clone()));
         let mut ranks = Ranks::new(Hub::new(RANKS, 1, 0), RANKS, 1, store);
@@ -112,5 +114,31 @@ fn replicated_writes_are_written_once() {
         let wrote = walked.iter().filter(|walked| walked.store_bytes > 0).count() as u32;
         let writers = [1, RANKS, 2][strategy as usize];
         assert_eq!(wrote, writers, "{strategy}: {walked:?}");
+    }
+}
+
+#[test]
+fn sync_is_the_last_request_of_those_who_wrote() {
+    for (seed, strategy) in (0..300).flat_map(|seed| Strategy::ALL.map(|strategy| (2 * seed, strategy))) {
+        let _told = Told(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut file = 0;
+        let arrays: Vec<Array> = (0..2).map(|number| any_array(&mut random, number, &mut file)).collect();
+        let asks = arrays.iter().map(|a| any_ask(&mut random, a, RANKS, Direction::Write)).collect();
+        let mut case = Case::new(random, seed, RANKS, arrays);
+        let transfer = case.transfer(Direction::Write, asks);
+        assert!(transfer.sync);
+        let parameters = any_parameters(&mut case.random, strategy, RANKS);
+        if strategy.feasible(&transfer, &parameters).is_err() {
+            continue;
+        }
+        let store = |_| Shuffling::new(Recording::new(MemoryStore::new(case.objects.clone())), seed);
+        let mut ranks = Ranks::new(Hub::new(RANKS, seed, 0), RANKS, seed, store);
+        case.run_on(&mut ranks, &transfer, &parameters, Some(2));
+        for requests in ranks.worlds.iter().map(|world| &world.store.inner.requests) {
+            let syncs = requests.iter().filter(|&&name| name == "sync").count();
+            assert_eq!(syncs, usize::from(!requests.is_empty()), "{strategy}: {requests:?}");
+            assert!(requests.last().is_none_or(|&name| name == "sync"), "{strategy}: {requests:?}");
+        }
     }
 }

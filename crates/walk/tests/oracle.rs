@@ -4,10 +4,13 @@ mod common;
 
 use common::case::Case;
 use common::random::{any_array, any_ask, any_parameters};
-use common::{Told, seeds};
-use hyperslab_plan::{Ask, Direction, Parameters, Strategy, Transfer};
+use common::{Ranks, Told, seeds};
+use hyperslab_plan::{Ask, Direction, Machine, Parameters, Preference, Strategy, Transfer, choose};
+use hyperslab_world::MemoryStore;
+use hyperslab_world::lockstep::Hub;
+use hyperslab_world::wrappers::Shuffling;
 
-const CASES: u64 = 20_000;
+const CASES: u64 = 15_000;
 
 /// How often each strategy was asked, and could.
 #[derive(Default)]
@@ -16,8 +19,13 @@ struct Share {
     feasible: u64,
 }
 
-/// A random strategy that can do the transfer, with random parameters.
+/// A random strategy that can do the transfer, with random parameters; now and then what the planner chooses.
 fn parameters(random: &mut fastrand::Rng, transfer: &Transfer, shares: &mut [Share; 3]) -> Parameters {
+    if random.u8(0..8) == 0 {
+        let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
+        let wish = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
+        return choose(transfer, machine, &wish).expect("the planner finds a strategy");
+    }
     let first = random.usize(0..3);
     for i in [first, (first + 1) % 3, (first + 2) % 3] {
         let parameters = any_parameters(random, Strategy::ALL[i], transfer.ranks);
@@ -30,14 +38,14 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Transfer, shares: &mut [Sha
     panic!("no strategy can do it");
 }
 
-fn run(case: &mut Case, direction: Direction, shares: &mut [Share; 3]) {
+fn run(case: &mut Case, on: &mut Ranks<Shuffling<MemoryStore>>, direction: Direction, shares: &mut [Share; 3]) {
     let ranks = case.ranks;
-    let asks: Vec<Ask> =
-        case.arrays.iter().map(|array| any_ask(&mut case.random, array, ranks, direction)).collect();
+    let asks: Vec<Ask> = case.arrays.iter().map(|array| any_ask(&mut case.random, array, ranks, direction)).collect();
     let transfer = case.transfer(direction, asks);
     let parameters = parameters(&mut case.random, &transfer, shares);
     let window = [None, Some(1), Some(2), Some(5)][case.random.usize(0..4)];
-    case.run(&transfer, &parameters, window);
+    let walked = case.run_on(on, &transfer, &parameters, window);
+    assert!(walked.iter().all(|walked| walked.buffer_bytes <= parameters.buffer_bytes_max));
 }
 
 #[test]
@@ -52,9 +60,11 @@ fn random_transfers_equal_the_oracle() {
         let mut file = random.u64(0..50);
         let arrays = (0..random.usize(1..5)).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
+        let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
+        let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
         // What the first write leaves is what the second merges into.
         for direction in [Direction::Write, Direction::Read, Direction::Write, Direction::Read] {
-            run(&mut case, direction, &mut shares);
+            run(&mut case, &mut on, direction, &mut shares);
             case.settle();
         }
     }

@@ -1,9 +1,9 @@
 //! The worst legal transport: it buffers nothing and delivers in any order.
 //!
 //! All ranks live in one thread and share a [`Hub`]. A message moves only when its send *and* its receive have been
-//! submitted, one message at a time, in an order that a seed or a script decides. Whatever runs correctly on it does not lean
-//! on buffering or order that a real transport happens to have. With a cost per byte it also keeps virtual time,
-//! in which each active side (see [`Here`]) moves one message at a time.
+//! submitted, one message at a time, in an order that a seed or a script decides. Whatever runs correctly on it does
+//! not lean on buffering or order that a real transport happens to have. With a cost per byte it also keeps virtual
+//! time, in which each active side (see [`Here`]) moves one message at a time.
 
 use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
 use hyperslab_layout::{View, nests};
@@ -115,14 +115,17 @@ impl Hub {
     /// did; when not, and no rank has anything to do, the ranks are deadlocked.
     pub fn turn(&mut self) -> bool {
         let ready: Vec<usize> = (0..self.sends.len())
-            .filter(|&pair| !self.signals[pair].is_empty() || (!self.sends[pair].is_empty() && !self.recvs[pair].is_empty()))
+            .filter(|&pair| {
+                !self.signals[pair].is_empty() || (!self.sends[pair].is_empty() && !self.recvs[pair].is_empty())
+            })
             .collect();
         if !ready.is_empty() {
             let choice = self.order.choose(ready.len());
             self.deliver(ready[choice]);
             return true;
         }
-        let next = self.later.iter().map(|l| l.0).chain(self.wake_ns.iter().copied()).filter(|&t| t > self.now_ns).min();
+        let next =
+            self.later.iter().map(|l| l.0).chain(self.wake_ns.iter().copied()).filter(|&t| t > self.now_ns).min();
         if let Some(next) = next {
             self.now_ns = next;
             self.wake_ns.retain(|&t| t > next);

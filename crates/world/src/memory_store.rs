@@ -123,7 +123,8 @@ fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Re
     }
     if checksum {
         let (elements, trailer) = content.split_at(content.len() - 4);
-        let (sum, stored) = (crc32c::crc32c(elements), u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
+        let (sum, stored) =
+            (crc32c::crc32c(elements), u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
         if sum != stored {
             return Err(checksum_fault(object, stored, sum));
         }

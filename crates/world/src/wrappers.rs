@@ -1,4 +1,4 @@
-//! Stores that wrap another: one counts, one fails, one takes its time.
+//! Stores that wrap another: one counts, one fails, one takes its time, one loses the order.
 
 use crate::lockstep::Hub;
 use crate::{Fault, Outcome, Request, Store, Ticket};
@@ -115,5 +115,35 @@ impl<S: Store> Store for Delaying<S> {
         let (due, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.held).into_iter().partition(|h| h.0 <= now);
         self.held = rest;
         done.extend(due.into_iter().map(|(_, ticket, outcome)| (ticket, outcome)));
+    }
+}
+
+/// Carries requests out late and in an order that a seed decides, one for each poll: the worst legal store.
+#[derive(Debug)]
+pub struct Shuffling<S> {
+    /// The store that carries them out.
+    pub inner: S,
+    random: fastrand::Rng,
+    held: Vec<(Ticket, Request)>,
+}
+
+impl<S> Shuffling<S> {
+    /// Wraps a store.
+    pub fn new(inner: S, seed: u64) -> Shuffling<S> {
+        Shuffling { inner, random: fastrand::Rng::with_seed(seed), held: Vec::new() }
+    }
+}
+
+impl<S: Store> Store for Shuffling<S> {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        self.held.push((ticket, request));
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        if !self.held.is_empty() {
+            let (ticket, request) = self.held.swap_remove(self.random.usize(0..self.held.len()));
+            self.inner.submit(ticket, request);
+        }
+        self.inner.poll(done);
     }
 }

@@ -143,7 +143,8 @@ impl Own {
             let write = Action::Write { object, region, from: at, there, whole: None, replace: false };
             self.lane.emit(&[copied], write)
         } else {
-            let read = Action::Read { object, region: region.clone(), to: at.clone(), there, whole: None, absent: None };
+            let read =
+                Action::Read { object, region: region.clone(), to: at.clone(), there, whole: None, absent: None };
             let read = self.lane.emit(after, read);
             self.lane.emit(&[read], Action::Copy { region, from: at, to: user })
         }

@@ -6,7 +6,7 @@ use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,22 @@ const OPEN_FILES_MAX: usize = 8;
 
 pub(super) struct Files {
     root: PathBuf,
-    open: VecDeque<(Arc<str>, bool, File)>,
-    /// Directories known to exist.
+    open: VecDeque<Open>,
+    /// Directories seen to exist.
     made: BTreeSet<PathBuf>,
+    /// Directories made since the last sync.
+    new: BTreeSet<PathBuf>,
     /// Written since the last sync.
     dirty: BTreeSet<PathBuf>,
+}
+
+/// A file kept open.
+struct Open {
+    object: Arc<str>,
+    writable: bool,
+    /// Device and inode.
+    identity: (u64, u64),
+    file: File,
 }
 
 /// What was being done to which object, for messages.
@@ -53,7 +64,13 @@ impl Doing<'_> {
 
 impl Files {
     pub(super) fn new(root: &Path) -> Files {
-        Files { root: root.into(), open: VecDeque::new(), made: BTreeSet::new(), dirty: BTreeSet::new() }
+        Files {
+            root: root.into(),
+            open: VecDeque::new(),
+            made: BTreeSet::new(),
+            new: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+        }
     }
 
     pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
@@ -77,21 +94,28 @@ impl Files {
     }
 
     /// The open file of an object, `None` when it does not exist.
+    ///
+    /// A file that was opened earlier may have been renamed since, and another have taken its name: publishing does
+    /// just that. So what the name means now is compared each time.
     fn file(&mut self, object: &Arc<str>, write: bool) -> Result<Option<&File>, Fault> {
-        if let Some(at) = self.open.iter().position(|(name, writable, _)| name == object && (*writable || !write)) {
-            return Ok(Some(&self.open[at].2));
-        }
         let path = self.path(object);
         let doing = Doing { verb: "opening", path: &path };
-        match OpenOptions::new().read(true).write(write).open(&path) {
-            Ok(file) => {
-                self.open.truncate(OPEN_FILES_MAX - 1);
-                self.open.push_front((object.clone(), write, file));
-                Ok(Some(&self.open[0].2))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(doing.failed("", &error)),
+        let identity = match std::fs::metadata(&path) {
+            Ok(metadata) => (metadata.dev(), metadata.ino()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(doing.failed("", &error)),
+        };
+        let same = |open: &Open| open.identity == identity && open.object == *object && (open.writable || !write);
+        if let Some(at) = self.open.iter().position(same) {
+            return Ok(Some(&self.open[at].file));
         }
+        let file = OpenOptions::new().read(true).write(write).open(&path).map_err(|error| doing.failed("", &error))?;
+        let opened = file.metadata().map_err(|error| doing.failed("", &error))?;
+        self.open.retain(|open| open.object != *object);
+        self.open.truncate(OPEN_FILES_MAX - 1);
+        let identity = (opened.dev(), opened.ino());
+        self.open.push_front(Open { object: object.clone(), writable: write, identity, file });
+        Ok(Some(&self.open[0].file))
     }
 
     fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
@@ -233,22 +257,20 @@ impl Files {
         Ok(done(0, 1))
     }
 
-    /// Syncs the files written, then each directory from theirs up to the root.
+    /// Syncs the files written, then the directories that hold them or were made for them.
     fn sync(&mut self) -> Result<Outcome, Fault> {
         let mut calls = 0;
         let mut directories = BTreeSet::new();
         for path in std::mem::take(&mut self.dirty) {
             let doing = Doing { verb: "syncing", path: &path };
-            let open = self.open.iter().find(|(name, writable, _)| *writable && self.root.join(&**name) == path);
-            let synced = match open {
-                Some((_, _, file)) => file.sync_data(),
-                None => File::open(&path).and_then(|file| file.sync_data()),
-            };
+            let synced = File::open(&path).and_then(|file| file.sync_data());
             synced.map_err(|error| doing.failed("", &error))?;
             calls += 1;
-            let above = path.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.root));
-            directories.extend(above.map(Path::to_path_buf));
+            directories.extend(path.parent().map(Path::to_path_buf));
         }
+        // A directory that was made is durable once its own parent is.
+        directories
+            .extend(std::mem::take(&mut self.new).iter().filter_map(|made| made.parent()).map(Path::to_path_buf));
         for directory in directories {
             let doing = Doing { verb: "syncing", path: &directory };
             File::open(&directory).and_then(|file| file.sync_all()).map_err(|error| doing.failed("", &error))?;
@@ -259,7 +281,8 @@ impl Files {
 
     fn make_parent(&mut self, path: &Path) -> Result<(), Fault> {
         let Some(parent) = path.parent() else { return Ok(()) };
-        if !self.made.contains(parent) {
+        if !self.made.contains(parent) || !parent.exists() {
+            self.new.extend(parent.ancestors().take_while(|above| !above.exists()).map(Path::to_path_buf));
             let doing = Doing { verb: "making directory", path: parent };
             std::fs::create_dir_all(parent).map_err(|error| doing.failed("", &error))?;
             self.made.insert(parent.to_path_buf());

@@ -53,7 +53,11 @@ impl<S: Store> Ranks<S> {
     }
 
     /// Agrees on all ranks. Rank 0 decides on these bytes.
-    pub(crate) fn agree(&mut self, questions: Vec<Question>, decided: &Result<Vec<u8>, Fault>) -> Vec<Result<Vec<u8>, Fault>> {
+    pub(crate) fn agree(
+        &mut self,
+        questions: Vec<Question>,
+        decided: &Result<Vec<u8>, Fault>,
+    ) -> Vec<Result<Vec<u8>, Fault>> {
         let pairs = questions.into_iter().zip(&mut self.parties);
         let calls: Vec<_> = pairs.map(|(question, party)| RefCell::new(Consensus::new(party, question))).collect();
         self.finish(
@@ -143,10 +147,12 @@ impl Drop for Told {
     }
 }
 
-/// The seeds to try: all, or the one that the environment names.
+/// The seeds to try: the one that HYPERSLAB_SEED names, or HYPERSLAB_CASES of them, or `count`.
+#[allow(clippy::disallowed_methods)] // what a test tries may come from its environment
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
-    match std::env::var("HYPERSLAB_SEED").ok().and_then(|text| text.parse().ok()) {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("HYPERSLAB_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..count,
+        None => 0..number("HYPERSLAB_CASES").unwrap_or(count),
     }
 }

@@ -27,7 +27,13 @@ pub(crate) fn holds(dim: Dim, extent: u64, ranks: u64, q: u64, i: u64) -> bool {
 }
 
 /// The indices that a rank holds in each dimension; `None` for ranks beyond the mesh.
-pub(crate) fn owned(shape: &[u64], dims: &[Dim], mesh: &[u64], over: &[Option<usize>], rank: u64) -> Option<Vec<Vec<u64>>> {
+pub(crate) fn owned(
+    shape: &[u64],
+    dims: &[Dim],
+    mesh: &[u64],
+    over: &[Option<usize>],
+    rank: u64,
+) -> Option<Vec<Vec<u64>>> {
     let mut at = vec![0; mesh.len()];
     let mut rest = rank;
     for m in (0..mesh.len()).rev() {

@@ -74,7 +74,13 @@ pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks:
 }
 
 /// Chunks of a random shape, encoded somehow, fresh or not.
-fn any_chunks(random: &mut fastrand::Rng, number: usize, shape: &[u64], endian: ByteOrder, order: &[usize]) -> Placement {
+fn any_chunks(
+    random: &mut fastrand::Rng,
+    number: usize,
+    shape: &[u64],
+    endian: ByteOrder,
+    order: &[usize],
+) -> Placement {
     let zstd = BytesCodec::Zstd { level: 1, checksum: false };
     let chains = [vec![], vec![BytesCodec::Crc32c], vec![zstd], vec![zstd, BytesCodec::Crc32c]];
     let chain = chains[random.usize(0..4)].clone();
@@ -123,6 +129,6 @@ pub(crate) fn any_parameters(random: &mut fastrand::Rng, strategy: Strategy, ran
         slots: random.u32(1..4),
         subchunk_bytes: powers[random.usize(0..powers.len())],
         direct_run_bytes: [0, 1, 8, 50, 1 << 16][random.usize(0..5)],
-        buffer_bytes_max: 1 << 30,
+        buffer_bytes_max: 1 << 26,
     }
 }
