@@ -1,7 +1,8 @@
 //! Zarr v3 groups: a store, its arrays, and steps that become visible whole or not at all.
 //!
-//! Everything that is not published lies below `.hyperslab` in the root of the store, a directory that no reader of
-//! Zarr takes for a node. One rename publishes it.
+//! What is not published lies in a hidden directory beside the store, where no reader looks; one rename publishes it.
+//! Where that cannot be (the directory above belongs to somebody else, or is another file system), it lies below
+//! `.hyperslab` in the store, which readers of Zarr pass over, some with a warning.
 
 mod call;
 mod explain;
@@ -23,8 +24,8 @@ pub(crate) use call::{checked_section, describe, destinations, listed};
 pub use explain::explain_write;
 pub use step::Step;
 
-/// Where unpublished things lie, in the root of a store.
-pub(crate) const STAGING: &str = ".hyperslab";
+/// Where unpublished things lie in the root of a store, when they cannot lie beside it.
+const INNER_STAGING: &str = ".hyperslab";
 /// Names an update of an array in place that has not ended.
 pub(crate) const MARKER: &str = ".hyperslab-update";
 
@@ -51,6 +52,11 @@ impl Mode {
             "x" => Mode::Create,
             _ => return None,
         })
+    }
+
+    /// Whether something may be written.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Mode::Read)
     }
 
     /// Its name.
@@ -151,6 +157,8 @@ pub struct Store {
     root: PathBuf,
     /// Path of the group below the root; empty, or ending with `/`.
     group: String,
+    /// Where unpublished things lie: absolute, or relative to the root.
+    staging: String,
     /// While the group is a step that is not published: where it lies instead.
     staged: bool,
     ranks: u32,
@@ -182,6 +190,7 @@ impl Store {
         let mut r = Reader::new(&told);
         let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
         let root = r.text().ok_or_else(broken)?.into();
+        let staging = r.text().ok_or_else(broken)?;
         let attributes =
             GroupMetadata::parse(r.bytes().ok_or_else(broken)?, METADATA_KEY).map_err(format_fault)?.attributes;
         let mut removed = Vec::new();
@@ -192,6 +201,7 @@ impl Store {
             comm: comm.clone(),
             root,
             group: String::new(),
+            staging,
             staged: false,
             ranks: comm.size(),
             mode,
@@ -228,7 +238,7 @@ impl Store {
 
     /// Path of the group's directory below the root, empty or ending with `/`.
     fn base(&self) -> String {
-        if self.staged { format!("{STAGING}/{}", self.group) } else { self.group.clone() }
+        if self.staged { format!("{}/{}", self.staging, self.group) } else { self.group.clone() }
     }
 
     fn directory(&self) -> Directory {
@@ -295,6 +305,7 @@ impl Store {
             comm: self.comm.clone(),
             root: self.root.clone(),
             group: format!("{}{name}/", self.group),
+            staging: self.staging.clone(),
             staged: self.staged,
             ranks: self.ranks,
             mode: self.mode,
@@ -326,13 +337,14 @@ impl Store {
     pub fn close(self) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let directory = self.directory();
+        let staging = self.staging.clone();
         let removable = self.mode != Mode::Read && !self.staged;
         Ok(self.comm.sync_and(
             &what,
             false,
             || {
                 if removable {
-                    directory.remove_empty(STAGING);
+                    directory.remove_empty(&staging);
                 }
                 Ok(Vec::new())
             },
@@ -362,21 +374,20 @@ fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
         }
         (Mode::Read, Some(bytes)) => bytes,
         (Mode::Update, Some(bytes)) => {
-            removed = directory.list(STAGING)?;
-            directory.remove(STAGING)?;
+            removed = clean(&directory)?;
             bytes
         }
         (Mode::Write | Mode::Create, found) => {
             // Never erase what is not ours to erase.
             let names = directory.list("")?;
-            if there && found.is_none() && names.iter().any(|name| name != STAGING) {
+            if there && found.is_none() && names.iter().any(|name| name != INNER_STAGING) {
                 return Err(Fault::new(
                     FaultKind::Exists,
                     format!("'{}' is not a Zarr v3 store, and not empty", root.display()),
                 )
                 .hint("choose another path, or remove it yourself"));
             }
-            removed = directory.list(STAGING)?;
+            removed = clean(&directory)?;
             directory.make("")?;
             // The metadata go last but for their replacement, so that a crash in between leaves something openable.
             for name in names.iter().filter(|name| *name != METADATA_KEY) {
@@ -387,8 +398,32 @@ fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
         }
     };
     GroupMetadata::parse(&metadata, &format!("{}/{METADATA_KEY}", root.display())).map_err(format_fault)?;
-    let told = Writer::default().bytes(root.to_string_lossy().as_bytes()).bytes(&metadata);
+    let staging = staging(&directory, mode);
+    let told = Writer::default().bytes(root.to_string_lossy().as_bytes()).bytes(staging.as_bytes()).bytes(&metadata);
     Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
+}
+
+/// The hidden directory beside a store.
+fn beside(directory: &Directory) -> Option<String> {
+    let path = directory.path();
+    let hidden = format!(".{}.hyperslab-partial", path.file_name()?.to_string_lossy());
+    Some(path.with_file_name(hidden).to_string_lossy().into_owned())
+}
+
+/// Where what is not published shall lie.
+fn staging(directory: &Directory, mode: Mode) -> String {
+    let beside = beside(directory).filter(|beside| mode.writes() && directory.can_rename_from(beside));
+    beside.unwrap_or_else(|| INNER_STAGING.to_string())
+}
+
+/// Removes what an earlier run left unpublished; returns its names.
+fn clean(directory: &Directory) -> Result<Vec<String>, Fault> {
+    let mut removed = Vec::new();
+    for staging in beside(directory).iter().map(String::as_str).chain([INNER_STAGING]) {
+        removed.extend(directory.list(staging)?);
+        directory.remove(staging)?;
+    }
+    Ok(removed)
 }
 
 /// Metadata of an array.

@@ -8,6 +8,21 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+/// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
+/// waits for the disk.
+pub(crate) const SINGLE_SYNCS_MAX: usize = 32;
+
+/// Makes everything on the file system that holds a path durable.
+pub(crate) fn sync_file_system(path: &Path) -> Result<(), Fault> {
+    use std::os::fd::AsRawFd;
+    let synced = File::open(path).and_then(|file| {
+        // SAFETY: the descriptor belongs to the open file.
+        let result = unsafe { libc::syncfs(file.as_raw_fd()) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    });
+    synced.map_err(|error| posix_fault("syncing the file system of", path, &error))
+}
+
 /// A directory and what is in it.
 #[derive(Clone, Debug)]
 pub struct Directory(PathBuf);
@@ -105,6 +120,17 @@ impl Directory {
         file.and_then(|file| file.write_all_at(bytes, 0)).map_err(|error| posix_fault("writing", &path, &error))
     }
 
+    /// Whether a directory with this path can be made and things be renamed from it into this one.
+    pub fn can_rename_from(&self, path: &str) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.at(path);
+        let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
+        let made = fs::create_dir(&path).is_ok() || path.is_dir();
+        let same = made && device(&path).is_some() && device(&path) == device(&self.0);
+        let _ = fs::remove_dir(&path);
+        same
+    }
+
     /// Names in a directory, sorted.
     pub fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
         let path = self.at(name);
@@ -159,6 +185,21 @@ impl Directory {
     /// Removes a directory if nothing is in it.
     pub fn remove_empty(&self, name: &str) {
         let _ = fs::remove_dir(self.at(name));
+    }
+
+    /// Makes small files and the names in their directories durable, in as few calls as the system allows.
+    pub fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
+        if names.len() > SINGLE_SYNCS_MAX {
+            return sync_file_system(&self.0);
+        }
+        for name in names {
+            let path = self.at(name);
+            let parent = path.parent().unwrap_or(&self.0);
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            let named = synced.and_then(|()| File::open(parent)?.sync_all());
+            named.map_err(|error| posix_fault("syncing", &path, &error))?;
+        }
+        Ok(())
     }
 
     /// Makes the names in a directory durable.

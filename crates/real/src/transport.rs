@@ -72,7 +72,7 @@ pub struct Courier {
     wire: Box<dyn Wire>,
     identity: Identity,
     transfer: u64,
-    exposed: Vec<Exposed>,
+    exposed: Arc<[Exposed]>,
     pairs: BTreeMap<u32, Pair>,
     /// Letters of transfers that this rank has not begun.
     early: Vec<(u32, Letter)>,
@@ -89,7 +89,7 @@ impl Courier {
             wire,
             identity: Identity::mine(),
             transfer: 0,
-            exposed: Vec::new(),
+            exposed: Arc::new([]),
             pairs: BTreeMap::new(),
             early: Vec::new(),
             events: Vec::new(),
@@ -251,7 +251,7 @@ impl Transport for Courier {
 
     fn begin(&mut self, transfer: u64, arrays: Vec<Exposed>) {
         self.transfer = transfer;
-        self.exposed = arrays;
+        self.exposed = arrays.into();
         self.pairs.clear();
         let (now, later) =
             std::mem::take(&mut self.early).into_iter().partition(|(_, l)| l.transfer() == Some(transfer));
@@ -290,7 +290,7 @@ impl Transport for Courier {
     }
 
     fn end(&mut self) {
-        self.exposed.clear();
+        self.exposed = Arc::new([]);
         self.pairs.clear();
     }
 

@@ -1,6 +1,6 @@
 //! Reading and writing arrays of a group.
 
-use super::{MARKER, METADATA_KEY, NewArray, STAGING, Store, WriteAsk, check_name, read_array};
+use super::{MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
 use crate::array::{LocalArray, natural_chunks};
 use crate::comm::{Call, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
@@ -310,7 +310,7 @@ impl Store {
 
     /// What stands before the keys of an array's chunks: its directory.
     fn prefix(&self, name: &str) -> String {
-        format!("{}/{}{name}/", self.root.display(), self.base())
+        format!("{}/", self.root.join(format!("{}{name}", self.base())).display())
     }
 }
 
@@ -333,7 +333,7 @@ impl Writing<'_> {
         if self.store.staged {
             return format!("{}{name}", self.base());
         }
-        format!("{STAGING}/{}{name}", self.store.group.replace('/', "%2F"))
+        format!("{}/{}{name}", self.store.staging, self.store.group.replace('/', "%2F"))
     }
 
     fn decide(&self) -> Result<Vec<u8>, Fault> {
@@ -353,7 +353,7 @@ impl Writing<'_> {
                 )
                 .hint("overwrite replaces it, section= changes it, append() makes it longer"));
             }
-            let prefix = format!("{}/{}/", self.store.root.display(), self.hidden(&ask.name));
+            let prefix = format!("{}/", self.store.root.join(self.hidden(&ask.name)).display());
             told.push(Told { prefix, fresh: true, metadata: self.metadata[i].clone() });
         }
         let asks = told.iter().zip(self.asks).map(|(told, ask)| {
@@ -382,7 +382,7 @@ impl Writing<'_> {
                 directory.remove(&hidden)?;
                 directory.make(&hidden)?;
                 let json = told.metadata.to_json(&ask.name).map_err(format_fault)?;
-                directory.write(&format!("{hidden}/{METADATA_KEY}"), &json, self.durable())?;
+                directory.write(&format!("{hidden}/{METADATA_KEY}"), &json, false)?;
             }
         }
         tell(chosen, &told)
@@ -394,6 +394,10 @@ impl Writing<'_> {
 
     fn publish(&self) -> Result<(), Fault> {
         let directory = self.store.directory();
+        if self.durable() && !self.update && !self.store.staged {
+            let metadata = |ask: &WriteAsk| format!("{}/{METADATA_KEY}", self.hidden(&ask.name));
+            directory.sync_files(&self.asks.iter().map(metadata).collect::<Vec<_>>())?;
+        }
         for ask in self.asks {
             let at = format!("{}{}", self.base(), ask.name);
             if self.update {
@@ -407,7 +411,7 @@ impl Writing<'_> {
             publish(&directory, &hidden, &at)?;
         }
         if !self.store.staged {
-            directory.remove_empty(STAGING);
+            directory.remove_empty(&self.store.staging);
             if self.durable() {
                 directory.sync(&self.base())?;
             }
@@ -421,7 +425,7 @@ impl Writing<'_> {
             let _ = directory.remove(&self.hidden(&ask.name));
         }
         if !self.store.staged {
-            directory.remove_empty(STAGING);
+            directory.remove_empty(&self.store.staging);
         }
     }
 }

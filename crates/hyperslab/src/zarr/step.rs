@@ -1,7 +1,7 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::call::publish;
-use super::{METADATA_KEY, STAGING, Store, check_name};
+use super::{METADATA_KEY, Store, check_name};
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{GroupMetadata, Map, Value};
 use hyperslab_walk::Question;
@@ -40,6 +40,7 @@ impl Store {
         let at = format!("{}{name}", self.group);
         // The hidden path is the visible one with its separators spelled, so that one level of names holds all.
         let hidden = at.replace('/', "%2F");
+        let hidden_path = format!("{}/{hidden}", self.staging);
         let mut metadata = GroupMetadata::default();
         metadata.attributes.clone_from(&attributes);
         self.comm.agree(question, || {
@@ -47,15 +48,16 @@ impl Store {
                 return Err(Fault::new(FaultKind::Exists, format!("{what}: the name is taken"))
                     .hint("steps are never overwritten; choose another name"));
             }
-            directory.remove(&format!("{STAGING}/{hidden}"))?;
-            directory.make(&format!("{STAGING}/{hidden}"))?;
-            directory.write(&format!("{STAGING}/{hidden}/{METADATA_KEY}"), &metadata.to_json(), false)?;
+            directory.remove(&hidden_path)?;
+            directory.make(&hidden_path)?;
+            directory.write(&format!("{hidden_path}/{METADATA_KEY}"), &metadata.to_json(), false)?;
             Ok(Vec::new())
         })?;
         let group = Store {
             comm: self.comm.clone(),
             root: self.root.clone(),
             group: format!("{hidden}/"),
+            staging: self.staging.clone(),
             staged: true,
             ranks: self.ranks,
             mode: self.mode,
@@ -85,7 +87,7 @@ impl Step {
     pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("publishing step '{}' of '{}'", self.at, self.group.root.display());
         let directory = self.group.directory();
-        let hidden = format!("{STAGING}/{}", self.group.group.trim_end_matches('/'));
+        let hidden = format!("{}/{}", self.group.staging, self.group.group.trim_end_matches('/'));
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
@@ -99,20 +101,23 @@ impl Step {
                 GroupMetadata::parse(&metadata.to_json(), &key).map_err(format_fault)?;
                 directory.write(&key, &metadata.to_json(), self.sync)?;
                 if self.sync {
+                    let arrays = directory.list(&hidden)?;
+                    let metadata = arrays.iter().map(|name| format!("{hidden}/{name}/{METADATA_KEY}"));
+                    directory.sync_files(&metadata.filter(|name| directory.exists(name)).collect::<Vec<_>>())?;
                     directory.sync(&hidden)?;
                 }
                 publish(&directory, &hidden, &self.at)?;
                 if self.sync {
                     directory.sync(self.at.rsplit_once('/').map_or("", |(parent, _)| parent))?;
                 }
-                directory.remove_empty(STAGING);
+                directory.remove_empty(&self.group.staging);
                 Ok(Vec::new())
             },
             fault,
         );
         if result.is_err() && rank == 0 {
             let _ = directory.remove(&hidden);
-            directory.remove_empty(STAGING);
+            directory.remove_empty(&self.group.staging);
         }
         Ok(result?)
     }

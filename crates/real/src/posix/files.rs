@@ -1,6 +1,7 @@
 //! What the worker does: one request at a time, on open files.
 
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source};
+use crate::directory::{SINGLE_SYNCS_MAX, sync_file_system};
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
 use std::collections::{BTreeSet, VecDeque};
@@ -261,6 +262,13 @@ impl Files {
     fn sync(&mut self) -> Result<Outcome, Fault> {
         let mut calls = 0;
         let mut directories = BTreeSet::new();
+        if self.dirty.len() > SINGLE_SYNCS_MAX {
+            // All objects of a store lie on one file system.
+            let dirty = std::mem::take(&mut self.dirty);
+            self.new.clear();
+            sync_file_system(dirty.first().expect("there are many"))?;
+            return Ok(done(0, 1));
+        }
         for path in std::mem::take(&mut self.dirty) {
             let doing = Doing { verb: "syncing", path: &path };
             let synced = File::open(&path).and_then(|file| file.sync_data());
