@@ -74,7 +74,7 @@ demo: setup
 test: lint test-rust types test-openmpi test-python
 
 lint: setup
-	@$(LIMITED) 1m cargo fmt --check
+	@$(LIMITED) 1m cargo fmt --all --check
 	@$(LIMITED) 1m $(BIN)/ruff format --check
 	@$(LIMITED) 1m $(BIN)/ruff check
 	@$(LIMITED) 10m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings

@@ -159,6 +159,18 @@ impl Units {
             .unwrap_or(0)
     }
 
+    /// Bytes that coding one unit takes besides its slot, where units are encoded: its encoded form, and a copy of it on
+    /// the way \[B\].
+    pub fn coding_bytes_max(&self, transfer: &Transfer) -> u64 {
+        let of = |(array, ask): (usize, &Ask)| match &ask.stored.placement {
+            Placement::Chunks { codecs, .. } if !codecs.is_plain() => {
+                codecs.max_encoded_bytes(self.bytes(array as u32)).saturating_mul(2)
+            }
+            _ => 0,
+        };
+        transfer.asks.iter().enumerate().map(of).max().unwrap_or(0)
+    }
+
     /// The unit with this number.
     pub fn unit(&self, number: u64) -> Unit {
         let array = self.grids.partition_point(|grid| grid.first <= number) - 1;

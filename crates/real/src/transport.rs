@@ -2,17 +2,18 @@
 //!
 //! One side of a message has its data in a buffer slot and is active; the other has them in a user's array, which is
 //! exposed for the whole transfer, and is passive. Once in a transfer and pair of ranks, the passive side tells where
-//! its arrays lie. If the active side can reach that memory, it moves each piece itself, in one copy, and the
-//! passive side only hears how many messages are done; it may sleep meanwhile. If it cannot, bulk data travel as
-//! datagrams, and only on the receiver's grant:
+//! its arrays lie. Then the active side decides for each message. If it can reach that memory, and the pieces lie there
+//! in runs that are not too short, it moves them itself, in one copy, and the passive side only hears how many messages
+//! are done; it may sleep meanwhile. Otherwise the data travel as datagrams, packed and unpacked by the side where
+//! they are scattered, and only on the receiver's grant. News about messages arrive in the order of the messages.
 //!
 //! ```text
 //!            passive (exposed array)              active (slot)
 //! always     EXPOSE ------------------------->
-//! reachable         <------------------------- DONE n     after copying straight from or to the array
-//! otherwise,        <------------------------- GRANT      a slot waits for the next message
+//! direct            <------------------------- DONE n     after copying straight from or to the array
+//! packed,           <------------------------- GRANT      a slot waits for the next message
 //!  write     DATA   ------------------------->
-//! otherwise,        <------------------------- DATA       at most CREDITS that are not yet answered
+//! packed,           <------------------------- DATA       at most CREDITS that are not yet answered
 //!  read      CREDIT ------------------------->
 //! ```
 
@@ -27,6 +28,9 @@ use std::sync::Arc;
 
 /// Messages that a reader lets each server send before it has unpacked them.
 const CREDITS: u64 = 2;
+/// Shortest runs in a neighbour's memory that are worth reaching for \[B\]: below, each run costs as much as the system
+/// call's bookkeeping for it, and packing on the other side is faster.
+const DIRECT_RUN_BYTES: u64 = 256;
 /// Finished messages after which a busy active side tells the passive one.
 const DONE_BATCH: u64 = 16;
 
@@ -45,26 +49,40 @@ struct Pair {
     /// Whether this rank has told where its arrays lie.
     told: bool,
     peek: Option<Peek>,
-    direct: bool,
+    reach: Option<Reach>,
     /// Active: receives into slots, sends from slots.
     pulls: VecDeque<Op>,
     pushes: VecDeque<Op>,
     /// Messages moved directly and not yet told.
     pulled: u64,
     pushed: u64,
-    /// Grants given for `pulls`; data that came for them.
-    grants_out: u64,
-    pull_data: VecDeque<Vec<u8>>,
+    /// Receives that wait for a datagram, and datagrams that came for them.
+    granted: VecDeque<Op>,
+    arrived: VecDeque<Vec<u8>>,
     /// Datagrams that may still be sent for `pushes`.
     credits: u64,
     /// Passive: sends and receives of exposed arrays.
     offers: VecDeque<Op>,
     awaits: VecDeque<Op>,
-    /// Of those, messages that the active side has finished; more may be finished than are submitted.
-    offers_done: u64,
-    awaits_done: u64,
-    grants_in: u64,
-    await_data: VecDeque<Vec<u8>>,
+    /// News of them, in their order; they may come before the operation is submitted.
+    offer_news: VecDeque<OfferNews>,
+    await_news: VecDeque<AwaitNews>,
+}
+
+/// What the active side says of a message out of an exposed array.
+enum OfferNews {
+    /// It has taken it.
+    Taken,
+    /// It wants it sent.
+    Wanted,
+}
+
+/// What the active side says of a message into an exposed array.
+enum AwaitNews {
+    /// It has put it there.
+    Placed,
+    /// Here it is.
+    Data(Vec<u8>),
 }
 
 /// Sends and receives pieces between ranks joined by a wire.
@@ -147,97 +165,132 @@ impl Courier {
             Letter::Expose(_, bytes) => {
                 let peek = exposed_views(&bytes)
                     .ok_or_else(|| broken(&format!("rank {from} described its arrays in a way that makes no sense")))?;
-                pair.direct = reach(&peek.identity) != Reach::Remote;
+                pair.reach = Some(reach(&peek.identity));
                 pair.credits = CREDITS;
                 pair.peek = Some(peek);
             }
-            Letter::Pulled(_, count) => pair.offers_done += count,
-            Letter::Pushed(_, count) => pair.awaits_done += count,
-            Letter::Grant(_, count) => pair.grants_in += count,
+            Letter::Pulled(_, count) => pair.offer_news.extend((0..count).map(|_| OfferNews::Taken)),
+            Letter::Pushed(_, count) => pair.await_news.extend((0..count).map(|_| AwaitNews::Placed)),
+            Letter::Grant(_, count) => pair.offer_news.extend((0..count).map(|_| OfferNews::Wanted)),
             Letter::Credit(_, count) => pair.credits += count,
-            Letter::ForSlot(_, bytes) => pair.pull_data.push_back(bytes),
-            Letter::ForExposed(_, bytes) => pair.await_data.push_back(bytes),
+            Letter::ForSlot(_, bytes) => pair.arrived.push_back(bytes),
+            Letter::ForExposed(_, bytes) => pair.await_news.push_back(AwaitNews::Data(bytes)),
         }
         self.passive(from)
     }
 
-    /// Ends passive operations that the active side has finished, and serves grants and arrived data.
+    /// Ends passive operations of which there are news, sending and placing datagrams.
     fn passive(&mut self, peer: u32) -> Result<(), Fault> {
         let (transfer, exposed) = (self.transfer, self.exposed.clone());
         let pair = self.pairs.entry(peer).or_default();
         let mut letters = Vec::new();
-        while pair.offers_done > 0 && !pair.offers.is_empty() {
-            pair.offers_done -= 1;
-            let (ticket, _) = pair.offers.pop_front().expect("just seen");
-            self.events.push(Event::Done(ticket, Ok(())));
-        }
-        while pair.awaits_done > 0 && !pair.awaits.is_empty() {
-            pair.awaits_done -= 1;
-            let (ticket, _) = pair.awaits.pop_front().expect("just seen");
-            self.events.push(Event::Done(ticket, Ok(())));
-        }
-        while pair.grants_in > 0 && !pair.offers.is_empty() {
-            pair.grants_in -= 1;
+        while !pair.offers.is_empty() {
+            let Some(news) = pair.offer_news.pop_front() else { break };
             let (ticket, parts) = pair.offers.pop_front().expect("just seen");
-            letters.push(Letter::ForSlot(transfer, gather(&parts, &exposed)?));
+            if let OfferNews::Wanted = news {
+                letters.push(Letter::ForSlot(transfer, gather(&parts, &exposed)?));
+            }
             self.events.push(Event::Done(ticket, Ok(())));
         }
-        while !pair.await_data.is_empty() && !pair.awaits.is_empty() {
-            let bytes = pair.await_data.pop_front().expect("just seen");
+        while !pair.awaits.is_empty() {
+            let Some(news) = pair.await_news.pop_front() else { break };
             let (ticket, parts) = pair.awaits.pop_front().expect("just seen");
-            self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
-            letters.push(Letter::Credit(transfer, 1));
+            let mut result = Ok(());
+            if let AwaitNews::Data(bytes) = news {
+                result = scatter(bytes, &parts, &exposed);
+                letters.push(Letter::Credit(transfer, 1));
+            }
+            self.events.push(Event::Done(ticket, result));
         }
         letters.iter().for_each(|letter| self.post(peer, letter));
         Ok(())
     }
 
-    /// Serves active operations of one pair: one direct copy, or what datagrams allow. Returns whether it did any.
+    /// Serves active operations of one pair: one copy, or what can be asked for and sent. Returns whether it copied.
     fn active(&mut self, peer: u32) -> Result<bool, Fault> {
-        let transfer = self.transfer;
-        let exposed = self.exposed.clone();
+        let (transfer, exposed) = (self.transfer, self.exposed.clone());
         let pair = self.pairs.get_mut(&peer).expect("pairs are never removed inside a transfer");
         let Some(peek) = &pair.peek else { return Ok(false) };
+        let near = pair.reach.unwrap_or(Reach::Remote);
         let mut letters = Vec::new();
-        let mut did = false;
-        if pair.direct {
-            if let Some((ticket, parts)) = pair.pulls.pop_front() {
+        let mut copied = false;
+        while let (Some(_), false) = (pair.pulls.front(), copied) {
+            let (ticket, parts) = pair.pulls.pop_front().expect("just seen");
+            if worth_reaching(near, peek, &parts) {
                 self.events.push(Event::Done(ticket, reach_over(peek, &parts, true)));
-                (pair.pulled, did) = (pair.pulled + 1, true);
-            } else if let Some((ticket, parts)) = pair.pushes.pop_front() {
+                (pair.pulled, copied) = (pair.pulled + 1, true);
+            } else {
+                tell(&mut letters, Letter::Pulled(transfer, std::mem::take(&mut pair.pulled)));
+                letters.push(Letter::Grant(transfer, 1));
+                pair.granted.push_back((ticket, parts));
+            }
+        }
+        while let (Some(_), Some(_), false) = (pair.granted.front(), pair.arrived.front(), copied) {
+            let (ticket, parts) = pair.granted.pop_front().expect("just seen");
+            let bytes = pair.arrived.pop_front().expect("just seen");
+            self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
+            copied = true;
+        }
+        while let (Some((_, parts)), false) = (pair.pushes.front(), copied) {
+            let direct = worth_reaching(near, peek, parts);
+            if !direct && pair.credits == 0 {
+                break;
+            }
+            let (ticket, parts) = pair.pushes.pop_front().expect("just seen");
+            if direct {
                 self.events.push(Event::Done(ticket, reach_over(peek, &parts, false)));
-                (pair.pushed, did) = (pair.pushed + 1, true);
-            }
-        } else {
-            let wanted = pair.pulls.len() as u64;
-            if wanted > pair.grants_out {
-                letters.push(Letter::Grant(transfer, wanted - pair.grants_out));
-                pair.grants_out = wanted;
-            }
-            while !pair.pull_data.is_empty() && !pair.pulls.is_empty() {
-                let bytes = pair.pull_data.pop_front().expect("just seen");
-                let (ticket, parts) = pair.pulls.pop_front().expect("just seen");
-                self.events.push(Event::Done(ticket, scatter(bytes, &parts, &exposed)));
-                (pair.grants_out, did) = (pair.grants_out - 1, true);
-            }
-            while pair.credits > 0 && !pair.pushes.is_empty() {
-                let (ticket, parts) = pair.pushes.pop_front().expect("just seen");
+                pair.pushed += 1;
+            } else {
+                tell(&mut letters, Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
                 letters.push(Letter::ForExposed(transfer, gather(&parts, &exposed)?));
                 self.events.push(Event::Done(ticket, Ok(())));
-                (pair.credits, did) = (pair.credits - 1, true);
+                pair.credits -= 1;
             }
+            copied = true;
         }
         // Tell now if enough is done, or if there is nothing more to do for this peer at the moment.
         let idle = pair.pulls.is_empty() && pair.pushes.is_empty();
-        if pair.pulled >= DONE_BATCH || (idle && pair.pulled > 0) {
-            letters.push(Letter::Pulled(transfer, std::mem::take(&mut pair.pulled)));
+        if pair.pulled >= DONE_BATCH || idle {
+            tell(&mut letters, Letter::Pulled(transfer, std::mem::take(&mut pair.pulled)));
         }
-        if pair.pushed >= DONE_BATCH || (idle && pair.pushed > 0) {
-            letters.push(Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
+        if pair.pushed >= DONE_BATCH || idle {
+            tell(&mut letters, Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
         }
         letters.iter().for_each(|letter| self.post(peer, letter));
-        Ok(did)
+        Ok(copied)
     }
+}
+
+/// Adds a letter that counts something, unless it counts nothing.
+fn tell(letters: &mut Vec<Letter>, letter: Letter) {
+    if !matches!(letter, Letter::Pulled(_, 0) | Letter::Pushed(_, 0)) {
+        letters.push(letter);
+    }
+}
+
+/// Whether to copy straight from or to the arrays that a peer exposed.
+fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
+    match near {
+        Reach::SameProcess => true,
+        Reach::Remote => false,
+        Reach::Neighbour => parts.iter().all(|part| {
+            let Here::Slot(_, here) = &part.here else { return false };
+            let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
+            let bytes = there.element.bytes();
+            let long = |nest: Nest| far_run(&nest, bytes) >= DIRECT_RUN_BYTES.min(nest.elements() * bytes);
+            nests(&part.region, there, here).all(long)
+        }),
+    }
+}
+
+/// Length of the runs on side `a` of a nest, in whatever order its loops are taken \[B\].
+fn far_run(nest: &Nest, bytes: u64) -> u64 {
+    let mut loops = nest.loops.clone();
+    loops.sort_unstable_by_key(|l| l.a.unsigned_abs());
+    loops
+        .iter()
+        .try_fold(bytes, |run, l| if l.a.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) })
+        .unwrap_or_else(|run| run)
 }
 
 impl Transport for Courier {

@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
     let units = Units::new(transfer, parameters.subchunk_bytes);
-    let need = units.bytes_max().saturating_mul(u64::from(parameters.slots.max(1)));
+    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+    let need = each.saturating_mul(u64::from(parameters.slots.max(1)));
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(

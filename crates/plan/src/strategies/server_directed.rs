@@ -66,7 +66,8 @@ impl Rounds {
 
 pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
     let rounds = Rounds::new(&Arc::new(transfer.clone()), parameters, 0);
-    let need = rounds.slot_bytes().saturating_mul(u64::from(rounds.slots));
+    let coding = rounds.units.coding_bytes_max(transfer).saturating_mul(rounds.group);
+    let need = rounds.slot_bytes().saturating_add(coding).saturating_mul(u64::from(rounds.slots));
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(

@@ -1,0 +1,1 @@
+"""Programs that the tests run on several ranks, each with many cases in one launch."""
