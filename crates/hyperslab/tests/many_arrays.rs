@@ -1,0 +1,47 @@
+//! Many small arrays in one call cost one opening and one closing, not one each.
+
+use hyperslab::{Comm, Dim, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+
+const ARRAYS: usize = 2048;
+const RANKS: u32 = 4;
+
+#[test]
+fn two_thousand_arrays_are_one_call() {
+    let directory = std::env::temp_dir().join(format!("hyperslab-many-{}", std::process::id()));
+    let path = directory.as_path();
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> = Comm::threads(RANKS).into_iter().map(|comm| scope.spawn(move || rank(&comm, path))).collect();
+        ranks.into_iter().for_each(|rank| rank.join().expect("no rank panics"));
+    });
+    std::fs::remove_dir_all(path).expect("the store is there");
+}
+
+fn rank(comm: &Comm, path: &std::path::Path) {
+    let blocks = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Block], None).unwrap();
+    let options = Options { durable: false, ..Options::default() };
+    let mut store = Store::open(comm, path, Mode::Write, options).unwrap();
+    let names: Vec<String> = (0..ARRAYS).map(|i| format!("a{i:04}")).collect();
+    let value = |array: usize, rank: u32| (array * 10) as f64 + f64::from(rank);
+    let asks: Vec<WriteAsk> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| WriteAsk::new(name, LocalArray::from_f64(&[32], &[value(i, comm.rank()); 32]), blocks.clone()))
+        .collect();
+    // One chunk an array, so that every array has to be brought together from all ranks.
+    let new = NewArray { chunks: Some(vec![128]), ..NewArray::default() };
+    let before = comm.agreements();
+    let report = store.write(&asks, &new).unwrap();
+    assert_eq!(comm.agreements() - before, 2, "one agreement to open, one to close");
+    assert_eq!(report.bytes(), (ARRAYS * 128 * 8) as u64);
+
+    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
+    let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)], None).unwrap();
+    let before = comm.agreements();
+    let (arrays, _) = store.read(&wanted, Some(&dealt), None, None).unwrap();
+    assert_eq!(comm.agreements() - before, 2);
+    for (i, array) in arrays.iter().enumerate() {
+        let expected: Vec<f64> = (0..RANKS).flat_map(|holder| [value(i, holder); 8]).collect();
+        assert_eq!(array.to_f64(), expected, "array {i}");
+    }
+    store.close().unwrap();
+}
