@@ -31,7 +31,7 @@ help:
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make test       = lint test-rust types test-openmpi test-python'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
-	@echo 'make bench      measures this machine: copies, and transfers on 2 and 8 ranks'
+	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make clean      removes all that was built'
 
 # ---- environments and the package ------------------------------------------------------------------------------
@@ -101,6 +101,7 @@ test-long: lint types $(VENV_OPENMPI)/.package
 
 bench: setup
 	@$(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed
+	@$(LIMITED) 30m $(BIN)/hyperslab bench entire
 
 clean:
 	rm -rf target $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -68,9 +68,9 @@ class Cloud:
     def _axes(self, domain: Domain) -> list[NDArray[np.float64]]:
         """Return the coordinates of cell centres, the origin in the middle, shaped to be combined by broadcasting."""
         cell = self.cell(domain.shape)
-        axes = []
+        axes: list[NDArray[np.float64]] = []
         for axis, (cells, own) in enumerate(zip(domain.shape, domain.box, strict=True)):
-            centres = (np.arange(cells) + 0.5 - 0.5 * cells) * cell
+            centres = (np.arange(cells, dtype=np.float64) + 0.5 - 0.5 * cells) * cell
             axes.append(centres[own].reshape([-1 if a == axis else 1 for a in range(3)]))
         return axes
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from mpi4py import MPI
@@ -158,7 +158,7 @@ class Redistribution:
         self._gives = [_common(source[comm.rank], box) for box in target]
         self._takes = [_common(target[comm.rank], box) for box in source]
 
-    def __call__(self, array: NDArray) -> NDArray:
+    def __call__(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return this rank's part under the target boxes, given its part (without guard cells) under the source's."""
         parts = [array[piece] for piece in self._gives]
         outgoing = np.concatenate([part.ravel() for part in parts])

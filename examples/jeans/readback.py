@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
@@ -46,7 +46,7 @@ def raw_fields(path: Path, shape: tuple[int, ...]) -> dict[str, NDArray[np.float
     }
 
 
-def same(what: str, found: NDArray, expected: NDArray) -> None:
+def same(what: str, found: NDArray[Any], expected: NDArray[Any]) -> None:
     """Compare two arrays byte by byte."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise DifferenceError(f"{what}: expected {expected.dtype} {expected.shape}, found {found.dtype} {found.shape}")

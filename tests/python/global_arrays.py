@@ -9,10 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import hyperslab as hs
 import numpy as np
 from numpy.typing import NDArray
-
-import hyperslab as hs
 
 #: Start, stride, count and block of each dimension.
 Quads = tuple[tuple[int, int, int, int], ...]
@@ -45,9 +44,13 @@ class Spread:
         """The same in the words of the package."""
         return hs.Distribution(self.shape, self.mesh, self.dims, over=self.over)
 
+    def holds(self, rank: int) -> bool:
+        """Whether a rank is in the mesh. An array without dimensions looks alike on ranks that are not."""
+        return rank < int(np.prod(self.mesh, dtype=int))
+
     def indices(self, rank: int) -> tuple[NDArray[np.int64], ...]:
         """Global indices along each dimension that a rank holds."""
-        if rank >= np.prod(self.mesh, dtype=int):
+        if not self.holds(rank):
             return tuple(np.empty(0, np.int64) for _ in self.shape)
         place = np.unravel_index(rank, self.mesh)
         axes = iter(self.over)
@@ -111,7 +114,7 @@ class Memory:
 
     def inner(self, array: NDArray[Any]) -> NDArray[Any]:
         """A view without the guard cells."""
-        return array[(slice(self.guard, -self.guard),) * array.ndim] if self.guard else array
+        return array[(*[slice(self.guard, -self.guard)] * array.ndim, ...)] if self.guard else array
 
 
 def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:

@@ -48,13 +48,17 @@ def is_mpich() -> bool:
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
     """Return an environment in which Open MPI, too, starts more ranks than there are cores, also as root."""
-    return os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "PYTHONPATH": str(HERE),
-        "PYTHONFAULTHANDLER": "1",
-    } | (extra or {})
+    return (
+        os.environ
+        | {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+            "PYTHONPATH": str(HERE),
+            "PYTHONFAULTHANDLER": "1",
+        }
+        | (extra or {})
+    )
 
 
 def launch(

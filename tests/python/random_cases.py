@@ -145,6 +145,11 @@ class Case:
     #: Write to a step, which is published later.
     in_step: bool
 
+    @property
+    def any_bits(self) -> bool:
+        """Whether values are never converted, so that they may be any bits at all."""
+        return len({kind[1:] for kind in self.kinds}) == 1
+
     def __str__(self) -> str:
         """One line that tells all."""
         return ", ".join(f"{name}={value!r}" for name, value in vars(self).items())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from cloud import Cloud  # noqa: E402
 from domain import Domain  # noqa: E402
 from gravity import Gravity  # noqa: E402
 from launch import environment, mpiexec  # noqa: E402
+
+pytestmark = pytest.mark.mpi
 
 SHAPE = (24, 20, 12)
 STEPS = 4
@@ -42,7 +45,7 @@ np.savez(f"{out}/{MPI.COMM_WORLD.rank}.npz", box=ranges, fields=simulation.insid
 """
 
 
-def run(out: Path, mesh: tuple[int, ...], shape: tuple[int, ...] = SHAPE, steps: int = STEPS) -> tuple:
+def run(out: Path, mesh: tuple[int, ...], shape: tuple[int, ...] = SHAPE, steps: int = STEPS) -> tuple[Any, ...]:
     """Run the simulation on a mesh; return the stacked global fields, the time, and the cells of each rank."""
     out.mkdir()
     ranks = int(np.prod(mesh))
@@ -66,7 +69,7 @@ def run(out: Path, mesh: tuple[int, ...], shape: tuple[int, ...] = SHAPE, steps:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple:
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     """Run on one rank, against which all others are compared."""
     return run(tmp_path_factory.mktemp("jeans") / "alone", (1, 1, 1))
 
@@ -83,7 +86,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple:
         ((1, 7, 1), 0),  # 20 cells over 7 ranks: six times 3, then 2
     ],
 )
-def test_every_mesh_gives_the_same_bits(tmp_path: Path, alone: tuple, mesh: tuple[int, ...], empty: int) -> None:
+def test_every_mesh_gives_the_same_bits(
+    tmp_path: Path, alone: tuple[Any, ...], mesh: tuple[int, ...], empty: int
+) -> None:
     """Uneven blocks and ranks without cells included."""
     fields, time, cells = run(tmp_path / "run", mesh)
     assert cells.count(0) == empty
@@ -98,7 +103,7 @@ def test_blocks_may_be_thinner_than_the_guard(tmp_path: Path) -> None:
     np.testing.assert_array_equal(fields.view("u8"), reference.view("u8"))
 
 
-def test_mass_and_energy_behave(alone: tuple) -> None:
+def test_mass_and_energy_behave(alone: tuple[Any, ...]) -> None:
     """Mass is conserved, the cloud contracts, and nothing is infinite."""
     fields, time, _ = alone
     domain = Domain(MPI.COMM_SELF, SHAPE, (1, 1, 1))

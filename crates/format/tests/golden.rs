@@ -1,4 +1,5 @@
 //! Files that zarr-python and NumPy wrote (see golden/make.py) mean here what they mean there.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use hyperslab_format::npy::{NpyHeader, prefix_bytes_needed};
 use hyperslab_format::zarr::{

@@ -1,4 +1,5 @@
 //! Metadata that were damaged at random are refused or read, but never panic and never allocate by their claims.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use fastrand::Rng;
 use hyperslab_format::zarr::{ArrayMetadata, GroupMetadata, Map, Value, node_type};

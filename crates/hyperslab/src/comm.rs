@@ -5,8 +5,8 @@ use hyperslab_plan::{Action, Machine as PlanMachine, Parameters, Preference, Pro
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
-use hyperslab_walk::{Limits, Party, Question, Reader, Walk, Walked, Writer};
-use hyperslab_world::{Exposed, Fault, FaultKind, World};
+use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
+use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -12,8 +12,8 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Section};
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
 use hyperslab_real::Directory;
-use hyperslab_walk::{Question, Reader, Writer};
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_walk::Question;
+use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 

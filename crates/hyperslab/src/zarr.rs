@@ -15,8 +15,8 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY,
 use hyperslab_layout::{Distribution, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_real::Directory;
-use hyperslab_walk::{Question, Reader, Writer};
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -216,9 +216,10 @@ impl Store {
         &self.comm
     }
 
-    /// Absolute path of the group.
+    /// Absolute path of the group; of a step, the path that it will have once it is published.
     pub fn path(&self) -> PathBuf {
-        self.root.join(self.base())
+        let group = self.group.trim_end_matches('/');
+        if group.is_empty() { self.root.clone() } else { self.root.join(group.replace("%2F", "/")) }
     }
 
     /// Names of steps and arrays that an earlier run left unpublished, removed when the store was opened.

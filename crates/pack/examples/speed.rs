@@ -2,6 +2,7 @@
 //!
 //! Run: `cargo run --release -p hyperslab-pack --example speed -- 64` (MiB of target; 64 by default).
 //! Prints one line per kind of copy. "bytes" are those written; the plain loop's result is compared with ours.
+#![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::time::Instant;
 

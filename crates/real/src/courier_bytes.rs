@@ -3,8 +3,7 @@
 use crate::neighbour::Identity;
 use crate::transport::Peek;
 use hyperslab_layout::{Axis, ByteOrder, ElementType, IndexSet, Kind, Triplet, View};
-use hyperslab_walk::{Reader, Writer};
-use hyperslab_world::Exposed;
+use hyperslab_world::{Exposed, Reader, Writer};
 
 /// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
 pub(crate) enum Letter {

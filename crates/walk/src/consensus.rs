@@ -4,10 +4,9 @@
 //! of ranks; the decision comes down the same tree. Only when hashes differ does rank 0 ask a few ranks for values, to
 //! say in the error what differs and where. A rank that failed before the call takes part with its failure.
 
-use crate::bytes::{Reader, Writer};
 use crate::inbox::tag;
 use crate::party::Party;
-use hyperslab_world::{Fault, FaultKind, World};
+use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
 /// Ranks named in a message about a difference.

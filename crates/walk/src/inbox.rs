@@ -1,7 +1,6 @@
 //! Sorts what arrives: a fast rank may already close a call, or start the next, while this one still walks.
 
-use crate::bytes::Reader;
-use hyperslab_world::{Event, Fault, Ticket, World};
+use hyperslab_world::{Event, Fault, Reader, Ticket, World};
 use std::collections::VecDeque;
 
 /// First byte of a signal.

@@ -5,13 +5,11 @@
 //! is the one place that waits.
 #![forbid(unsafe_code)]
 
-mod bytes;
 mod consensus;
 mod inbox;
 mod party;
 mod walk;
 
-pub use bytes::{Reader, Writer};
 pub use consensus::{Consensus, Question};
 pub use party::{Limits, Party};
 pub use walk::{Walk, Walked};

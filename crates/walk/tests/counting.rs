@@ -1,4 +1,5 @@
 //! What a transfer of many arrays costs in agreements, messages and requests.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 mod common;
 

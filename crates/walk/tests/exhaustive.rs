@@ -1,5 +1,6 @@
 //! All small transfers, with the fewest legal slots and steps ahead and with more; and, for some, all orders in which
 //! their messages can be delivered.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Storage that fails, arguments that differ: all ranks end, with one and the same error.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 mod common;
 

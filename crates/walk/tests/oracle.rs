@@ -1,4 +1,5 @@
 //! Any random transfer, by any strategy with any parameters, does what an element-by-element oracle says.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 mod common;
 

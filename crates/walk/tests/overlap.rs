@@ -1,4 +1,5 @@
 //! With two slots a server's messages and storage overlap, in virtual time; with one they do not.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 mod common;
 

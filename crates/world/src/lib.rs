@@ -9,6 +9,7 @@
 //! before [`Request::Sync`], or that bytes move before both ends of a message have been submitted.
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod clock;
 mod compute;
 mod fault;
@@ -18,6 +19,7 @@ mod store;
 mod transport;
 pub mod wrappers;
 
+pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};

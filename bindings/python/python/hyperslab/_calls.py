@@ -45,7 +45,8 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         if any(extent < 2 * guard for extent in array.shape):
             message = f"an array of shape {array.shape} cannot have {guard} guard cells on every side"
             raise InvalidError(message)
-        inner = array[(slice(guard, -guard),) * array.ndim]
+        # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
+        inner = array[(*[slice(guard, -guard)] * array.ndim, ...)]
     low = high = 0
     if inner.size:
         reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]

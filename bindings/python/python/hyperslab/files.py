@@ -18,8 +18,9 @@ from hyperslab.errors import InvalidError
 from hyperslab.store import Report, _check_open, options, whole_checked
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import DTypeLike, NDArray
-    from typing_extensions import Self
 
 __all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
 
@@ -232,9 +233,7 @@ def save_npy(
         raw = describe(array, guard)
         spread = whole(member, raw[3], dist)
         kind = raw[2] if dtype is None else np.dtype(dtype).str
-    return run(
-        lambda: _core.save_npy(member, os.fspath(path), raw, spread._core, kind, order, given), member, what
-    )
+    return run(lambda: _core.save_npy(member, os.fspath(path), raw, spread._core, kind, order, given), member, what)
 
 
 def load_npy(

@@ -28,8 +28,9 @@ from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import DTypeLike, NDArray
-    from typing_extensions import Self
 
 Report = _core.Report
 
@@ -211,9 +212,7 @@ class Store:
         return Store(self._store.group(name), self._comm)
 
     @overload
-    def write(
-        self, name: str, array: NDArray[Any], dist: Distribution | None = None, /, **options: Any
-    ) -> Report: ...
+    def write(self, name: str, array: NDArray[Any], dist: Distribution | None = None, /, **options: Any) -> Report: ...
     @overload
     def write(
         self, name: Mapping[str, NDArray[Any]], array: Distribution | None = None, /, **options: Any

@@ -10,8 +10,7 @@ use hyperslab_layout::{Distribution, ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
 use hyperslab_real::Directory;
-use hyperslab_walk::{Reader, Writer};
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
 use std::sync::Arc;
 

@@ -39,7 +39,9 @@ struct Rounds {
 impl Rounds {
     fn new(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
         let units = Units::new(transfer, parameters.subchunk_bytes);
-        let group = (parameters.subchunk_bytes / units.bytes_max().max(1)).max(1);
+        // Coding needs memory for each unit of a group, and for small units more than they themselves.
+        let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+        let group = (parameters.subchunk_bytes / each.max(1)).clamp(1, units.count().max(1));
         let servers = parameters.servers.clone();
         Rounds { transfer: transfer.clone(), units, servers, slots: parameters.slots.max(1), group, rank }
     }

@@ -1,0 +1,296 @@
+"""The ranks of ``hyperslab bench entire``; started by mpiexec with a task in JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from mpi4py import MPI
+
+import hyperslab as hs
+from hyperslab._bench_limits import PlainFiles
+from hyperslab._bench_mpiio import MpiIo, hint_sets
+from hyperslab._bench_tables import DEFAULT, RAW, TUNED, ZARR
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Pause between two looks at a request of MPI; a rank that spun would take the processor from the others.
+LOOK_SECONDS = 0.0005
+#: From the last rank's arrival to the moment at which all begin.
+HEAD_START_SECONDS = 0.005
+#: Rounds in which sets of hints are compared.
+TUNING_ROUNDS = 3
+ARRAY = "field"
+
+
+class Contender(Protocol):
+    """A way to write and to read the array. All calls are collective."""
+
+    name: str
+
+    def write(self, array: NDArray[Any], *, durable: bool) -> None:
+        """Write the local part to a new file."""
+
+    def read(self, array: NDArray[Any]) -> None:
+        """Read the local part."""
+
+    def remove(self) -> None:
+        """Remove what was written."""
+
+
+class RowMajor:
+    """One row-major file by this package."""
+
+    name = RAW
+
+    def __init__(self, path: Path, comm: MPI.Intracomm, dist: hs.Distribution) -> None:
+        self._path, self._comm, self._dist = path, comm, dist
+
+    def write(self, array: NDArray[Any], *, durable: bool) -> None:
+        """Write a new file."""
+        with hs.open_raw(self._path, "w", comm=self._comm, order="C", durable=durable) as file:
+            file.write({ARRAY: array}, self._dist)
+
+    def read(self, array: NDArray[Any]) -> None:
+        """Read the file."""
+        known = {ARRAY: (self._dist.shape, array.dtype)}
+        with hs.open_raw(self._path, "r", comm=self._comm, order="C", arrays=known) as file:
+            file.read(ARRAY, self._dist, out=array)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        if self._comm.rank == 0:
+            self._path.unlink(missing_ok=True)
+
+
+class Zarr:
+    """A Zarr array with natural chunks by this package."""
+
+    name = ZARR
+
+    def __init__(self, path: Path, comm: MPI.Intracomm, dist: hs.Distribution) -> None:
+        self._path, self._comm, self._dist = path, comm, dist
+
+    def write(self, array: NDArray[Any], *, durable: bool) -> None:
+        """Write a new store."""
+        with hs.open(self._path, "w", comm=self._comm, durable=durable) as store:
+            store.write(ARRAY, array, self._dist)
+
+    def read(self, array: NDArray[Any]) -> None:
+        """Read the array."""
+        with hs.open(self._path, comm=self._comm) as store:
+            store.read(ARRAY, self._dist, out=array)
+
+    def remove(self) -> None:
+        """Remove the store."""
+        if self._comm.rank == 0:
+            shutil.rmtree(self._path, ignore_errors=True)
+
+
+def rest(request: MPI.Request) -> None:
+    """Wait for MPI asleep."""
+    while not request.Test():
+        time.sleep(LOOK_SECONDS)
+
+
+class Stopwatch:
+    """Times collective work from one moment on all ranks to the end of the last."""
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self._comm = comm
+
+    def meet(self) -> None:
+        """A barrier that leaves the processors alone."""
+        rest(self._comm.Ibarrier())
+
+    def seconds(self, work: Callable[[], None]) -> float:
+        """Seconds that the slowest rank needs; the same number on all ranks."""
+        self.meet()
+        # The clock is the machine's, so a moment of rank 0 is one of all: ranks share a machine here.
+        moment = np.array([time.monotonic() + HEAD_START_SECONDS])
+        rest(self._comm.Ibcast(moment))
+        time.sleep(max(0.0, float(moment[0]) - time.monotonic()))
+        work()
+        own, most = np.array([time.monotonic() - float(moment[0])]), np.empty(1)
+        rest(self._comm.Iallreduce(own, most, MPI.MAX))
+        return float(most[0])
+
+
+class Bench:
+    """One launch: its arrays, its contenders, and what is measured in which order.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        The ranks.
+    directory : Path
+        An empty directory for scratch files.
+    shape : sequence of int
+        Global shape.
+    repetitions : int
+        Rounds that count.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, directory: Path, shape: Sequence[int], repetitions: int) -> None:
+        self.comm, self.repetitions = comm, repetitions
+        self.dist = hs.Distribution.block(shape, comm.size)
+        self.watch = Stopwatch(comm)
+        self.array = self._numbers()
+        self.target = np.zeros_like(self.array)
+        sizes = [math.prod(self.dist.local_shape(rank)) * 8 for rank in range(comm.size)]
+        # MPI-IO and this package make the same row-major file, so each also reads what the other wrote.
+        self.file, self.store = directory / "array.raw", directory / "array.zarr"
+        self.mpi_default = MpiIo(DEFAULT, self.file, comm, self.dist, {})
+        self.own = PlainFiles(directory, comm.rank, None)
+        self.shared = PlainFiles(directory, comm.rank, sum(sizes[: comm.rank]))
+        self.row_major = RowMajor(self.file, comm, self.dist)
+        self.zarr = Zarr(self.store, comm, self.dist)
+        self.plain: list[Contender] = [self.own, self.shared, self.row_major, self.zarr, self.mpi_default]
+
+    def _numbers(self) -> NDArray[np.float64]:
+        """The local part of an array in which every element is its row-major number."""
+        parts = np.ix_(*self.dist.indices(self.comm.rank))
+        numbers = np.zeros(self.dist.local_shape(self.comm.rank))
+        for part, extent in zip(parts, self.dist.shape, strict=True):
+            numbers *= extent
+            numbers += part
+        return numbers
+
+    def write_seconds(self, contender: Contender, *, durable: bool) -> float:
+        """Seconds of one write to a fresh file, which stays."""
+        self.watch.meet()
+        contender.remove()
+        return self.watch.seconds(lambda: contender.write(self.array, durable=durable))
+
+    def read_seconds(self, contender: Contender) -> float:
+        """Seconds of one read of what is there."""
+        return self.watch.seconds(lambda: contender.read(self.target))
+
+    def check_read(self, contender: Contender) -> None:
+        """Read once, and compare every element."""
+        self.target.fill(-1)
+        self.read_seconds(contender)
+        assert np.array_equal(self.target, self.array), f"{contender.name}: rank {self.comm.rank} read other numbers"
+
+    def check_written(self, contender: Contender) -> None:
+        """Compare every byte in storage with what should be there, without the code that wrote it."""
+        self.watch.meet()
+        if contender in (self.own, self.shared):
+            self.check_read(contender)
+        elif self.comm.rank == 0 and contender is self.zarr:
+            check_chunks(self.store, self.dist.shape)
+        elif self.comm.rank == 0:
+            check_file(self.file, self.dist.shape)
+        self.watch.meet()
+
+    def tune(self, measure: Callable[[MpiIo], float], *, once: Callable[[MpiIo], None]) -> MpiIo:
+        """The MPI-IO contender with the hints that are fastest, by the median of a few interleaved rounds."""
+        sets = hint_sets(self.comm.size)
+        rivals = [MpiIo(TUNED, self.file, self.comm, self.dist, hints) for hints in sets]
+        for rival in rivals:
+            measure(rival)
+            once(rival)
+        rounds = [[measure(rival) for rival in rivals] for _ in range(TUNING_ROUNDS)]
+        medians = [statistics.median(times) for times in zip(*rounds, strict=True)]
+        return rivals[medians.index(min(medians))]
+
+    def writes(self, *, durable: bool) -> tuple[dict[str, list[float]], dict[str, str]]:
+        """Seconds of each contender's writes, and the hints that were best."""
+
+        def measure(contender: Contender) -> float:
+            return self.write_seconds(contender, durable=durable)
+
+        tuned = self.tune(measure, once=self.check_written)
+        contenders = [*self.plain, tuned]
+        for contender in contenders:
+            measure(contender)
+            self.check_written(contender)
+        return self._rounds(contenders, measure), tuned.hints
+
+    def reads(self) -> tuple[dict[str, list[float]], dict[str, str]]:
+        """Seconds of each contender's warm reads, and the hints that were best."""
+        for contender in (self.own, self.shared, self.row_major, self.zarr):
+            self.write_seconds(contender, durable=True)
+        tuned = self.tune(self.read_seconds, once=self.check_read)
+        contenders = [*self.plain, tuned]
+        for contender in contenders:
+            self.check_read(contender)
+        return self._rounds(contenders, self.read_seconds), tuned.hints
+
+    def _rounds(self, contenders: Sequence[Contender], measure: Callable[[Contender], float]) -> dict[str, list[float]]:
+        times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+        for _ in range(self.repetitions):
+            for contender in contenders:
+                times[contender.name].append(measure(contender))
+        return times
+
+    def run(self) -> dict[str, Any]:
+        """All cases."""
+        seconds, tuned = {}, {}
+        for case, durable in (("write", False), ("write with fsync", True)):
+            seconds[case], tuned[case] = self.writes(durable=durable)
+        seconds["read"], tuned["read"] = self.reads()
+        return {
+            "ranks": self.comm.size,
+            "shape": self.dist.shape,
+            "mesh": self.dist.mesh,
+            "repetitions": self.repetitions,
+            "mpi": MPI.Get_library_version().splitlines()[0].replace("\t", " ").strip(),
+            "seconds": seconds,
+            "tuned": tuned,
+        }
+
+
+def check_file(path: Path, shape: Sequence[int]) -> None:
+    """Whether a row-major file holds the number of each element."""
+    plane = math.prod(shape[1:])
+    with path.open("rb") as file:
+        for number in range(shape[0]):
+            expected = np.arange(number * plane, (number + 1) * plane, dtype=np.float64)
+            assert np.array_equal(np.fromfile(file, np.float64, plane), expected), f"{path}: plane {number} is wrong"
+        assert file.read() == b"", f"{path} is too long"
+
+
+def check_chunks(path: Path, shape: Sequence[int]) -> None:
+    """Whether the chunks of an uncompressed Zarr array hold the number of each element."""
+    metadata = json.loads((path / ARRAY / "zarr.json").read_text())
+    chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+    assert metadata["shape"] == list(shape), f"{path} has shape {metadata['shape']}"
+    for at in np.ndindex(*(-(-extent // size) for extent, size in zip(shape, chunk, strict=True))):
+        key = path.joinpath(ARRAY, "c", *map(str, at))
+        found = np.fromfile(key, np.float64, math.prod(chunk)).reshape(chunk)
+        starts = [number * size for number, size in zip(at, chunk, strict=True)]
+        inside = [min(size, extent - start) for start, size, extent in zip(starts, chunk, shape, strict=True)]
+        expected = np.zeros(inside)
+        axes = np.ix_(*(np.arange(start, start + size) for start, size in zip(starts, inside, strict=True)))
+        for axis, extent in zip(axes, shape, strict=True):
+            expected *= extent
+            expected += axis
+        assert np.array_equal(found[tuple(slice(size) for size in inside)], expected), f"{key} is wrong"
+
+
+def main() -> None:
+    """Measure what the task says, and leave the results where it says."""
+    task = json.loads(sys.argv[1])
+    comm = MPI.COMM_WORLD
+    try:
+        bench = Bench(comm, Path(task["directory"]), task["shape"], task["repetitions"])
+        found = bench.run()
+        if comm.rank == 0:
+            Path(task["answer"]).write_text(json.dumps(found))
+    except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
+        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        comm.Abort(1)
+
+
+if __name__ == "__main__":
+    main()

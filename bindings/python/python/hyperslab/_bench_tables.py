@@ -1,0 +1,71 @@
+"""What a benchmark found, as medians, ratios and a table."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+__all__ = ["LIMIT_OF", "MPIIO", "Results", "case_table", "ratios"]
+
+#: What the ranks report: how they were launched, and the seconds of each case and contender.
+Results: TypeAlias = dict[str, Any]
+Seconds: TypeAlias = Mapping[str, Sequence[float]]
+
+OWN, SHARED = "limit: own files", "limit: one file"
+RAW, ZARR = "hyperslab, row-major file", "hyperslab, Zarr"
+DEFAULT, TUNED = "MPI-IO, default hints", "MPI-IO, tuned hints"
+
+#: The limit that each of our ways is held against.
+LIMIT_OF = {RAW: SHARED, ZARR: OWN}
+MPIIO = (DEFAULT, TUNED)
+
+
+def _median(times: Seconds, name: str) -> float:
+    return statistics.median(times[name])
+
+
+def ratios(result: Results) -> dict[str, dict[str, dict[str, float]]]:
+    """Ratios of our times to the limit and to the better MPI-IO, of medians and of the fastest, for each case."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for case, times in result["seconds"].items():
+        rival = min((name for name in MPIIO if name in times), key=lambda name: _median(times, name))
+        found[case] = {
+            name: {
+                "limit": _median(times, name) / _median(times, limit),
+                "limit_fastest": min(times[name]) / min(times[limit]),
+                "mpiio": _median(times, name) / _median(times, rival),
+                "mpiio_fastest": min(times[name]) / min(times[rival]),
+            }
+            for name, limit in LIMIT_OF.items()
+        }
+    return found
+
+
+def case_table(result: Results) -> str:
+    """A table of all cases of one launch: seconds, MB/s, and ratios of medians."""
+    megabytes = math.prod(result["shape"]) * 8 / 1e6
+    mesh = " x ".join(str(extent) for extent in result["mesh"])
+    lines = [
+        f"{result['ranks']} ranks, mesh {mesh}, median of {result['repetitions']} [fastest, slowest], {result['mpi']}"
+    ]
+    compared = ratios(result)
+    for case, times in result["seconds"].items():
+        lines.append(f"{case:28}{'seconds':>9} {'':16}{'MB/s':>7}{'of limit':>11}{'of MPI-IO':>11}")
+        for name, seconds in times.items():
+            middle = _median(times, name)
+            spread = f"[{min(seconds):.3f}, {max(seconds):.3f}]"
+            line = f"  {name:26}{middle:9.3f} {spread:16}{megabytes / middle:7.0f}"
+            if name in compared[case]:
+                line += f"{compared[case][name]['limit']:11.2f}{compared[case][name]['mpiio']:11.2f}"
+            lines.append(line)
+    lines += [f"tuned for {case}: {_hints(hints)}" for case, hints in result["tuned"].items()]
+    lines.append(
+        "ratios of medians: row-major of one file's limit, Zarr of own files' limit, both of the faster MPI-IO"
+    )
+    return "\n".join(lines)
+
+
+def _hints(hints: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in hints.items())

@@ -1,0 +1,504 @@
+"""Calls that must fail, on all ranks alike, after which the store works as before.
+
+A case is a function of a communicator and a fresh directory. It makes one call that fails and returns what `attempt`
+says of it; what it asserts besides must hold on all ranks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+
+SHAPE = (12, 8)
+#: The rank that differs from the others.
+ODD = 1
+#: Kind and text of an error.
+Outcome = tuple[str, str]
+Run = Callable[[Any, Path], Outcome]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A failing call and the error that all ranks must get."""
+
+    run: Run
+    kind: str
+    #: What the text must say.
+    words: tuple[str, ...]
+    #: Whether the odd rank, whose own exception it was, keeps that one.
+    own: bool = False
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(kind: str, *words: str, own: bool = False) -> Callable[[Run], Run]:
+    """Add a function to the cases."""
+
+    def add(run: Run) -> Run:
+        CASES[run.__name__] = Case(run, kind, words, own)
+        return run
+
+    return add
+
+
+def attempt(call: Callable[[], Any]) -> Outcome:
+    """The error that a call ends with."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 (any error is the result)
+        return (type(error).__name__, str(error))
+    return ("none", "the call succeeded")
+
+
+def spread(comm: Any, shape: tuple[int, ...] = SHAPE) -> hs.Distribution:
+    """Rows in blocks."""
+    return hs.Distribution(shape, (comm.size,), ("block", *["*"] * (len(shape) - 1)))
+
+
+def mine(comm: Any, start: float = 0.0, kind: str = "f8") -> np.ndarray:
+    """This rank's part of a ramp."""
+    values = start + np.arange(np.prod(SHAPE, dtype=int)).reshape(SHAPE)
+    return values[spread(comm).slices(comm)].astype(kind)
+
+
+@contextmanager
+def survivor(comm: Any, path: Path, **options: Any) -> Iterator[hs.Store]:
+    """A store with an array 'old', of which, and of new ones, no failure in between may take anything away."""
+    with hs.open(path / "a.zarr", "w", comm=comm, durable=False, **options) as store:
+        store.write("old", mine(comm), spread(comm), chunks=(5, 8))
+        yield store
+        assert np.array_equal(store.read("old", spread(comm)), mine(comm))
+        store.write("new", mine(comm, 5.0), spread(comm))
+        assert np.array_equal(store.read("new", spread(comm)), mine(comm, 5.0))
+        assert store.arrays() == ["new", "old"]
+        comm.barrier()
+    assert [found.name for found in path.iterdir() if "hyperslab" in found.name] == []
+
+
+def of_write(comm: Any, path: Path, *arguments: Any, **options: Any) -> Outcome:
+    """How a write fails."""
+    with survivor(comm, path) as store:
+        return attempt(lambda: store.write(*arguments, **options))
+
+
+def of_read(comm: Any, path: Path, *arguments: Any, **options: Any) -> Outcome:
+    """How a read fails."""
+    with survivor(comm, path) as store:
+        return attempt(lambda: store.read(*arguments, **options))
+
+
+# ---- what one rank does differently ----------------------------------------------------------------------------
+
+
+@case("DisagreementError", "shape of 'a'", "rank 1", "[12, 8]", "[12, 9]")
+def shapes_differ(comm: Any, path: Path) -> Outcome:
+    dist = spread(comm, (12, 9) if comm.rank == ODD else SHAPE)
+    return of_write(comm, path, "a", dist.zeros(comm), dist)
+
+
+@case("DisagreementError", "element type of 'a'", "float32", "float64")
+def types_differ(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm, kind="f4" if comm.rank == ODD else "f8"), spread(comm))
+
+
+@case("DisagreementError", "distribution of 'a'")
+def distributions_differ(comm: Any, path: Path) -> Outcome:
+    dist = hs.Distribution(SHAPE, (comm.size,), ("cyclic" if comm.rank == ODD else "block", "*"))
+    return of_write(comm, path, "a", dist.zeros(comm), dist)
+
+
+@case("DisagreementError", "'a'", "'b'")
+def names_differ(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "b" if comm.rank == ODD else "a", mine(comm), spread(comm))
+
+
+@case("DisagreementError", "attributes")
+def attributes_differ(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), attributes={"number": int(comm.rank == ODD)})
+
+
+@case("DisagreementError", "options of new arrays")
+def chunks_differ(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), chunks=(4, 4 + (comm.rank == ODD)))
+
+
+@case("DisagreementError", "section of 'old'")
+def sections_differ(comm: Any, path: Path) -> Outcome:
+    dist = spread(comm, (4, 8))
+    return of_read(comm, path, "old", dist, section=(slice(comm.rank == ODD, 4 + (comm.rank == ODD)),))
+
+
+@case("DisagreementError", "read", "write")
+def calls_differ(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store:
+        if comm.rank == ODD:
+            return attempt(lambda: store.read("old", spread(comm)))
+        return attempt(lambda: store.write("a", mine(comm), spread(comm)))
+
+
+@case("DisagreementError", "path")
+def paths_differ(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open(path / f"{comm.rank == ODD}.zarr", "w", comm=comm))
+
+
+@case("DisagreementError", "mode")
+def modes_differ(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open(path / "a.zarr", "x" if comm.rank == ODD else "w", comm=comm))
+
+
+@case("InvalidError", "rank 1", "local part of 'a'", "should have shape", "hint:")
+def a_local_part_has_the_wrong_shape(comm: Any, path: Path) -> Outcome:
+    array = mine(comm)[:, :-1] if comm.rank == ODD else mine(comm)
+    return of_write(comm, path, "a", array, spread(comm))
+
+
+@case("InvalidError", "rank 1", "object", "cannot be stored")
+def a_part_holds_objects(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm).astype("O" if comm.rank == ODD else "f8"), spread(comm))
+
+
+@case("InvalidError", "rank 1", "datetime64", "cannot be stored")
+def a_part_holds_dates(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm).astype("M8[s]" if comm.rank == ODD else "f8"), spread(comm))
+
+
+@case("InvalidError", "rank 1", "NumPy array", "list")
+def a_part_is_a_list(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm).tolist() if comm.rank == ODD else mine(comm), spread(comm))
+
+
+@case("InvalidError", "rank 1", "Distribution", "tuple")
+def a_distribution_is_none(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), (2, 2) if comm.rank == ODD else spread(comm))
+
+
+@case("InvalidError", "rank 1", "guard")
+def guard_cells_leave_nothing(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), guard=50 if comm.rank == ODD else 0)
+
+
+@case("InvalidError", "rank 1", "JSON")
+def attributes_are_no_json(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), attributes={"a": {1, 2}} if comm.rank == ODD else {})
+
+
+@case("InvalidError", "rank 1", "read-only")
+def the_target_is_read_only(comm: Any, path: Path) -> Outcome:
+    out = mine(comm)
+    out.flags.writeable = comm.rank != ODD
+    return of_read(comm, path, "old", spread(comm), out=out)
+
+
+@case("InvalidError", "rank 1", "should have shape")
+def the_target_has_the_wrong_shape(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", spread(comm), out=mine(comm)[: -1 if comm.rank == ODD else None])
+
+
+@case("InvalidError", "strategy 'magic'", "server-directed")
+def a_strategy_is_unknown(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), strategy="magic")
+
+
+@case("InvalidError", "rank 1", "negative")
+def a_section_is_negative(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", spread(comm), section=((-3 if comm.rank == ODD else 0, 1, 12, 1), slice(None)))
+
+
+# ---- what all ranks ask alike, in vain -------------------------------------------------------------------------
+
+
+@case("InvalidError", "section", "[12, 8]")
+def a_section_is_out_of_range(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "old", mine(comm), spread(comm), section=((3, 1, 12, 1), (0, 1, 8, 1)))
+
+
+@case("InvalidError", "section", "block")
+def blocks_of_a_section_overlap(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", spread(comm, (4, 8)), section=((0, 1, 2, 2), (0, 1, 8, 1)))
+
+
+@case("InvalidError", "shape", "[12, 8]", "[3, 8]", "hint:")
+def a_distribution_does_not_fit_the_section(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", spread(comm), section=(slice(0, 3),))
+
+
+@case("InvalidError", "3 dimensions", "(12, 8)")
+def a_section_has_too_many_dimensions(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", spread(comm), section=(slice(None),) * 3)
+
+
+@case("NotFoundError", "no array 'a'", "hint:")
+def an_array_is_missing(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "a", spread(comm))
+
+
+@case("NotFoundError", "no array 'a'")
+def an_array_to_change_is_missing(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), section=(slice(0, 12),))
+
+
+@case("ExistsError", "'old' exists already", "hint:", "overwrite")
+def an_array_exists(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "old", mine(comm), spread(comm))
+
+
+@case("InvalidError", "'../a' cannot be the name", "hint:")
+def a_name_leaves_the_store(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "../a", mine(comm), spread(comm))
+
+
+@case("InvalidError", "'old'", "twice")
+def a_name_is_given_twice(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, ["old", "old"], spread(comm))
+
+
+@case("InvalidError", "independent", "cannot carry out", "hint:")
+def a_forced_strategy_cannot_do_it(comm: Any, path: Path) -> Outcome:
+    dist = hs.Distribution(SHAPE, (comm.size,), ("cyclic", "*"))
+    return of_write(comm, path, "a", dist.zeros(comm), dist, chunks=(12, 8), strategy="independent")
+
+
+@case("InvalidError", "buffers", "4096 B", "hint:")
+def buffers_are_too_small(comm: Any, path: Path) -> Outcome:
+    dist = hs.Distribution((100, 100), (comm.size,), ("cyclic", "*"))
+    with survivor(comm, path, buffer_bytes=4096) as store:
+        return attempt(lambda: store.write("a", dist.zeros(comm), dist, chunks=(100, 100)))
+
+
+@case("InvalidError", "chunk")
+def a_chunk_has_no_extent(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), chunks=(0, 8))
+
+
+@case("InvalidError", "chunk")
+def chunks_have_too_few_dimensions(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), chunks=(4,))
+
+
+@case("InvalidError", "dimension")
+def names_of_dimensions_are_too_few(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), dimension_names=("x",))
+
+
+@case("InvalidError", "fill")
+def a_fill_value_does_not_fit(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm), spread(comm), dtype="u1", fill_value=-1)
+
+
+@case("InvalidError", "[3, 7]", "[12, 8]", "hint:")
+def what_is_appended_does_not_fit(comm: Any, path: Path) -> Outcome:
+    dist = spread(comm, (3, 7))
+    with survivor(comm, path) as store:
+        return attempt(lambda: store.append("old", dist.zeros(comm), dist))
+
+
+@case("ExistsError", "'old'", "taken", "hint:")
+def a_step_has_the_name_of_an_array(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store:
+        return attempt(lambda: store.step("old"))
+
+
+@case("UnsupportedError", "cannot hold another step")
+def a_step_in_a_step(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store, store.step("outer") as step:
+        return attempt(lambda: step.step("inner"))
+
+
+@case("NotFoundError", "no group 'a'", "hint:")
+def a_group_is_missing(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store:
+        return attempt(lambda: store.group("a"))
+
+
+@case("InvalidError", "no distribution", "hint:")
+def nobody_says_who_holds_what(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, "a", mine(comm))
+
+
+@case("InvalidError", "reading only", "hint:")
+def a_store_for_reading_is_written(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path), hs.open(path / "a.zarr", comm=comm) as store:
+        return attempt(lambda: store.write("a", mine(comm), spread(comm)))
+
+
+@case("ExistsError", "exists already", "hint:")
+def a_store_to_create_exists(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path):
+        return attempt(lambda: hs.open(path / "a.zarr", "x", comm=comm))
+
+
+@case("NotFoundError", "does not exist", "hint:")
+def a_store_is_missing(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open(path / "a.zarr", comm=comm))
+
+
+@case("InvalidError", "mode 'a'", "r, r+, w, x")
+def a_mode_is_unknown(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open(path / "a.zarr", "a", comm=comm))  # type: ignore[arg-type]
+
+
+# ---- files that are not what they should be --------------------------------------------------------------------
+
+
+def of_open(comm: Any, path: Path, files: dict[str, str], mode: Any = "r") -> Outcome:
+    """How opening a directory with these files fails; nothing in it may change."""
+    store = path / "a.zarr"
+    if comm.rank == 0:
+        store.mkdir()
+        for name, content in files.items():
+            (store / name).write_text(content)
+    comm.barrier()
+    outcome = attempt(lambda: hs.open(store, mode, comm=comm))
+    assert {found.name: found.read_text() for found in store.iterdir()} == files
+    return outcome
+
+
+@case("CorruptError", "zarr.json")
+def metadata_are_no_json(comm: Any, path: Path) -> Outcome:
+    return of_open(comm, path, {"zarr.json": "{not json"})
+
+
+@case("NotFoundError", "no zarr.json", "hint:", "v2")
+def a_store_is_of_zarr_2(comm: Any, path: Path) -> Outcome:
+    return of_open(comm, path, {".zgroup": '{"zarr_format": 2}'})
+
+
+@case("ExistsError", "not a Zarr v3 store, and not empty", "hint:")
+def a_directory_with_other_things_is_not_erased(comm: Any, path: Path) -> Outcome:
+    return of_open(comm, path, {"thesis.txt": "ten years of work"}, "w")
+
+
+@case("CorruptError InvalidError", "expected a group, found an array", "hint:")
+def an_array_is_opened_as_a_group(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store:
+        return attempt(lambda: hs.open(Path(store.path) / "old", comm=comm))
+
+
+def of_damage(comm: Any, path: Path, damage: Callable[[bytes], bytes], name: str = "c/1/0") -> Outcome:
+    """How reading fails when a file of the array 'bad' is damaged; others can be read."""
+    with survivor(comm, path) as store:
+        with store.step("step") as step:
+            step.write("bad", mine(comm), spread(comm), chunks=(5, 8))
+        if comm.rank == 0:
+            chunk = path / "a.zarr" / "step" / "bad" / name
+            chunk.write_bytes(damage(chunk.read_bytes()))
+        comm.barrier()
+        return attempt(lambda: store.group("step").read("bad", spread(comm)))
+
+
+@case("CorruptError", "c/1/0", "damaged", "324 B", "100 B", "hint:")
+def a_chunk_is_truncated(comm: Any, path: Path) -> Outcome:
+    return of_damage(comm, path, lambda content: content[:100])
+
+
+@case("CorruptError", "c/1/0", "damaged", "CRC-32C", "hint:")
+def a_bit_of_a_chunk_is_flipped(comm: Any, path: Path) -> Outcome:
+    return of_damage(comm, path, lambda content: content[:50] + bytes([content[50] ^ 4]) + content[51:])
+
+
+@case("CorruptError", "c/1/0", "damaged")
+def a_chunk_is_too_long(comm: Any, path: Path) -> Outcome:
+    return of_damage(comm, path, lambda content: content + b"x")
+
+
+@case("CorruptError", "zarr.json")
+def metadata_of_an_array_are_cut_off(comm: Any, path: Path) -> Outcome:
+    return of_damage(comm, path, lambda content: content[:40], "zarr.json")
+
+
+@case("UnsupportedError", "blosc")
+def a_codec_is_unknown(comm: Any, path: Path) -> Outcome:
+    def change(content: bytes) -> bytes:
+        metadata = json.loads(content)
+        metadata["codecs"].append({"name": "blosc", "configuration": {}})
+        return json.dumps(metadata).encode()
+
+    return of_damage(comm, path, change, "zarr.json")
+
+
+@case("NotADirectoryError StorageError NotFoundError", "a.zarr")
+def a_store_lies_below_a_file(comm: Any, path: Path) -> Outcome:
+    if comm.rank == 0:
+        (path / "file").write_text("not a directory")
+    comm.barrier()
+    return attempt(lambda: hs.open(path / "file" / "a.zarr", "w", comm=comm))
+
+
+# ---- raw and npy files -----------------------------------------------------------------------------------------
+
+
+def make_raw(comm: Any, path: Path) -> Path:
+    """A raw file with a header of 4 bytes and one array."""
+    with hs.open_raw(path / "a.raw", "w", comm=comm, header=b"head", durable=False) as file:
+        file.write({"a": mine(comm)}, spread(comm))
+    return path / "a.raw"
+
+
+@case("CorruptError", "772 B", "768 B", "hint:")
+def a_raw_file_has_another_length(comm: Any, path: Path) -> Outcome:
+    name = make_raw(comm, path)
+    return attempt(lambda: hs.open_raw(name, comm=comm, arrays={"a": (SHAPE, "f8")}))
+
+
+@case("NotFoundError", "a.raw", "does not exist")
+def a_raw_file_is_missing(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open_raw(path / "a.raw", comm=comm, arrays={"a": (SHAPE, "f8")}))
+
+
+@case("InvalidError", "no array 'b'", "hint:")
+def a_raw_file_has_no_such_array(comm: Any, path: Path) -> Outcome:
+    name = make_raw(comm, path)
+    with hs.open_raw(name, comm=comm, header=4, arrays={"a": (SHAPE, "f8")}) as file:
+        return attempt(lambda: file.read("b", spread(comm)))
+
+
+@case("DisagreementError", "header")
+def headers_differ(comm: Any, path: Path) -> Outcome:
+    make_raw(comm, path)
+    outcome = attempt(lambda: hs.open_raw(path / "a.raw", "w", comm=comm, header=bytes([comm.rank == ODD])))
+    assert (path / "a.raw").stat().st_size == 772
+    return outcome
+
+
+@case("PeerError", "rank 1", "ValueError: of the program", own=True)
+def a_raw_file_is_given_up(comm: Any, path: Path) -> Outcome:
+    """After an error of the program on one rank the older file stays, and all ranks end."""
+    name = make_raw(comm, path)
+    before = name.read_bytes()
+
+    def write() -> None:
+        with hs.open_raw(name, "w", comm=comm, durable=False) as file:
+            file.write({"a": mine(comm, 9.0)}, spread(comm))
+            if comm.rank == ODD:
+                raise ValueError("of the program")
+
+    outcome = attempt(write)
+    assert name.read_bytes() == before
+    if comm.rank == ODD:
+        assert outcome == ("ValueError", "of the program")
+    return outcome
+
+
+@case("CorruptError", "a.npy")
+def an_npy_file_is_none(comm: Any, path: Path) -> Outcome:
+    if comm.rank == 0:
+        (path / "a.npy").write_bytes(b"PK\3\4 something else" * 20)
+    comm.barrier()
+    return attempt(lambda: hs.load_npy(path / "a.npy", spread(comm), comm=comm))
+
+
+@case("CorruptError", "a.npy", "B")
+def an_npy_file_is_cut_off(comm: Any, path: Path) -> Outcome:
+    hs.save_npy(path / "a.npy", mine(comm), spread(comm), comm=comm, durable=False)
+    if comm.rank == 0:
+        (path / "a.npy").write_bytes((path / "a.npy").read_bytes()[:-8])
+    comm.barrier()
+    return attempt(lambda: hs.load_npy(path / "a.npy", spread(comm), comm=comm))

@@ -1,0 +1,73 @@
+"""A collective call fails on all ranks together, with one text, quickly; and what was stored before is still there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hyperslab as hs
+import pytest
+
+from error_cases import CASES, ODD, Outcome
+from mpi_launch import run_ranks
+from mpi_programs.failing import run_cases
+
+RANKS = 3
+Errors = list[dict[str, Outcome]]
+
+
+@pytest.fixture(scope="module")
+def errors_of_threads(tmp_path_factory: pytest.TempPathFactory) -> Errors:
+    directory = tmp_path_factory.mktemp("threads")
+    return hs.threads(RANKS, lambda comm: run_cases(comm, directory))
+
+
+@pytest.fixture(scope="module")
+def errors_of_mpi(tmp_path_factory: pytest.TempPathFactory) -> Errors:
+    launched = run_ranks(RANKS, "failing", tmp_path_factory.mktemp("mpi"))
+    errors: Errors = json.loads(launched.output.splitlines()[-1])
+    return errors
+
+
+def check(name: str, every: Errors) -> None:
+    """All ranks have the error that the case says, with one text."""
+    case = CASES[name]
+    outcomes = [outcomes[name] for rank, outcomes in enumerate(every) if not (case.own and rank == ODD)]
+    assert {kind for kind, _ in outcomes} <= set(case.kind.split()), outcomes[0]
+    assert len({text for _, text in outcomes}) == 1, "\n".join(text for _, text in outcomes)
+    text = outcomes[0][1]
+    assert [word for word in case.words if word not in text] == [], text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_threads_fail_together(name: str, errors_of_threads: Errors) -> None:
+    check(name, errors_of_threads)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", CASES)
+def test_mpi_ranks_fail_together(name: str, errors_of_mpi: Errors) -> None:
+    check(name, errors_of_mpi)
+
+
+def test_errors_are_also_those_of_python() -> None:
+    for own, known in {
+        hs.InvalidError: ValueError,
+        hs.DisagreementError: ValueError,
+        hs.TimeoutError: TimeoutError,
+        hs.NotFoundError: FileNotFoundError,
+        hs.ExistsError: FileExistsError,
+        hs.StorageError: OSError,
+        hs.UnsupportedError: NotImplementedError,
+    }.items():
+        assert issubclass(own, (hs.Error, known))
+        assert issubclass(own, known)
+        with pytest.raises(known, match="text of it"):
+            raise own("text of it")
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = hs.open(tmp_path / "a.zarr", "w")
+    store.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        store.arrays()
