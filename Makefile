@@ -80,7 +80,7 @@ lint: setup
 	@$(LIMITED) 10m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
 
 test-rust:
-	@$(LIMITED) 15m cargo test --locked --quiet
+	@$(LIMITED) 15m cargo test --locked --quiet -- --show-output
 
 types: setup
 	@$(LIMITED) 5m $(BIN)/mypy

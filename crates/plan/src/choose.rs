@@ -1,11 +1,13 @@
 //! The rule that chooses a strategy and its parameters, until a model prices them.
 //!
 //! 1. What the user forces is taken.
-//! 2. Otherwise, writing chunks that each lie in one rank, or moving runs of at least 1 MiB of a file: independent.
-//! 3. Otherwise server-directed, with two servers a compute node for files and one a core for chunks.
+//! 2. Otherwise, moving chunks that each lie in one rank, or moving runs of at least 1 MiB of a file: independent.
+//! 3. Likewise reading runs of at least 512 B that are at least a quarter of what lies between them.
+//! 4. Otherwise server-directed, with two servers a compute node for files and one a core for chunks.
 //!
 //! The figures come from measurements on one node: pulling into two writers a file beat every other way for short
 //! runs, because a buffered write holds the file's lock alone; direct writes equal them from runs of about 1 MiB up.
+//! Reads need no lock, and reading along a gap costs less than sending what fills it elsewhere.
 
 use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Ask, Direction, Parameters, Placement, Transfer};
@@ -13,6 +15,11 @@ use crate::units::shared_chunk;
 
 /// Runs of a file from which on ranks move them by themselves \[B\].
 const LONG_RUN_BYTES: u64 = 1 << 20;
+
+/// Runs of a file from which on readers read them, and the gaps between them, by themselves \[B\].
+const SIEVED_RUN_BYTES: u64 = 512;
+/// Largest share of gaps in what a reader reads.
+const SIEVED_GAPS_MAX: u64 = 4;
 
 /// What the rule must know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +53,8 @@ pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Resul
     let mut parameters = Parameters::default();
     parameters.buffer_bytes_max = wish.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
     parameters.slots = wish.slots.unwrap_or(parameters.slots);
-    let subchunk = parameters.subchunk_bytes.min(parameters.buffer_bytes_max / u64::from(parameters.slots.max(1)));
-    parameters.subchunk_bytes = wish.subchunk_bytes.unwrap_or(subchunk);
+    let share = parameters.buffer_bytes_max / u64::from(parameters.slots.max(1));
+    parameters.subchunk_bytes = wish.subchunk_bytes.unwrap_or(parameters.subchunk_bytes.min(share));
     let nodes = transfer.ranks.div_ceil(machine.ranks_per_node.max(1)).max(1);
     let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
     let per_node = if chunked { machine.cores_per_node.max(2) } else { 2 };
@@ -65,6 +72,13 @@ pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Resul
         [Strategy::ServerDirected, Strategy::Independent]
     };
     let mut refused = None;
+    if alone && transfer.direction == Direction::Read {
+        parameters.direct_run_bytes = SIEVED_RUN_BYTES;
+    }
+    if alone && wish.subchunk_bytes.is_none() {
+        // Nobody waits for a subchunk of another rank, so fewer requests are better.
+        parameters.subchunk_bytes = (4 * parameters.subchunk_bytes).min(share);
+    }
     for slots in [parameters.slots, 1] {
         parameters.slots = slots;
         for strategy in order {
@@ -91,26 +105,85 @@ fn suits_independent(ask: &Ask, direction: Direction) -> bool {
             alone && shared_chunk(ask, chunk).is_none()
         }
         Placement::File { .. } => {
-            (direction == Direction::Write || ask.distribution.replication() == 1)
-                && file_run(ask, &ask.stored.order) >= LONG_RUN_BYTES
+            let (run, pitch) = file_run(ask, &ask.stored.order);
+            let sieved = run >= SIEVED_RUN_BYTES && pitch / run <= SIEVED_GAPS_MAX;
+            match direction {
+                Direction::Write => run >= LONG_RUN_BYTES,
+                Direction::Read => ask.distribution.replication() == 1 && (run >= LONG_RUN_BYTES || sieved),
+            }
         }
     }
 }
 
-/// Length of the runs of the file that rank 0, which holds as much as any rank, has \[B\].
-fn file_run(ask: &Ask, order: &[usize]) -> u64 {
+/// Length of the runs of the file that rank 0, which holds as much as any rank, has, and from the start of one to the
+/// start of the next \[B\].
+fn file_run(ask: &Ask, order: &[usize]) -> (u64, u64) {
     let owned = ask.distribution.owned(0);
     let mut run = ask.stored.element.bytes();
+    let mut extent = run;
     for &d in order.iter().rev() {
         let triplet = ask.section.dims[d];
-        let contiguous = owned.dims[d].terms().iter().map(|term| term.len).min().unwrap_or(0);
+        let term = owned.dims[d].terms().iter().min_by_key(|term| term.len).copied();
+        let contiguous = term.map_or(0, |term| term.len);
+        let pitch = extent.saturating_mul(ask.stored.shape[d]);
         if triplet.count > 1 {
-            return run * contiguous.min(triplet.block);
+            return ((run * contiguous.min(triplet.block)).max(1), extent.saturating_mul(triplet.stride));
         }
-        run = run.saturating_mul(contiguous);
+        run = run.saturating_mul(contiguous).max(1);
         if contiguous < ask.stored.shape[d] {
-            return run;
+            let repeats = term.filter(|term| term.count > 1).map_or(pitch, |term| extent.saturating_mul(term.step));
+            return (run, repeats);
         }
+        extent = pitch;
     }
-    run
+    (run, run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::Stored;
+    use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+
+    fn file(shape: &[u64], mesh: &[u64], dims: &[Dim], direction: Direction) -> Strategy {
+        let placement = Placement::File { object: "a".into(), offset: 0 };
+        let element = ElementType::native(Kind::Float64);
+        let order = (0..shape.len()).collect();
+        let stored = Stored { shape: shape.to_vec(), element, fill: vec![0; 8].into(), order, placement };
+        let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
+        let ranks = distribution.ranks() as u32;
+        let ask = Ask { name: "a".into(), section: Section::whole(shape), distribution, memory: element, stored };
+        let transfer = Transfer { direction, asks: vec![ask], ranks, sync: false };
+        let machine = Machine { ranks_per_node: ranks, cores_per_node: 2 };
+        choose(&transfer, machine, &Preference::default()).unwrap().strategy
+    }
+
+    #[test]
+    fn the_rule_for_files() {
+        let cube = [512, 512, 256];
+        let blocks = [Dim::Block; 3];
+        assert_eq!(file(&cube, &[2, 1, 1], &blocks, Direction::Write), Strategy::Independent);
+        assert_eq!(file(&cube, &[2, 2, 2], &blocks, Direction::Write), Strategy::ServerDirected);
+        assert_eq!(file(&cube, &[2, 2, 2], &blocks, Direction::Read), Strategy::Independent);
+        assert_eq!(file(&cube, &[1, 1, 8], &blocks, Direction::Read), Strategy::ServerDirected);
+        let cyclic = [Dim::Whole, Dim::Whole, Dim::Cyclic(1)];
+        assert_eq!(file(&cube, &[4], &cyclic, Direction::Read), Strategy::ServerDirected);
+        let everything = [Dim::Whole; 3];
+        assert_eq!(file(&cube, &[4], &everything, Direction::Read), Strategy::ServerDirected);
+    }
+
+    #[test]
+    fn a_forced_strategy_that_cannot_be_is_refused() {
+        let wish = Preference { servers: Some(2), buffer_bytes_max: Some(10), ..Preference::default() };
+        let shape = [64];
+        let placement = Placement::File { object: "a".into(), offset: 0 };
+        let element = ElementType::native(Kind::Complex128);
+        let stored = Stored { shape: shape.to_vec(), element, fill: vec![0; 16].into(), order: vec![0], placement };
+        let distribution = Distribution::new(&shape, &[4], &[Dim::Cyclic(1)], None).unwrap();
+        let ask = Ask { name: "a".into(), section: Section::whole(&shape), distribution, memory: element, stored };
+        let transfer = Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false };
+        let machine = Machine { ranks_per_node: 4, cores_per_node: 2 };
+        let refused = choose(&transfer, machine, &wish).unwrap_err().to_string();
+        assert!(refused.contains("may have 10 B"), "{refused}");
+    }
 }

@@ -140,7 +140,7 @@ impl Default for Parameters {
             strategy: Strategy::ServerDirected,
             servers: vec![0],
             slots: 2,
-            subchunk_bytes: 4 << 20,
+            subchunk_bytes: 2 << 20,
             direct_run_bytes: 64 << 10,
             buffer_bytes_max: 256 << 20,
         }

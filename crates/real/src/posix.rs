@@ -2,6 +2,7 @@
 
 mod content;
 mod files;
+mod sieve;
 
 use crate::wire::Bell;
 use files::{Doing, Files};

@@ -143,6 +143,9 @@ impl Party {
     ) -> Result<(), Fault> {
         let start = world.clock().now_ns();
         let (mut last, mut told, mut quiet) = (start, start, 0);
+        // Progress of this rank itself since it last told; what it heard of others must not count, or two ranks that
+        // only wait would keep each other waiting.
+        let mut own = false;
         loop {
             if let Err(fault) = self.inbox.pump(world) {
                 return Err(self.poison(fault));
@@ -152,7 +155,7 @@ impl Party {
             self.answer(world, &waits_for);
             let alive = std::mem::take(&mut self.inbox.alive);
             if std::mem::take(&mut self.progressed) {
-                (last, quiet) = (now, 0);
+                (last, quiet, own) = (now, 0, true);
             } else {
                 quiet += 1;
             }
@@ -161,7 +164,7 @@ impl Party {
                 self.heard.extend(alive);
             }
             if now - told > nanos(self.limits.progress) / 4 {
-                self.tell_alive(world, last > told);
+                self.tell_alive(world, std::mem::take(&mut own));
                 told = now;
             }
             let (since, limit) = arrival.map_or((last, self.limits.progress), |limit| (start, limit));

@@ -150,6 +150,12 @@ def connect(comm: Any) -> _core.Comm:
             f"but is {type(comm).__name__}"
         )
         raise InvalidError(message)
+    if comm == mpi.COMM_NULL or comm.Is_inter():
+        from hyperslab.errors import InvalidError
+
+        kind = "MPI_COMM_NULL" if comm == mpi.COMM_NULL else "an intercommunicator, whose ranks are in two groups"
+        message = f"comm should be an intracommunicator, but is {kind}\n  hint: Merge() makes one of the two groups"
+        raise InvalidError(message)
     if _cache.keyval is None:
         _cache.keyval = mpi.Comm.Create_keyval(delete_fn=_drop)
     member = comm.Get_attr(_cache.keyval)

@@ -98,7 +98,9 @@ impl Store {
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         if let Some(value) = &new.fill_value {
-            metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(format_fault)?;
+            // The same words as for a value that was read, but here it is the caller's.
+            let unfit = |error| Fault { kind: FaultKind::Invalid, ..format_fault(error) };
+            metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
         }
         metadata.dimension_names.clone_from(&new.dimension_names);
         metadata.attributes = new.attributes.clone();

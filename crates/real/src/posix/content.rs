@@ -47,6 +47,14 @@ impl Source {
         })
     }
 
+    pub(super) fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.bytes
+    }
+
     fn as_bytes(&self) -> &[u8] {
         // SAFETY: the run was checked to lie inside the memory, which the request keeps alive; the contract of the
         // store says that nobody changes it before the ticket returns.

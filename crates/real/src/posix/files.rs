@@ -1,6 +1,7 @@
 //! What the worker does: one request at a time, on open files.
 
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source};
+use super::sieve::Sieve;
 use crate::directory::{SINGLE_SYNCS_MAX, sync_file_system};
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
@@ -139,22 +140,21 @@ impl Files {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let Some(file) = self.file(object, false)? else { return Ok(Outcome::Absent) };
-        let mut calls = 0;
+        let mut sieve = Sieve::new(file);
+        let failed = |(error, end): (io::Error, u64)| {
+            if error.kind() != ErrorKind::UnexpectedEof {
+                return doing.failed(&format!(" (up to offset {end})"), &error);
+            }
+            let found = file.metadata().map(|m| m.len()).unwrap_or(0);
+            doing.corrupt(&format!("at least {end} B"), &format!("{found} B"))
+        };
         for nest in moves.nests() {
             try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
-                let source = Source::new(moves, memory, length)?;
-                calls += 1;
-                match source.read_at(file, offset as u64) {
-                    Ok(()) => Ok(()),
-                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                        let found = file.metadata().map(|m| m.len()).unwrap_or(0);
-                        Err(doing.corrupt(&format!("at least {} B", offset as u64 + length), &format!("{found} B")))
-                    }
-                    Err(error) => Err(doing.failed(&at(length, offset), &error)),
-                }
+                sieve.add(Source::new(moves, memory, length)?, offset as u64).map_err(failed)
             })?;
         }
-        Ok(done(moves.bytes(), calls))
+        sieve.flush().map_err(failed)?;
+        Ok(done(moves.bytes(), sieve.calls()))
     }
 
     /// Writes a whole object: straight, or beside it and then over it by a rename.

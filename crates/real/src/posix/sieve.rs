@@ -1,0 +1,100 @@
+//! Data sieving for reads: short runs of a file that lie close together are read by one call, gaps and all.
+//!
+//! Source: Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO" (1999). Departure: nothing is read into a
+//! buffer and copied out again; one scattering read puts each run in its place, and each gap into the same few bytes,
+//! which stay in the cache.
+
+use super::content::Source;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Longest gap that is read along \[B\]. A system call costs about as much as copying this.
+const GAP_BYTES_MAX: u64 = 4096;
+/// Pieces of one call; the system takes no more.
+const PIECES_MAX: usize = 1024;
+/// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
+const CALL_BYTES_MAX: u64 = 8 << 20;
+
+/// Collects runs of a file in rising order and reads them together.
+pub(super) struct Sieve<'a> {
+    file: &'a File,
+    pieces: Vec<libc::iovec>,
+    start: u64,
+    end: u64,
+    waste: Box<[u8; GAP_BYTES_MAX as usize]>,
+    calls: u64,
+}
+
+impl<'a> Sieve<'a> {
+    pub(super) fn new(file: &'a File) -> Sieve<'a> {
+        let waste = Box::new([0; GAP_BYTES_MAX as usize]);
+        Sieve { file, pieces: Vec::new(), start: 0, end: 0, waste, calls: 0 }
+    }
+
+    /// System calls so far.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Adds a run. The error tells up to where the file was to be read.
+    pub(super) fn add(&mut self, run: Source, offset: u64) -> Result<(), (io::Error, u64)> {
+        let near = offset >= self.end && offset - self.end <= GAP_BYTES_MAX;
+        let full = self.pieces.len() + 2 > PIECES_MAX || self.end - self.start + run.length() as u64 > CALL_BYTES_MAX;
+        if self.pieces.is_empty() || !near || full {
+            self.flush()?;
+            (self.start, self.end) = (offset, offset);
+        }
+        if offset > self.end {
+            let gap = (offset - self.end) as usize;
+            self.pieces.push(libc::iovec { iov_base: self.waste.as_mut_ptr().cast(), iov_len: gap });
+        }
+        self.pieces.push(libc::iovec { iov_base: run.address().cast(), iov_len: run.length() });
+        self.end = offset + run.length() as u64;
+        Ok(())
+    }
+
+    /// Reads what was added.
+    pub(super) fn flush(&mut self) -> Result<(), (io::Error, u64)> {
+        let mut offset = self.start;
+        let mut first = 0;
+        while first < self.pieces.len() {
+            let pieces = &self.pieces[first..];
+            // SAFETY: each piece is a run that was checked to lie in registered memory which the request keeps alive
+            // and nobody else writes, or lies in `waste`, which this sieve owns; pieces of waste may overlap, and
+            // their contents are never looked at.
+            let read =
+                unsafe { libc::preadv(self.file.as_raw_fd(), pieces.as_ptr(), pieces.len() as i32, offset as i64) };
+            self.calls += 1;
+            if read < 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err((error, self.end));
+            }
+            if read == 0 {
+                return Err((io::ErrorKind::UnexpectedEof.into(), self.end));
+            }
+            offset += read as u64;
+            first += self.advance(first, read as usize);
+        }
+        self.pieces.clear();
+        Ok(())
+    }
+
+    /// Passes over what was read; returns how many pieces that ends.
+    fn advance(&mut self, first: usize, mut read: usize) -> usize {
+        let mut ended = 0;
+        for piece in &mut self.pieces[first..] {
+            if read < piece.iov_len {
+                piece.iov_base = piece.iov_base.cast::<u8>().wrapping_add(read).cast();
+                piece.iov_len -= read;
+                break;
+            }
+            read -= piece.iov_len;
+            ended += 1;
+        }
+        ended
+    }
+}

@@ -1,0 +1,134 @@
+"""Ranks that come late, die, or are interrupted; each other rank writes down which error it got, and when.
+
+Usage: limits SCENARIO DIRECTORY
+
+A rank that is left alone by a dead one cannot finalize MPI, so all leave without.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hyperslab as hs
+
+#: The rank that misbehaves, unless it is rank 0's turn.
+ODD = 1
+SHAPE = (64, 64)
+ARRIVAL_SECONDS = 1.5
+PROGRESS_SECONDS = 2.0
+Noted = dict[str, Any]
+
+
+def noted(call: Callable[[], Any]) -> Noted:
+    """Kind and text of the error that a call ends with, and how long it took [s]."""
+    started = time.monotonic()
+    kind, text = "none", "the call succeeded"
+    try:
+        call()
+    except (Exception, KeyboardInterrupt) as error:
+        kind, text = type(error).__name__, str(error)
+    return {"kind": kind, "text": text, "seconds": time.monotonic() - started}
+
+
+def open_store(comm: Any, directory: Path, mode: Any = "w") -> hs.Store:
+    """Open a store with short limits."""
+    return hs.open(
+        directory / "a.zarr",
+        mode,
+        comm=comm,
+        durable=False,
+        arrival_seconds=ARRIVAL_SECONDS,
+        progress_seconds=PROGRESS_SECONDS,
+    )
+
+
+def write(store: hs.Store, comm: Any, name: str) -> None:
+    """Write an array of the rank numbers."""
+    dist = hs.Distribution(SHAPE, (comm.size,), ("cyclic", "*"))
+    store.write(name, np.full(dist.local_shape(comm), float(comm.rank)), dist, chunks=(8, 8))
+
+
+def late(comm: Any, directory: Path) -> list[Noted]:
+    """One rank does something else for longer than the others wait; then it calls, too. Nobody can go on."""
+    store = open_store(comm, directory)
+    write(store, comm, "before")
+    if comm.rank == ODD:
+        time.sleep(ARRIVAL_SECONDS + 1.5)
+    return [noted(lambda: write(store, comm, "a")), noted(lambda: write(store, comm, "b"))]
+
+
+def just_in_time(comm: Any, directory: Path) -> list[Noted]:
+    """One rank comes after the limit of progress but before that of arrival: that is allowed."""
+    with hs.open(
+        directory / "a.zarr", "w", comm=comm, durable=False, arrival_seconds=30.0, progress_seconds=0.5
+    ) as store:
+        if comm.rank == ODD:
+            time.sleep(1.5)
+        return [noted(lambda: write(store, comm, "a"))]
+
+
+def death(comm: Any, directory: Path, victim: int) -> list[Noted]:
+    """One rank is killed while all write one array after another."""
+    store = open_store(comm, directory)
+    write(store, comm, "before")
+
+    def many() -> None:
+        for number in range(100_000):
+            write(store, comm, f"a{number}")
+
+    if comm.rank == victim:
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+    return [noted(many), noted(lambda: write(store, comm, "b"))]
+
+
+def death_of_a_rank(comm: Any, directory: Path) -> list[Noted]:
+    """A rank that is not rank 0 is killed."""
+    return death(comm, directory, ODD)
+
+
+def death_of_rank_0(comm: Any, directory: Path) -> list[Noted]:
+    """The rank that publishes is killed."""
+    return death(comm, directory, 0)
+
+
+def interrupt(comm: Any, directory: Path) -> list[Noted]:
+    """Rank 2 gets Ctrl-C while it waits for rank 1, which is busy; rank 1 comes later."""
+    store = hs.open(directory / "a.zarr", "w", comm=comm, durable=False)
+    if comm.rank == 2:
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    if comm.rank == ODD:
+        time.sleep(1.5)
+    return [noted(lambda: write(store, comm, "a"))]
+
+
+SCENARIOS = {each.__name__: each for each in (late, just_in_time, death_of_a_rank, death_of_rank_0, interrupt)}
+
+
+def main() -> None:
+    """Run under MPI."""
+    from mpi4py import MPI
+
+    # MPICH's launcher tells the others of a death with this signal, which would end them.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    comm = MPI.COMM_WORLD
+    scenario, directory = SCENARIOS[sys.argv[1]], Path(sys.argv[2])
+    noted_here: list[Noted] = []
+    try:
+        noted_here = scenario(comm, directory)
+    finally:
+        (directory / f"rank{comm.rank}.json").write_text(json.dumps(noted_here))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

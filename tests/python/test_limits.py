@@ -1,0 +1,112 @@
+"""Ranks that come late, die, or are interrupted: the others get an error that names them, soon, and never hang."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zarr
+
+import hyperslab as hs
+from mpi_launch import is_mpich, launch
+from mpi_programs.limits import ARRIVAL_SECONDS, PROGRESS_SECONDS, just_in_time, late
+
+RANKS = 4
+#: What may pass between a limit and the error, on a machine that has other things to do, too [s].
+SLACK_SECONDS = 8.0
+
+
+def run(scenario: str, directory: Path, survivors: list[int]) -> dict[int, list[dict[str, Any]]]:
+    """What each surviving rank has noted."""
+    # A launcher that ends all ranks with the first one that dies would leave nothing to look at.
+    options = ["-disable-auto-cleanup"] if is_mpich() else []
+    launched = launch(RANKS, "limits", scenario, directory, launcher_options=options, abort_on_error=False)
+    files = {rank: directory / f"rank{rank}.json" for rank in survivors}
+    # The launcher itself may end before the ranks do.
+    until = time.monotonic() + ARRIVAL_SECONDS + PROGRESS_SECONDS + SLACK_SECONDS
+    while not all(file.exists() for file in files.values()) and time.monotonic() < until:
+        time.sleep(0.05)
+    missing = [rank for rank, file in files.items() if not file.exists()]
+    assert missing == [], f"ranks {missing} noted nothing; the launcher printed:\n{launched.output}"
+    return {rank: json.loads(file.read_text()) for rank, file in files.items()}
+
+
+def check_all_gave_up(noted: dict[int, list[dict[str, Any]]], culprit: int, limit: float) -> None:
+    """All ranks had an error of one kind that names the culprit; afterwards the handle says why it is no use."""
+    for rank, (first, second) in noted.items():
+        assert first["kind"] == "TimeoutError", (rank, first)
+        assert f"rank {culprit}" in first["text"]
+        assert first["seconds"] < limit + SLACK_SECONDS, (rank, first)
+        assert second["kind"] == "PoisonedError", (rank, second)
+        assert second["seconds"] < 0.5
+        assert "an earlier call failed" in second["text"]
+        assert "hint:" in second["text"]
+
+
+def texts(noted: dict[int, list[dict[str, Any]]]) -> set[str]:
+    return {first["text"] for first, *_ in noted.values()}
+
+
+@pytest.mark.mpi
+def test_a_rank_that_comes_too_late(tmp_path: Path) -> None:
+    noted = run("late", tmp_path, [0, 1, 2, 3])
+    check_all_gave_up(noted, 1, ARRIVAL_SECONDS)
+    assert len(texts(noted)) == 1
+    assert "did not arrive" in texts(noted).pop()
+
+
+def test_a_thread_that_comes_too_late(tmp_path: Path) -> None:
+    noted = dict(enumerate(hs.threads(RANKS, lambda comm: late(comm, tmp_path))))
+    check_all_gave_up(noted, 1, ARRIVAL_SECONDS)
+    assert len(texts(noted)) == 1
+
+
+def test_a_rank_may_come_later_than_the_limit_on_progress(tmp_path: Path) -> None:
+    assert {first["kind"] for first, in hs.threads(3, lambda comm: just_in_time(comm, tmp_path))} == {"none"}
+
+
+@pytest.mark.mpi
+def test_the_death_of_a_rank(tmp_path: Path) -> None:
+    """Rank 0 finds out who is missing, so that all have one text; all that was published is whole."""
+    if not is_mpich():
+        pytest.skip("only MPICH's launcher can leave the other ranks alone when one dies")
+    noted = run("death_of_a_rank", tmp_path, [0, 2, 3])
+    check_all_gave_up(noted, 1, ARRIVAL_SECONDS + PROGRESS_SECONDS)
+    assert len(texts(noted)) == 1
+    check_store(tmp_path)
+
+
+@pytest.mark.mpi
+def test_the_death_of_rank_0(tmp_path: Path) -> None:
+    """Nobody is left to decide on one text, but each says that it was rank 0."""
+    if not is_mpich():
+        pytest.skip("only MPICH's launcher can leave the other ranks alone when one dies")
+    noted = run("death_of_rank_0", tmp_path, [1, 2, 3])
+    check_all_gave_up(noted, 0, ARRIVAL_SECONDS + PROGRESS_SECONDS)
+    check_store(tmp_path)
+
+
+def check_store(directory: Path) -> None:
+    """Each array that a reader sees is whole, and the store can be written again."""
+    root = zarr.open_group(directory / "a.zarr", mode="r")
+    names = list(root.array_keys())
+    assert "before" in names
+    for name in names:
+        values = root[name][...]
+        assert all((values[row] == row % RANKS).all() for row in range(len(values))), name
+    with hs.open(directory / "a.zarr", "r+", comm=None) as store:
+        assert sorted(names) == store.arrays()
+        store.write("after", values)
+
+
+@pytest.mark.mpi
+def test_control_c_on_one_rank_ends_the_call_on_all(tmp_path: Path) -> None:
+    noted = run("interrupt", tmp_path, [0, 1, 2, 3])
+    kinds = {rank: first["kind"] for rank, (first,) in noted.items()}
+    assert kinds == {0: "InterruptedError", 1: "InterruptedError", 2: "KeyboardInterrupt", 3: "InterruptedError"}
+    for first, in noted.values():
+        assert "interrupted by the user on rank 2" in first["text"]
+        assert first["seconds"] < 0.5 + SLACK_SECONDS / 2
