@@ -127,6 +127,5 @@ def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
     differ = [i for i, (a, b) in enumerate(zip(*raw, strict=True)) if a != b]
     first = np.unravel_index(differ[0], expected.shape)
     at = tuple(int(i) for i in first)
-    raise AssertionError(
-        f"{what}: {len(differ)} of {expected.size} elements differ, the first at {at}: {found[at]!r} is not {expected[at]!r}"
-    )
+    values = f"{found[at]!r} is not {expected[at]!r}"
+    raise AssertionError(f"{what}: {len(differ)} of {expected.size} elements differ, the first at {at}: {values}")

@@ -7,28 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 HERE = Path(__file__).parent
 #: A launch that takes longer is taken for stuck [s].
 TIMEOUT_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Launched:
-    """How a program on several ranks ended."""
-
-    #: Exit status of the launcher.
-    status: int
-    #: Standard output and standard error of all ranks, as they came.
-    output: str
-    #: How long it took [s].
-    seconds: float
+#: In the place of a rank: outlives it, so that the launcher does not hear of its death and end the others.
+OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 60', "rank")
 
 
 def mpiexec() -> str:
@@ -40,13 +31,7 @@ def mpiexec() -> str:
     return found
 
 
-def is_mpich() -> bool:
-    """Whether the launcher is MPICH's, which can leave the other ranks alone when one dies."""
-    asked = subprocess.run([mpiexec(), "--version"], capture_output=True, text=True, timeout=60, check=False)
-    return "HYDRA" in asked.stdout
-
-
-def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
+def environment(extra: dict[str, str]) -> dict[str, str]:
     """Return an environment in which Open MPI, too, starts more ranks than there are cores, also as root."""
     return (
         os.environ
@@ -57,43 +42,54 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
             "PYTHONPATH": str(HERE),
             "PYTHONFAULTHANDLER": "1",
         }
-        | (extra or {})
+        | extra
     )
 
 
-def launch(
+@contextmanager
+def running(
     ranks: int,
     program: str,
     *arguments: object,
-    timeout: float = TIMEOUT_SECONDS,
-    launcher_options: Sequence[str] = (),
     extra_environment: dict[str, str] | None = None,
-    abort_on_error: bool = True,
-) -> Launched:
-    """Run ``mpi_programs.<program>`` on `ranks` ranks to its end; after `timeout` seconds all of it is killed.
+    deaths_are_hidden: bool = False,
+    inside: Sequence[str] = (),
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """Run ``mpi_programs.<program>``; gives the launcher and the file of all that it and the ranks print.
 
-    With `abort_on_error` an exception on one rank ends all of them (``python -m mpi4py``).
+    At the end of the context, what still runs is ended. An exception on one rank ends all (``python -m mpi4py``),
+    unless deaths are hidden from the launcher. `inside` is a command that runs the launcher.
     """
-    command = [mpiexec(), *launcher_options, "-n", str(ranks), sys.executable]
-    command += [*(["-m", "mpi4py"] if abort_on_error else []), "-m", f"mpi_programs.{program}", *map(str, arguments)]
-    started = time.monotonic()
-    running = subprocess.Popen(
-        command,
-        env=environment(extra_environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output, _ = running.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGKILL)
-        output, _ = running.communicate()
-        pytest.fail(f"{program} on {ranks} ranks did not end within {timeout:.0f} s; it printed:\n{output}")
-    return Launched(running.returncode, output, time.monotonic() - started)
+    before = [*OUTLIVE, sys.executable] if deaths_are_hidden else [sys.executable, "-m", "mpi4py"]
+    command = [*inside, mpiexec(), "-n", str(ranks), *before, "-m", f"mpi_programs.{program}", *map(str, arguments)]
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            env=environment(extra_environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield process, output
+        finally:
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a launcher and its ranks: first so that it can clean up, then for sure."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+
+
+def printed(output: IO[bytes]) -> str:
+    """All that was printed so far."""
+    output.seek(0)
+    return output.read().decode(errors="replace")
 
 
 def run_ranks(
@@ -102,9 +98,16 @@ def run_ranks(
     *arguments: object,
     timeout: float = TIMEOUT_SECONDS,
     extra_environment: dict[str, str] | None = None,
-) -> Launched:
-    """As `launch`, but the program must end well; else the test fails and shows all that it printed."""
-    launched = launch(ranks, program, *arguments, timeout=timeout, extra_environment=extra_environment)
-    if launched.status != 0:
-        pytest.fail(f"{program} on {ranks} ranks ended with status {launched.status}:\n{launched.output}")
-    return launched
+    inside: Sequence[str] = (),
+) -> str:
+    """Run a program to its good end and return what it printed; otherwise the test fails and shows that."""
+    with running(ranks, program, *arguments, extra_environment=extra_environment, inside=inside) as (process, output):
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            pytest.fail(
+                f"{program} on {ranks} ranks did not end within {timeout:.0f} s; it printed:\n{printed(output)}"
+            )
+        if status != 0:
+            pytest.fail(f"{program} on {ranks} ranks ended with status {status}:\n{printed(output)}")
+        return printed(output)

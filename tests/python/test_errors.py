@@ -24,8 +24,8 @@ def errors_of_threads(tmp_path_factory: pytest.TempPathFactory) -> Errors:
 
 @pytest.fixture(scope="module")
 def errors_of_mpi(tmp_path_factory: pytest.TempPathFactory) -> Errors:
-    launched = run_ranks(RANKS, "failing", tmp_path_factory.mktemp("mpi"))
-    errors: Errors = json.loads(launched.output.splitlines()[-1])
+    printed = run_ranks(RANKS, "failing", tmp_path_factory.mktemp("mpi"))
+    errors: Errors = json.loads(printed.splitlines()[-1])
     return errors
 
 

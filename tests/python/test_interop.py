@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import hyperslab as hs
 import numpy as np
 import pytest
 import xarray
@@ -13,7 +14,6 @@ import zarr
 import zarr.codecs
 from numpy.typing import NDArray
 
-import hyperslab as hs
 from global_arrays import same
 
 RANKS = 3
@@ -84,8 +84,18 @@ def test_codecs_and_keys_of_zarr_python(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "fill"),
-    [("f8", np.nan), ("f4", np.inf), ("f4", -np.inf), ("f2", 1.5), ("i2", -3), ("u8", 2**64 - 1), ("?", True),
-     ("c8", complex(1.5, -2)), ("c16", complex(np.nan, np.inf)), ("f8", -0.0)],
+    [
+        ("f8", np.nan),
+        ("f4", np.inf),
+        ("f4", -np.inf),
+        ("f2", 1.5),
+        ("i2", -3),
+        ("u8", 2**64 - 1),
+        ("?", True),
+        ("c8", complex(1.5, -2)),
+        ("c16", complex(np.nan, np.inf)),
+        ("f8", -0.0),
+    ],
 )
 def test_what_was_never_written_is_the_fill_value(kind: str, fill: Any, tmp_path: Path) -> None:
     """In arrays of either side."""

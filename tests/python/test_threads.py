@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,9 @@ def check_ownership(spread: Spread, ranks: int) -> None:
             at = tuple(int(each[-1]) for each in expected)
             assert dist.to_global(rank, last) == at
             assert rank in dist.owners(at)
-        with pytest.raises(IndexError, match="is outside") if shape else pytest.raises(Exception):
-            dist.to_global(rank, shape if shape else (0,))
+        if shape:
+            with pytest.raises(IndexError, match="is outside"):
+                dist.to_global(rank, shape)
     if holders.size:
         assert (holders == dist.replication).all(), spread
 
@@ -100,7 +102,6 @@ def test_one_process_needs_no_communicator(tmp_path: Path) -> None:
     with hs.open(tmp_path / "a.zarr", "w") as store:
         report = store.write("a", values)
         assert (report.bytes, report.seconds > 0) == (120, True)
-        assert "120 B" in str(report)
         assert "\n" not in str(report)
         store.write({"b": values + 1, "c": values.T[::-1].T}, chunks=(2, 6))
         assert store.arrays() == ["a", "b", "c"] == list(store)
@@ -142,9 +143,10 @@ def test_threads_return_and_raise_what_their_functions_do() -> None:
             raise KeyError("of rank 2")
         comm.barrier()
 
+    before = threading.active_count()
     with pytest.raises(KeyError, match="of rank 2"):
         hs.threads(4, fail)
-    assert threading.active_count() == 1
+    assert threading.active_count() == before
 
 
 def test_a_step_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -177,9 +179,12 @@ def check_given_up(store: hs.Store, dist: hs.Distribution, comm: hs.ThreadComm) 
         if comm.rank == 1:
             raise ZeroDivisionError("of the program")
 
-    for before in (None, complain):
-        expected = ZeroDivisionError if comm.rank == 1 else hs.PeerError
-        with pytest.raises(expected, match="of the program"), store.step("bad", before_publish=before) as step:
+    def give_up(before: Callable[[], None] | None) -> None:
+        with store.step("bad", before_publish=before) as step:
             step.write("a", dist.zeros(comm), dist)
             if before is None:
                 complain()
+
+    for before in (None, complain):
+        with pytest.raises(ZeroDivisionError if comm.rank == 1 else hs.PeerError, match="of the program"):
+            give_up(before)

@@ -155,8 +155,7 @@ impl Comm {
         let started = Instant::now();
         let mut member = self.member();
         let Member { machine, party, observer, .. } = &mut *member;
-        let Call { what, fields, prepared, decide, compile, publish, undo } = call;
-        let (mut decide, mut undo) = (decide, undo);
+        let Call { what, fields, durable, prepared, mut decide, compile, mut publish, mut undo, tidy } = call;
         let question = Question { what: what.clone(), fields, fault: prepared, opens: true };
         let payload = party.agree(machine, question, &mut *decide)?;
         let compiled = compile(&payload).and_then(|compiled| {
@@ -166,31 +165,36 @@ impl Comm {
                 parameters.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense"))?;
             Ok((compiled, parameters))
         });
-        let (outcome, walked, shape) = match compiled {
-            Ok((compiled, parameters)) => {
-                let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
-                let transfer = Arc::new(compiled.transfer);
-                let program = parameters.strategy.program(&transfer, &parameters, party.rank(), &views);
-                let total = transfer.stored_bytes();
-                let walk = Walk::new(program, compiled.users);
-                let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
-                let watched = Watched { what: &what, total, scale, observer };
-                match run(machine, party, walk, watched)? {
-                    Ok(walked) => (compiled.fault, walked, Some((parameters, total))),
-                    Err(fault) => (Some(fault), Walked::default(), Some((parameters, total))),
-                }
-            }
-            Err(fault) => (Some(fault), Walked::default(), None),
+        // All ranks compile the same; one that cannot has met something that nobody could foresee.
+        let (compiled, parameters) = match compiled {
+            Ok(both) => both,
+            Err(fault) => return Err(party.abandon(machine, fault.context(&what))),
+        };
+        let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
+        let transfer = Arc::new(compiled.transfer);
+        let program = parameters.strategy.program(&transfer, &parameters, party.rank(), &views);
+        let bytes = transfer.stored_bytes();
+        let walk = Walk::new(program, compiled.users);
+        let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
+        let watched = Watched { what: &what, total: bytes, scale, observer };
+        let walked = run(machine, party, walk, watched)?;
+        if !durable {
+            machine.forget_unsynced();
+        }
+        let (walked, outcome) = match walked {
+            Ok(walked) => (walked, compiled.fault),
+            Err(fault) => (Walked::default(), Some(fault)),
         };
         let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
-        let mut publish = publish;
         if let Err(fault) = party.agree(machine, question, &mut *publish) {
             if party.rank() == 0 {
                 undo();
             }
             return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
         }
-        let (parameters, bytes) = shape.expect("without a program the agreement fails");
+        if party.rank() == 0 {
+            tidy();
+        }
         Ok(Report { what, parameters, bytes, seconds: started.elapsed().as_secs_f64(), walked })
     }
 
@@ -263,6 +267,8 @@ pub(crate) struct Call<'a> {
     pub(crate) what: String,
     /// What must be the same on all ranks.
     pub(crate) fields: Vec<(String, String)>,
+    /// Whether what is written shall be durable, now or when it is published.
+    pub(crate) durable: bool,
     /// What is wrong on this rank already.
     pub(crate) prepared: Option<Fault>,
     /// On rank 0, when all agree: make ready, choose, and tell; begins with the parameters.
@@ -273,6 +279,8 @@ pub(crate) struct Call<'a> {
     pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
     /// On rank 0, when it failed: take away what is not visible.
     pub(crate) undo: Box<dyn FnMut() + 'a>,
+    /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
+    pub(crate) tidy: Box<dyn FnOnce() + 'a>,
 }
 
 /// Chooses parameters on rank 0, as the first part of what it tells.

@@ -274,6 +274,7 @@ impl RawFile {
         let call = Call {
             what: what.clone(),
             fields,
+            durable,
             prepared: fault,
             decide: Box::new(|| {
                 let chosen = choose_parameters(&transfer, &self.options.wish)?;
@@ -293,6 +294,7 @@ impl RawFile {
                 Ok(Vec::new())
             }),
             undo: Box::new(|| {}),
+            tidy: Box::new(|| {}),
         };
         let result = self.comm.transfer(call);
         if result.is_err() && new {
@@ -387,11 +389,13 @@ impl RawFile {
         let call = Call {
             what: what.clone(),
             fields,
+            durable: false,
             prepared: fault,
             decide: Box::new(|| choose_parameters(&transfer, &self.options.wish).map(|w: Writer| w.0)),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users: users.take(), fault: None })),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
+            tidy: Box::new(|| {}),
         };
         let report = self.comm.transfer(call)?;
         Ok((locals, report))
@@ -462,7 +466,7 @@ impl RawFile {
             fault,
         );
         if result.is_err() && new && self.comm.rank() == 0 {
-            let _ = directory.remove(&hidden);
+            directory.discard(&hidden);
         }
         Ok(result?)
     }

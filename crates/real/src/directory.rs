@@ -182,6 +182,19 @@ impl Directory {
         removed.map_err(|error| posix_fault("removing", &path, &error))
     }
 
+    /// Removes what was never published. Ranks may still hold such files open, and a file that is open keeps its space
+    /// after its name is gone, so they are emptied first: after a full disk there must be room for another attempt.
+    pub fn discard(&self, name: &str) {
+        let mut left = vec![self.at(name)];
+        while let Some(path) = left.pop() {
+            match fs::read_dir(&path) {
+                Ok(entries) => left.extend(entries.flatten().map(|entry| entry.path())),
+                Err(_) => drop(fs::OpenOptions::new().write(true).truncate(true).open(&path)),
+            }
+        }
+        let _ = self.remove(name);
+    }
+
     /// Removes a directory if nothing is in it.
     pub fn remove_empty(&self, name: &str) {
         let _ = fs::remove_dir(self.at(name));

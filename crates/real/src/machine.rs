@@ -39,6 +39,11 @@ impl Machine {
         self.store = PosixStore::new(root, self.courier.wire().bell());
     }
 
+    /// Forgets what was written and not made durable: the user does not want it to be.
+    pub fn forget_unsynced(&mut self) {
+        self.store.forget_unsynced();
+    }
+
     /// Asks this whether the user wants to stop, from now on.
     pub fn interrupted_by(&mut self, interrupted: Interrupted) {
         self.clock.interrupted = interrupted;

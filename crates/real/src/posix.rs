@@ -9,6 +9,8 @@ use files::{Doing, Files};
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -19,20 +21,32 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// Requests are carried out one after another, in order, by one thread: a buffered write holds the lock of its file
 /// alone, so more writers in one process do not help a file. Nothing is durable before [`Request::Sync`].
 pub struct PosixStore {
-    requests: Option<Sender<(Ticket, Request)>>,
+    requests: Option<Sender<Work>>,
     finished: Receiver<Finished>,
     worker: Option<JoinHandle<()>>,
     lost: Vec<Ticket>,
+    advance: Arc<AtomicU64>,
+}
+
+/// What the worker is told.
+enum Work {
+    Serve(Ticket, Request),
+    Forget,
 }
 
 impl PosixStore {
     /// Objects below `root`. The bell rings whenever a request is over.
     pub fn new(root: &Path, bell: Bell) -> PosixStore {
-        let (requests, inbox) = channel::<(Ticket, Request)>();
+        let (requests, inbox) = channel::<Work>();
         let (outbox, finished) = channel();
-        let mut files = Files::new(root);
+        let advance = Arc::new(AtomicU64::new(0));
+        let mut files = Files::new(root, advance.clone());
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
-            for (ticket, request) in inbox {
+            for work in inbox {
+                let Work::Serve(ticket, request) = work else {
+                    files.forget();
+                    continue;
+                };
                 let result = files.carry_out(request);
                 if outbox.send((ticket, result)).is_err() {
                     return;
@@ -40,13 +54,20 @@ impl PosixStore {
                 bell.ring();
             }
         });
-        PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new() }
+        PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new(), advance }
+    }
+
+    /// Forgets what was written and not made durable: the user does not want it to be.
+    pub fn forget_unsynced(&mut self) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(Work::Forget);
+        }
     }
 }
 
 impl Store for PosixStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
-        let sent = self.requests.as_ref().map(|requests| requests.send((ticket, request)));
+        let sent = self.requests.as_ref().map(|requests| requests.send(Work::Serve(ticket, request)));
         if !matches!(sent, Some(Ok(()))) || self.worker.is_none() {
             self.lost.push(ticket);
         }
@@ -56,6 +77,10 @@ impl Store for PosixStore {
         done.extend(self.finished.try_iter());
         let gone = || Fault::new(FaultKind::Storage, "the thread that serves the store is gone");
         done.extend(self.lost.drain(..).map(|ticket| (ticket, Err(gone()))));
+    }
+
+    fn advance(&self) -> u64 {
+        self.advance.load(Ordering::Relaxed)
     }
 }
 

@@ -143,6 +143,7 @@ impl Party {
     ) -> Result<(), Fault> {
         let start = world.clock().now_ns();
         let (mut last, mut told, mut quiet) = (start, start, 0);
+        let mut advance = world.store().advance();
         // Progress of this rank itself since it last told; what it heard of others must not count, or two ranks that
         // only wait would keep each other waiting.
         let mut own = false;
@@ -154,7 +155,8 @@ impl Party {
             let now = world.clock().now_ns();
             self.answer(world, &waits_for);
             let alive = std::mem::take(&mut self.inbox.alive);
-            if std::mem::take(&mut self.progressed) {
+            let advanced = std::mem::replace(&mut advance, world.store().advance()) != advance;
+            if std::mem::take(&mut self.progressed) || advanced {
                 (last, quiet, own) = (now, 0, true);
             } else {
                 quiet += 1;
@@ -210,6 +212,11 @@ impl Party {
                 world.transport().signal(neighbour, vec![tag::ALIVE]);
             }
         }
+    }
+
+    /// Ends a call that this rank cannot go on with, on all ranks, without waiting for a limit.
+    pub fn abandon(&mut self, world: &mut dyn World, fault: Fault) -> Fault {
+        self.give_up(world, fault, false)
     }
 
     fn poison(&mut self, fault: Fault) -> Fault {

@@ -78,6 +78,10 @@ impl Store for MemoryStore {
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
         done.append(&mut self.done);
     }
+
+    fn advance(&self) -> u64 {
+        0
+    }
 }
 
 fn absent(object: &str) -> Fault {

@@ -122,4 +122,7 @@ pub trait Store {
     fn submit(&mut self, ticket: Ticket, request: Request);
     /// Appends what has finished.
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>);
+    /// A number that changes when an operation in flight comes forward without being finished: making a large file
+    /// durable may take longer than anybody waits for a sign of life.
+    fn advance(&self) -> u64;
 }

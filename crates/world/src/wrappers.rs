@@ -42,6 +42,10 @@ impl<S: Store> Store for Recording<S> {
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
         self.inner.poll(done);
     }
+
+    fn advance(&self) -> u64 {
+        self.inner.advance()
+    }
 }
 
 /// Fails one request, and does not carry it out.
@@ -74,6 +78,10 @@ impl<S: Store> Store for Failing<S> {
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
         done.extend(self.failed.drain(..).map(|ticket| (ticket, Err(self.fault.clone()))));
         self.inner.poll(done);
+    }
+
+    fn advance(&self) -> u64 {
+        self.inner.advance()
     }
 }
 
@@ -116,6 +124,10 @@ impl<S: Store> Store for Delaying<S> {
         self.held = rest;
         done.extend(due.into_iter().map(|(_, ticket, outcome)| (ticket, outcome)));
     }
+
+    fn advance(&self) -> u64 {
+        self.inner.advance()
+    }
 }
 
 /// Carries requests out late and in an order that a seed decides, one for each poll: the worst legal store.
@@ -145,5 +157,9 @@ impl<S: Store> Store for Shuffling<S> {
             self.inner.submit(ticket, request);
         }
         self.inner.poll(done);
+    }
+
+    fn advance(&self) -> u64 {
+        self.inner.advance()
     }
 }

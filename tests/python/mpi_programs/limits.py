@@ -17,9 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import hyperslab as hs
+import numpy as np
 
 #: The rank that misbehaves, unless it is rank 0's turn.
 ODD = 1
@@ -35,7 +34,7 @@ def noted(call: Callable[[], Any]) -> Noted:
     kind, text = "none", "the call succeeded"
     try:
         call()
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (any error is the result)
         kind, text = type(error).__name__, str(error)
     return {"kind": kind, "text": text, "seconds": time.monotonic() - started}
 
@@ -118,15 +117,15 @@ def main() -> None:
     """Run under MPI."""
     from mpi4py import MPI
 
-    # MPICH's launcher tells the others of a death with this signal, which would end them.
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     comm = MPI.COMM_WORLD
     scenario, directory = SCENARIOS[sys.argv[1]], Path(sys.argv[2])
     noted_here: list[Noted] = []
     try:
         noted_here = scenario(comm, directory)
     finally:
-        (directory / f"rank{comm.rank}.json").write_text(json.dumps(noted_here))
+        name = directory / f"rank{comm.rank}.json"
+        name.with_suffix(".part").write_text(json.dumps(noted_here))
+        name.with_suffix(".part").rename(name)
     os._exit(0)
 
 

@@ -218,7 +218,8 @@ class Bench:
 
     def reads(self) -> tuple[dict[str, list[float]], dict[str, str]]:
         """Seconds of each contender's warm reads, and the hints that were best."""
-        for contender in (self.own, self.shared, self.row_major, self.zarr):
+        ours: list[Contender] = [self.own, self.shared, self.row_major, self.zarr]
+        for contender in ours:
             self.write_seconds(contender, durable=True)
         tuned = self.tune(self.read_seconds, once=self.check_read)
         contenders = [*self.plain, tuned]
@@ -244,7 +245,7 @@ class Bench:
             "shape": self.dist.shape,
             "mesh": self.dist.mesh,
             "repetitions": self.repetitions,
-            "mpi": MPI.Get_library_version().splitlines()[0].replace("\t", " ").strip(),
+            "mpi": " ".join(MPI.Get_library_version().splitlines()[0].split()),
             "seconds": seconds,
             "tuned": tuned,
         }

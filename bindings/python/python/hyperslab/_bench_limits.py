@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hyperslab._bench_tables import OWN, SHARED
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class PlainFiles:
 
     def write(self, array: NDArray[Any], *, durable: bool) -> None:
         """Write this rank's bytes to a new file."""
-        content = memoryview(array).cast("B")
+        content = array.reshape(-1).view(np.uint8).data
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             for start in range(0, len(content), PIECE_BYTES):
@@ -50,7 +52,7 @@ class PlainFiles:
 
     def read(self, array: NDArray[Any]) -> None:
         """Read this rank's bytes."""
-        content = memoryview(array).cast("B")
+        content = array.reshape(-1).view(np.uint8).data
         descriptor = os.open(self._path, os.O_RDONLY)
         try:
             for start in range(0, len(content), PIECE_BYTES):

@@ -144,6 +144,7 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             decide: Box::new(|| writer.decide().map_err(|fault| fault.context(&what))),
             compile: Box::new(|payload| {
@@ -170,6 +171,7 @@ impl Store {
                     writer.undo()
                 }
             }),
+            tidy: Box::new(|| writer.tidy()),
         };
         Ok(self.comm.transfer(call)?)
     }
@@ -232,6 +234,7 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            durable: self.options.durable,
             prepared: prepared.map(|fault| fault.context(&what)),
             decide: Box::new(|| {
                 let (directory, base) = (self.directory(), self.base());
@@ -251,6 +254,7 @@ impl Store {
             }),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
+            tidy: Box::new(|| {}),
         };
         let report = self.comm.transfer(call)?;
         Ok((arrays.into_inner(), report))
@@ -282,6 +286,7 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             decide: Box::new(|| {
                 let mut metadata = read_array(&directory, &base, &ask.name)?;
@@ -305,6 +310,7 @@ impl Store {
                 Ok(Vec::new())
             }),
             undo: Box::new(|| {}),
+            tidy: Box::new(|| {}),
         };
         Ok(self.comm.transfer(call)?)
     }
@@ -411,19 +417,23 @@ impl Writing<'_> {
             }
             publish(&directory, &hidden, &at)?;
         }
-        if !self.store.staged {
-            directory.remove_empty(&self.store.staging);
-            if self.durable() {
-                directory.sync(&self.base())?;
-            }
+        if !self.store.staged && self.durable() {
+            directory.sync(&self.base())?;
         }
         Ok(())
+    }
+
+    /// Removes what was replaced.
+    fn tidy(&self) {
+        if !self.update && !self.store.staged {
+            self.undo();
+        }
     }
 
     fn undo(&self) {
         let directory = self.store.directory();
         for ask in self.asks {
-            let _ = directory.remove(&self.hidden(&ask.name));
+            directory.discard(&self.hidden(&ask.name));
         }
         if !self.store.staged {
             directory.remove_empty(&self.store.staging);
@@ -431,19 +441,19 @@ impl Writing<'_> {
     }
 }
 
-/// Renames a hidden node to its place; what was there before goes away only after the new one is there.
+/// Renames a hidden node to its place; what was there before is hidden in its stead.
 pub(super) fn publish(directory: &Directory, hidden: &str, at: &str) -> Result<(), Fault> {
     if !directory.exists(at) {
         return directory.rename(hidden, at);
     }
     if directory.exchange(hidden, at)? {
-        return directory.remove(hidden);
+        return Ok(());
     }
     // Without an exchange there is a moment without either; the old one is kept until the new one is in place.
     let aside = format!("{hidden}.old");
     directory.rename(at, &aside)?;
     directory.rename(hidden, at)?;
-    directory.remove(&aside)
+    directory.rename(&aside, hidden)
 }
 
 /// A value and a failure apart, so that a rank with a failure can still take part.

@@ -116,7 +116,7 @@ impl Step {
             fault,
         );
         if result.is_err() && rank == 0 {
-            let _ = directory.remove(&hidden);
+            directory.discard(&hidden);
             directory.remove_empty(&self.group.staging);
         }
         Ok(result?)

@@ -70,9 +70,28 @@ impl Source {
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.address, self.bytes) };
         file.read_exact_at(bytes, offset)
     }
+}
 
-    pub(super) fn crc32c(&self, sum: u32) -> u32 {
-        crc32c::crc32c_append(sum, self.as_bytes())
+/// A CRC-32C over bytes as they pass.
+pub(super) struct Sum(crc_fast::Digest);
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum(crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi))
+    }
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, run: Source) {
+        self.0.update(run.as_bytes());
+    }
+
+    pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(super) fn value(&self) -> u32 {
+        self.0.finalize() as u32
     }
 }
 
@@ -82,14 +101,16 @@ pub(super) struct Sink<'a> {
     doing: Doing<'a>,
     staged: Vec<u8>,
     offset: u64,
-    sum: u32,
+    /// The checksum so far, when one is wanted.
+    sum: Option<Sum>,
     calls: u64,
     elements_bytes: u64,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(file: &'a File, doing: Doing<'a>) -> Sink<'a> {
-        Sink { file, doing, staged: Vec::new(), offset: 0, sum: 0, calls: 0, elements_bytes: 0 }
+    pub(super) fn new(file: &'a File, doing: Doing<'a>, summed: bool) -> Sink<'a> {
+        let sum = summed.then(Sum::default);
+        Sink { file, doing, staged: Vec::new(), offset: 0, sum, calls: 0, elements_bytes: 0 }
     }
 
     /// Writes elements; where the walk does not go from the start of the object to its end, they are put in order first.
@@ -115,7 +136,7 @@ impl<'a> Sink<'a> {
                 }
                 self.flush()?;
                 source.blocks(CHECKED_BLOCK_BYTES).try_for_each(|(_, block)| {
-                    self.sum = block.crc32c(self.sum);
+                    self.sum.iter_mut().for_each(|sum| sum.add(block));
                     self.put(block.as_bytes())
                 })
             })?;
@@ -126,7 +147,7 @@ impl<'a> Sink<'a> {
 
     /// Appends bytes.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        self.sum = crc32c::crc32c_append(self.sum, bytes);
+        self.sum.iter_mut().for_each(|sum| sum.add_bytes(bytes));
         if self.staged.len() + bytes.len() > STAGED_BYTES {
             self.flush()?;
         }
@@ -139,8 +160,10 @@ impl<'a> Sink<'a> {
 
     /// Appends the CRC-32C of everything so far, little-endian.
     pub(super) fn checksum(&mut self) -> Result<(), Fault> {
-        let sum = self.sum;
-        self.bytes(&sum.to_le_bytes())
+        match self.sum.take() {
+            Some(sum) => self.bytes(&sum.value().to_le_bytes()),
+            None => Ok(()),
+        }
     }
 
     fn flush(&mut self) -> Result<(), Fault> {

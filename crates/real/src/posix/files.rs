@@ -1,6 +1,6 @@
 //! What the worker does: one request at a time, on open files.
 
-use super::content::{CHECKED_BLOCK_BYTES, Sink, Source};
+use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
 use super::sieve::Sieve;
 use crate::directory::{SINGLE_SYNCS_MAX, sync_file_system};
 use hyperslab_pack::try_for_each_run;
@@ -8,10 +8,14 @@ use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What goes to disk in one step of a sync \[B\].
+const SYNC_STEP_BYTES: u64 = 64 << 20;
 /// Files kept open between requests.
 const OPEN_FILES_MAX: usize = 8;
 
@@ -24,6 +28,8 @@ pub(super) struct Files {
     new: BTreeSet<PathBuf>,
     /// Written since the last sync.
     dirty: BTreeSet<PathBuf>,
+    /// Rises while a sync comes forward.
+    advance: Arc<AtomicU64>,
 }
 
 /// A file kept open.
@@ -65,24 +71,27 @@ impl Doing<'_> {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path) -> Files {
+    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>) -> Files {
         Files {
             root: root.into(),
             open: VecDeque::new(),
             made: BTreeSet::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
+            advance,
         }
     }
 
     pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
         match request {
             Request::Write { object, moves } => self.write(&object, &moves),
-            Request::WriteWhole { object, moves, checksum, replace } => self.whole(&object, replace, |sink| {
-                sink.moves(&moves)?;
-                if checksum { sink.checksum() } else { Ok(()) }
-            }),
-            Request::Put { object, bytes, replace } => self.whole(&object, replace, |sink| sink.bytes(&bytes)),
+            Request::WriteWhole { object, moves, checksum, replace } => {
+                self.whole(&object, replace, checksum, |sink| {
+                    sink.moves(&moves)?;
+                    if checksum { sink.checksum() } else { Ok(()) }
+                })
+            }
+            Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.bytes(&bytes)),
             Request::Read { object, moves } => self.read(&object, &moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
@@ -162,6 +171,7 @@ impl Files {
         &mut self,
         object: &str,
         replace: bool,
+        summed: bool,
         fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
     ) -> Result<Outcome, Fault> {
         let path = self.path(object);
@@ -169,7 +179,7 @@ impl Files {
         let target = if replace { beside(&path) } else { path.clone() };
         let doing = Doing { verb: "writing", path: &target };
         let file = File::create(&target).map_err(|error| doing.failed("", &error))?;
-        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target });
+        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target }, summed);
         let filled = fill(&mut sink).and_then(|()| sink.finish());
         let moved = match filled {
             Ok(moved) => moved,
@@ -200,7 +210,7 @@ impl Files {
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
         }
-        let (mut sum, mut calls, mut next, mut ordered) = (0, 0, 0, true);
+        let (mut sum, mut calls, mut next, mut ordered) = (Sum::default(), 0, 0, true);
         for nest in moves.nests() {
             try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
                 ordered &= offset as u64 == next;
@@ -211,7 +221,7 @@ impl Files {
                         calls += 1;
                         block.read_at(&file, offset as u64 + start)?;
                         if checksum && ordered {
-                            sum = block.crc32c(sum);
+                            sum.add(block);
                         }
                         Ok(())
                     })
@@ -223,11 +233,12 @@ impl Files {
             file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed("", &error))?;
             if !ordered {
                 let bytes = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
-                sum = crc32c::crc32c(&bytes[..bytes.len() - 4]);
+                sum = Sum::default();
+                sum.add_bytes(bytes.get(..moves.bytes() as usize).unwrap_or(&bytes));
             }
-            let stored = u32::from_le_bytes(trailer);
-            if stored != sum {
-                return Err(doing.corrupt(&format!("CRC-32C {stored:#010x}"), &format!("{sum:#010x}")));
+            let (stored, found) = (u32::from_le_bytes(trailer), sum.value());
+            if stored != found {
+                return Err(doing.corrupt(&format!("CRC-32C {stored:#010x}"), &format!("{found:#010x}")));
             }
         }
         Ok(done(moves.bytes(), calls))
@@ -260,31 +271,63 @@ impl Files {
 
     /// Syncs the files written, then the directories that hold them or were made for them.
     fn sync(&mut self) -> Result<Outcome, Fault> {
+        let dirty = std::mem::take(&mut self.dirty);
+        // All objects of a store lie on one file system; many are made durable by one call for it.
+        let many = dirty.len() > SINGLE_SYNCS_MAX;
         let mut calls = 0;
         let mut directories = BTreeSet::new();
-        if self.dirty.len() > SINGLE_SYNCS_MAX {
-            // All objects of a store lie on one file system.
-            let dirty = std::mem::take(&mut self.dirty);
-            self.new.clear();
-            sync_file_system(dirty.first().expect("there are many"))?;
-            return Ok(done(0, 1));
-        }
-        for path in std::mem::take(&mut self.dirty) {
+        for path in dirty {
             let doing = Doing { verb: "syncing", path: &path };
-            let synced = File::open(&path).and_then(|file| file.sync_data());
-            synced.map_err(|error| doing.failed("", &error))?;
+            let file = match File::open(&path) {
+                Ok(file) => file,
+                // It was given up, or published under another name by a call that did not want it durable.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(doing.failed("", &error)),
+            };
+            self.sync_file(&file, !many).map_err(|error| doing.failed("", &error))?;
             calls += 1;
             directories.extend(path.parent().map(Path::to_path_buf));
         }
         // A directory that was made is durable once its own parent is.
-        directories
-            .extend(std::mem::take(&mut self.new).iter().filter_map(|made| made.parent()).map(Path::to_path_buf));
+        let new = std::mem::take(&mut self.new);
+        directories.extend(new.iter().filter_map(|made| made.parent()).map(Path::to_path_buf));
+        if let Some(directory) = directories.iter().find(|directory| many && directory.exists()) {
+            sync_file_system(directory)?;
+            return Ok(done(0, calls + 1));
+        }
         for directory in directories {
             let doing = Doing { verb: "syncing", path: &directory };
-            File::open(&directory).and_then(|file| file.sync_all()).map_err(|error| doing.failed("", &error))?;
-            calls += 1;
+            match File::open(&directory).and_then(|file| file.sync_all()) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(doing.failed("", &error)),
+                _ => calls += 1,
+            }
         }
         Ok(done(0, calls))
+    }
+
+    /// Writes one file's pages to disk, in steps that count as progress, and, if this is all, makes sure of them and of
+    /// the metadata needed to find them.
+    fn sync_file(&self, file: &File, all: bool) -> io::Result<()> {
+        let length = file.metadata()?.len();
+        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        if length > SYNC_STEP_BYTES || !all {
+            for start in (0..length).step_by(SYNC_STEP_BYTES as usize) {
+                // SAFETY: the descriptor belongs to the open file. Failures are left to the last call to report.
+                unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, SYNC_STEP_BYTES as i64, flags) };
+                self.advance.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        if all {
+            file.sync_data()?;
+        }
+        self.advance.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Forgets what was written and not made durable.
+    pub(super) fn forget(&mut self) {
+        self.dirty.clear();
+        self.new.clear();
     }
 
     fn make_parent(&mut self, path: &Path) -> Result<(), Fault> {
