@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import hyperslab as hs
 import numpy as np
@@ -86,7 +86,7 @@ def replace(values: NDArray[Any], quads: Quads, new: NDArray[Any]) -> None:
 class Memory:
     """How a local part lies in memory."""
 
-    order: str = "C"
+    order: Literal["C", "F"] = "C"
     #: Cells around the part on every side.
     guard: int = 0
     #: Distance between neighbours along every dimension, in elements of a larger array; negative runs backwards.
@@ -96,7 +96,7 @@ class Memory:
     def hold(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array with these values, and other ones in between and around."""
         outer = [extent + 2 * self.guard for extent in values.shape]
-        base = np.empty([extent * abs(self.step) for extent in outer], values.dtype, self.order)  # type: ignore[call-overload]
+        base = np.empty([extent * abs(self.step) for extent in outer], values.dtype, self.order)
         base[...] = 1
         array: NDArray[Any] = base[(slice(None, None, self.step),) * values.ndim] if values.ndim else base
         assert list(array.shape) == outer
@@ -114,7 +114,8 @@ class Memory:
 
     def inner(self, array: NDArray[Any]) -> NDArray[Any]:
         """A view without the guard cells."""
-        return array[(*[slice(self.guard, -self.guard)] * array.ndim, ...)] if self.guard else array
+        inside: tuple[Any, ...] = (*[slice(self.guard, -self.guard)] * array.ndim, ...)
+        return array[inside] if self.guard else array
 
 
 def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ def as_user_says(random: Random, quads: Quads) -> list[Any]:
 def some_memory(random: Random, *, read_only: bool) -> Memory:
     """A layout in memory; read-only now and then, where that is asked for."""
     guard, step = int(random.choice([0, 0, 1, 2])), int(random.choice([1, 1, 2, -1, -3]))
-    return Memory(str(random.choice(["C", "F"])), guard, step, read_only and random.random() < 0.3)
+    return Memory("C" if random.random() < 0.5 else "F", guard, step, read_only and random.random() < 0.3)
 
 
 def some_kind(random: Random) -> str:
@@ -139,7 +139,7 @@ class Case:
     checksum: bool
     zstd: int | None
     #: Order of elements in raw and npy files.
-    order: str
+    order: Literal["C", "F"]
     #: How many arrays move in one call.
     arrays: int
     #: Write to a step, which is published later.
@@ -178,7 +178,7 @@ def some_case(seed: int, number: int, ranks: int) -> tuple[Case, Random]:
         chunks,
         bool(random.random() < 0.6),
         int(random.integers(1, 6)) if random.random() < 0.3 else None,
-        str(random.choice(["C", "F"])),
+        "C" if random.random() < 0.5 else "F",
         int(random.choice([1, 1, 2, 3])),
         bool(random.random() < 0.2),
     )

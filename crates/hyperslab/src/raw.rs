@@ -156,9 +156,14 @@ impl RawFile {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             RawFile::open(comm, path, Mode::Write, options, contents)?
         };
-        let report = file.write(&[(NPY_NAME.to_string(), array)], distribution, Some(element), None)?;
-        file.close(None)?;
-        Ok(report)
+        match file.write(&[(NPY_NAME.to_string(), array)], distribution, Some(element), None) {
+            Ok(report) => file.close(None).map(|()| report),
+            Err(error) => {
+                // What was begun goes away, on all ranks alike; the error to show is that of the write.
+                let _ = file.close(Some(error.message().to_string()));
+                Err(error)
+            }
+        }
     }
 
     fn told(comm: &Comm, told: &[u8], mode: Mode, options: Options, order: Order) -> Result<RawFile, Fault> {

@@ -227,7 +227,8 @@ class Runner:
 
     def run(self, seed: int, cases: range) -> list[str]:
         """Run all cases; a line for each."""
-        lines, expected = [], {}
+        lines: list[str] = []
+        expected: dict[str, Any] = {}
         steps: dict[str, hs.Step] = {}
         with hs.open(self.directory / "cases.zarr", "w", comm=self.comm, durable=False, arrival_seconds=60) as store:
             for number in cases:

@@ -1,6 +1,6 @@
 """A file system that is full, and then one that is read-only: all ranks hear of it, and what was there stays.
 
-Usage: small_disk DIRECTORY, which is a file system of 8 MiB that this program may mount anew
+Usage: small_disk DIRECTORY, which is a file system of 8 MiB that this program may mount once more
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,7 @@ def full(directory: Path) -> None:
         store.write("old", small_part(), SMALL)
         hs.save_npy(directory / "a.npy", small_part(), SMALL, comm=COMM)
         for strategy in (None, "server-directed", "root-gather"):
-            fails(
-                lambda strategy=strategy: store.write("new", LARGE.zeros(COMM), LARGE, strategy=strategy), *full_words
-            )
+            fails(partial(store.write, "new", LARGE.zeros(COMM), LARGE, strategy=strategy), *full_words)
         fails(lambda: step(store), *full_words)
         fails(lambda: raw(directory / "a.raw"), *full_words)
         fails(lambda: hs.save_npy(directory / "a.npy", LARGE.zeros(COMM), LARGE, comm=COMM), *full_words)
@@ -73,10 +72,14 @@ def full(directory: Path) -> None:
 
 
 def read_only(directory: Path) -> None:
-    """Nothing can be written at all; reading goes on."""
+    """The same files through another mount, where nothing can be written at all; reading goes on."""
+    mirror = directory.with_name("mirror")
     if COMM.rank == 0:
-        subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
+        mirror.mkdir()
+        subprocess.run(["mount", "--bind", directory, mirror], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", mirror], check=True)
     COMM.barrier()
+    directory = mirror
     words = ("Read-only file system",)
     fails(lambda: hs.open(directory / "b.zarr", "w", comm=COMM), *words)
     fails(lambda: raw(directory / "b.raw"), *words)

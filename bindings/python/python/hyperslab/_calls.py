@@ -46,7 +46,8 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
             message = f"an array of shape {array.shape} cannot have {guard} guard cells on every side"
             raise InvalidError(message)
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
-        inner = array[(*[slice(guard, -guard)] * array.ndim, ...)]
+        inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
+        inner = array[inside]
     low = high = 0
     if inner.size:
         reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]

@@ -3,7 +3,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-__all__: list[str]
+__all__ = [
+    "Comm",
+    "Distribution",
+    "RawFile",
+    "Report",
+    "Store",
+    "__version__",
+    "balanced_mesh",
+    "explain",
+    "save_npy",
+]
+
 __version__: str
 
 _Raw: TypeAlias = tuple[int, int, str, list[int], list[int], int, Any]

@@ -54,7 +54,7 @@ def explain(
     --------
     >>> import hyperslab as hs
     >>> print(hs.explain(hs.Distribution.block((64, 64), 4), cores=2).splitlines()[3])
-    strategy independent (servers [0, 2], 2 slots, subchunk 4194304 B, buffers at most 268435456 B a rank)
+    strategy independent (servers [0, 2], 2 slots, subchunk 8388608 B, buffers at most 268435456 B a rank)
     """
     given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, servers, strategy)  # noqa: FBT003
     shape = None if chunks is None else [chunk.__index__() for chunk in chunks]
