@@ -2,6 +2,7 @@
 
 use crate::errors::{INTERRUPTED, kind, raise};
 use hyperslab::Unready;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,11 +14,10 @@ pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 
 /// Lets Python handle signals; says whether one asks to stop.
 fn interrupted() -> bool {
-    let stop = Python::attach(|py| py.check_signals().is_err());
-    if stop {
+    if Python::attach(|py| py.check_signals().is_err()) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
-    stop
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 fn seconds(value: f64) -> Duration {
@@ -49,43 +49,56 @@ impl Comm {
     #[staticmethod]
     fn mpi(py: Python<'_>, fortran: i32, path: Option<String>, limit: f64) -> PyResult<Comm> {
         let connect = || hyperslab::Comm::mpi(fortran, path.as_deref(), seconds(limit), &mut interrupted);
-        py.detach(connect).map(Comm::ready).map_err(|error| raise(py, error))
+        INTERRUPTED.store(false, Ordering::Relaxed);
+        py.detach(connect).map(Comm::ready).map_err(|error| {
+            if INTERRUPTED.swap(false, Ordering::Relaxed) {
+                return PyKeyboardInterrupt::new_err(error.to_string());
+            }
+            raise(py, error)
+        })
     }
 
     #[getter]
-    fn rank(&self) -> u32 {
-        self.0.rank()
+    fn rank(&self, py: Python<'_>) -> u32 {
+        py.detach(|| self.0.rank())
     }
 
     #[getter]
-    fn size(&self) -> u32 {
-        self.0.size()
+    fn size(&self, py: Python<'_>) -> u32 {
+        py.detach(|| self.0.size())
     }
 
     #[getter]
-    fn description(&self) -> String {
-        self.0.description()
+    fn description(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.description())
     }
 
     #[getter]
-    fn poisoned(&self) -> bool {
-        self.0.is_poisoned()
+    fn poisoned(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.is_poisoned())
     }
 
     #[getter]
-    fn agreements(&self) -> u64 {
-        self.0.agreements()
+    fn agreements(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.0.agreements())
     }
 
     /// Calls `observer(done, total)` [B] now and then while a transfer runs.
-    fn observed_by(&self, observer: Option<Py<PyAny>>) {
+    fn observed_by(&self, py: Python<'_>, observer: Option<Py<PyAny>>) {
         let wrap = |observer: Py<PyAny>| -> hyperslab::Observer {
             Box::new(move |done, total| {
-                // What goes wrong in a progress bar is not worth a transfer.
-                let _ = Python::attach(|py| observer.call1(py, (done, total)).is_ok());
+                // What goes wrong in a progress bar is not worth a transfer; Ctrl-C that meets it there is.
+                let failed = Python::attach(|py| {
+                    let error = observer.call1(py, (done, total)).err();
+                    error.is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py))
+                });
+                if failed {
+                    INTERRUPTED.store(true, Ordering::Relaxed);
+                }
             })
         };
-        self.0.observed_by(observer.map(wrap));
+        let observer = observer.map(wrap);
+        py.detach(|| self.0.observed_by(observer));
     }
 
     /// Takes part in a call that this rank cannot make; raises the error that all ranks get.

@@ -35,7 +35,12 @@ pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     }
     let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
     let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
-    match class.and_then(|class| class.call1((text,))) {
+    // A context that ends with it knows by this mark that all ranks have it, and need not be told.
+    let marked = class.and_then(|class| class.call1((text,))).and_then(|value| {
+        value.setattr("_collective", true)?;
+        Ok(value)
+    });
+    match marked {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }

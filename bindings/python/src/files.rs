@@ -121,9 +121,17 @@ impl RawFile {
         read.map(|(_, report)| Report(report))
     }
 
+    /// Gives a new file up, without the other ranks, who know.
+    fn discard(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(file) = self.lock().take() {
+                file.discard();
+            }
+        });
+    }
+
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
-        let file = self.lock().take();
-        let result = py.detach(|| file.map_or(Ok(()), |file| file.close(fault)));
+        let result = py.detach(|| self.lock().take().map_or(Ok(()), |file| file.close(fault)));
         result.map_err(|error| raise(py, error))
     }
 }

@@ -147,6 +147,10 @@ impl Store {
         self.with(py, |store| Ok(store.removed().to_vec()))
     }
 
+    fn unfinished(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |store| Ok(store.unfinished().to_vec()))
+    }
+
     fn attributes(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |store| Ok(Value::Object(store.attributes().clone()).to_string()))
     }
@@ -165,12 +169,13 @@ impl Store {
         Ok((kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill))
     }
 
-    fn prefer(&self, py: Python<'_>, name: Option<String>) -> PyResult<()> {
+    /// Prefers a strategy from now on; returns the one preferred before.
+    fn prefer(&self, py: Python<'_>, name: Option<String>) -> PyResult<Option<&'static str>> {
         let strategy = strategy(name)?;
         self.with(py, |store| {
-            let wish = Preference { strategy, ..store.preference().clone() };
-            store.set_preference(wish);
-            Ok(())
+            let before = store.preference().clone();
+            store.set_preference(Preference { strategy, ..before.clone() });
+            Ok(before.strategy.map(Strategy::name))
         })
     }
 
@@ -223,13 +228,26 @@ impl Store {
     }
 
     /// Replaces the attributes of a step.
-    fn set_attributes(&self, attributes: &str) -> PyResult<()> {
+    fn set_attributes(&self, py: Python<'_>, attributes: &str) -> PyResult<()> {
         let attributes = map(attributes)?;
-        match self.lock().as_mut() {
-            Some(Inner::Step(step)) => step.set_attributes(attributes),
-            _ => return Err(PyRuntimeError::new_err("only a step that is being written has attributes to set")),
-        }
-        Ok(())
+        let set = py.detach(|| match self.lock().as_mut() {
+            Some(Inner::Step(step)) => {
+                step.set_attributes(attributes);
+                true
+            }
+            _ => false,
+        });
+        set.then_some(())
+            .ok_or_else(|| PyRuntimeError::new_err("only a step that is being written has attributes to set"))
+    }
+
+    /// Gives a step up, without the other ranks, who know.
+    fn discard(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(Inner::Step(step)) = self.lock().take() {
+                step.discard();
+            }
+        });
     }
 
     /// Makes what was written to a step durable.
@@ -243,8 +261,7 @@ impl Store {
 
     /// Publishes a step, or closes a group; with a fault, gives the step up.
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
-        let inner = self.lock().take();
-        let result = py.detach(|| match inner {
+        let result = py.detach(|| match self.lock().take() {
             Some(Inner::Step(step)) => step.publish(fault),
             Some(Inner::Group(store)) => store.close(),
             None => Ok(()),

@@ -52,7 +52,13 @@ impl LocalArray {
     ///
     /// # Errors
     /// When the shape is not that of the part, or elements lie outside of the memory.
-    pub(crate) fn expose(&self, name: &str, distribution: &Distribution, rank: u32) -> Result<Exposed, Fault> {
+    pub(crate) fn expose(
+        &self,
+        name: &str,
+        distribution: &Distribution,
+        (rank, size): (u32, u32),
+    ) -> Result<Exposed, Fault> {
+        check_ranks(name, distribution, size)?;
         let owned = distribution.owned(rank);
         // Ranks beyond the mesh hold nothing, in whatever shape.
         let nothing = u64::from(rank) >= distribution.ranks();
@@ -113,6 +119,20 @@ impl LocalArray {
         let strides = hyperslab_layout::dense_strides(&shape, &order, element.bytes());
         Ok(LocalArray { memory, element, shape, strides, offset: 0 })
     }
+}
+
+/// Refuses a distribution over ranks that do not exist: nobody would move their part.
+pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) -> Result<(), Fault> {
+    if distribution.ranks() <= u64::from(size) {
+        return Ok(());
+    }
+    let text = format!(
+        "the distribution of '{name}' is over {} ranks (mesh {:?}), but the communicator has {size}",
+        distribution.ranks(),
+        distribution.mesh()
+    );
+    Err(Fault::new(FaultKind::Invalid, text)
+        .hint("after a restart on another number of ranks, make the distribution for that number"))
 }
 
 /// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest

@@ -173,14 +173,15 @@ impl Comm {
         let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
         let transfer = Arc::new(compiled.transfer);
         let program = parameters.strategy.program(&transfer, &parameters, party.rank(), &views);
-        let bytes = transfer.stored_bytes();
+        let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
         let walk = Walk::new(program, compiled.users);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         let watched = Watched { what: &what, total: bytes, scale, observer };
         let walked = run(machine, party, walk, watched)?;
         if !durable {
-            machine.forget_unsynced();
+            machine.forget_unsynced(below);
         }
+        machine.release_files();
         let (walked, outcome) = match walked {
             Ok(walked) => (walked, compiled.fault),
             Err(fault) => (Walked::default(), Some(fault)),
@@ -198,18 +199,19 @@ impl Comm {
         Ok(Report { what, parameters, bytes, seconds: started.elapsed().as_secs_f64(), walked })
     }
 
-    /// Makes everything written through this membership durable, on all ranks, then lets rank 0 go on.
+    /// Makes what was written below durable, on all ranks, then lets rank 0 go on.
     pub(crate) fn sync_and(
         &self,
         what: &str,
-        sync: bool,
+        sync: Option<String>,
         publish: impl FnMut() -> Result<Vec<u8>, Fault>,
         mut fault: Option<Fault>,
     ) -> Result<(), Fault> {
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
-        if sync && fault.is_none() && party.poisoned().is_none() {
-            let step = Step { id: 0, after: Vec::new(), action: Action::Sync };
+        if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
+            let action = Action::Sync { below: [below.into()].into() };
+            let step = Step { id: 0, after: Vec::new(), action };
             let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
             let watched = Watched { what, total: 0, scale: 1, observer: &mut None };
             fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();

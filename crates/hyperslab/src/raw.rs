@@ -249,7 +249,7 @@ impl RawFile {
         let prepared = self.add(arrays, distribution, element, section);
         let rank = self.comm.rank();
         let users: Result<Vec<Exposed>, Fault> =
-            arrays.iter().map(|(name, array)| array.expose(name, distribution, rank)).collect();
+            arrays.iter().map(|(name, array)| array.expose(name, distribution, (rank, self.ranks))).collect();
         let (indices, users, fault) = match (prepared, users) {
             (Ok(indices), Ok(users)) => (indices, users, None),
             (Err(fault), _) | (_, Err(fault)) => (Vec::new(), Vec::new(), Some(fault.context(&what))),
@@ -298,7 +298,12 @@ impl RawFile {
                 }
                 Ok(Vec::new())
             }),
-            undo: Box::new(|| {}),
+            undo: Box::new(|| {
+                if new && !first {
+                    // What was written before stays; the file must not be longer than that.
+                    let _ = directory.lengthen(&hidden, before.1);
+                }
+            }),
             tidy: Box::new(|| {}),
         };
         let result = self.comm.transfer(call);
@@ -376,7 +381,7 @@ impl RawFile {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
         let prepared = self.asks(names, distribution, section, into.as_deref()).and_then(|asks| {
-            let made = crate::zarr::destinations(&asks, into.as_deref(), rank)?;
+            let made = crate::zarr::destinations(&asks, into.as_deref(), (rank, self.ranks))?;
             made.2.clone().map_or(Ok((asks, made)), Err)
         });
         let (asks, made, fault) = match prepared {
@@ -438,6 +443,13 @@ impl RawFile {
         each.collect()
     }
 
+    /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
+    pub fn discard(self) {
+        if self.mode.writes_new() && self.comm.rank() == 0 {
+            Directory::new(self.directory.clone()).discard(&hidden(&self.name));
+        }
+    }
+
     /// Ends the use of the file. Collective. A new file is made durable and takes its name; with `fault`, an error of
     /// this rank, it is given up on all ranks instead.
     ///
@@ -452,10 +464,10 @@ impl RawFile {
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let empty = self.arrays.is_empty();
+        let (empty, object) = (self.arrays.is_empty(), self.object());
         let result = self.comm.sync_and(
             &what,
-            sync,
+            sync.then(|| object.clone()),
             || {
                 if new {
                     if empty {

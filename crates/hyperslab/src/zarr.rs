@@ -26,6 +26,11 @@ pub use step::Step;
 
 /// Where unpublished things lie in the root of a store, when they cannot lie beside it.
 const INNER_STAGING: &str = ".hyperslab";
+/// Below that, where steps lie, and where arrays lie that are written outside of steps.
+const STEPS: &str = "steps";
+const ARRAYS: &str = "arrays";
+/// Ends the name of what was put aside to be replaced.
+const ASIDE: &str = ".old";
 /// Names an update of an array in place that has not ended.
 pub(crate) const MARKER: &str = ".hyperslab-update";
 
@@ -165,6 +170,7 @@ pub struct Store {
     mode: Mode,
     options: Options,
     removed: Vec<String>,
+    unfinished: Vec<String>,
     attributes: Map<String, Value>,
 }
 
@@ -193,10 +199,9 @@ impl Store {
         let staging = r.text().ok_or_else(broken)?;
         let attributes =
             GroupMetadata::parse(r.bytes().ok_or_else(broken)?, METADATA_KEY).map_err(format_fault)?.attributes;
-        let mut removed = Vec::new();
-        while let Some(name) = r.text() {
-            removed.push(name);
-        }
+        let count = r.number().ok_or_else(broken)?;
+        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
+        let unfinished = removed.split_off(removed.len().min(count as usize));
         Ok(Store {
             comm: comm.clone(),
             root,
@@ -207,6 +212,7 @@ impl Store {
             mode,
             options,
             removed,
+            unfinished,
             attributes,
         })
     }
@@ -227,6 +233,12 @@ impl Store {
         &self.removed
     }
 
+    /// Names of arrays in the root of which an update in place began and did not end: each chunk is old or new. Writing
+    /// all of the array again makes it whole.
+    pub fn unfinished(&self) -> &[String] {
+        &self.unfinished
+    }
+
     /// Attributes of the group.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.attributes
@@ -239,7 +251,7 @@ impl Store {
 
     /// Path of the group's directory below the root, empty or ending with `/`.
     fn base(&self) -> String {
-        if self.staged { format!("{}/{}", self.staging, self.group) } else { self.group.clone() }
+        if self.staged { format!("{}/{STEPS}/{}", self.staging, self.group) } else { self.group.clone() }
     }
 
     fn directory(&self) -> Directory {
@@ -312,6 +324,7 @@ impl Store {
             mode: self.mode,
             options: self.options.clone(),
             removed: Vec::new(),
+            unfinished: Vec::new(),
             attributes,
         })
     }
@@ -342,10 +355,10 @@ impl Store {
         let removable = self.mode != Mode::Read && !self.staged;
         Ok(self.comm.sync_and(
             &what,
-            false,
+            None,
             || {
                 if removable {
-                    directory.remove_empty(&staging);
+                    sweep(&directory, &staging);
                 }
                 Ok(Vec::new())
             },
@@ -400,8 +413,10 @@ fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
     };
     GroupMetadata::parse(&metadata, &format!("{}/{METADATA_KEY}", root.display())).map_err(format_fault)?;
     let staging = staging(&directory, mode);
+    let unfinished = unfinished(&directory)?;
     let told = Writer::default().bytes(root.to_string_lossy().as_bytes()).bytes(staging.as_bytes()).bytes(&metadata);
-    Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
+    let told = told.number(removed.len() as u64);
+    Ok(removed.iter().chain(&unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0)
 }
 
 /// The hidden directory beside a store.
@@ -417,14 +432,39 @@ fn staging(directory: &Directory, mode: Mode) -> String {
     beside.unwrap_or_else(|| INNER_STAGING.to_string())
 }
 
-/// Removes what an earlier run left unpublished; returns its names.
+/// Removes what an earlier run left unpublished; returns its names. What it had put aside to replace and never
+/// replaced goes back to its place.
 fn clean(directory: &Directory) -> Result<Vec<String>, Fault> {
     let mut removed = Vec::new();
     for staging in beside(directory).iter().map(String::as_str).chain([INNER_STAGING]) {
-        removed.extend(directory.list(staging)?);
+        for kind in [STEPS, ARRAYS] {
+            for name in directory.list(&format!("{staging}/{kind}"))? {
+                let at = name.strip_suffix(ASIDE).unwrap_or(&name).replace("%2F", "/");
+                if name.ends_with(ASIDE) && !directory.exists(&at) {
+                    directory.rename(&format!("{staging}/{kind}/{name}"), &at)?;
+                } else {
+                    removed.push(at);
+                }
+            }
+        }
         directory.remove(staging)?;
     }
+    removed.dedup();
     Ok(removed)
+}
+
+/// Removes the directories for unpublished things if nothing is in them.
+fn sweep(directory: &Directory, staging: &str) {
+    for kind in [STEPS, ARRAYS] {
+        directory.remove_empty(&format!("{staging}/{kind}"));
+    }
+    directory.remove_empty(staging);
+}
+
+/// Arrays of a group of which an update in place has begun and not ended.
+fn unfinished(directory: &Directory) -> Result<Vec<String>, Fault> {
+    let marked = |name: &String| directory.exists(&format!("{name}/{MARKER}"));
+    Ok(directory.list("")?.into_iter().filter(marked).collect())
 }
 
 /// Metadata of an array.

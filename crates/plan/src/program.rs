@@ -136,8 +136,11 @@ pub enum Action {
         /// As for [`Action::Write`].
         replace: bool,
     },
-    /// Make everything written so far durable.
-    Sync,
+    /// Make what was written so far to objects with these beginnings durable.
+    Sync {
+        /// Beginnings of names.
+        below: Arc<[Arc<str>]>,
+    },
 }
 
 /// A step: an action, after others.

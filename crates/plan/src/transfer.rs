@@ -111,6 +111,17 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// What the names of all objects of the transfer begin with.
+    pub fn objects_below(&self) -> Arc<[Arc<str>]> {
+        let below = |ask: &Ask| match &ask.stored.placement {
+            Placement::File { object, .. } => object.clone(),
+            Placement::Chunks { prefix, .. } => prefix.clone(),
+        };
+        let mut all: Vec<Arc<str>> = self.asks.iter().map(below).collect();
+        all.dedup();
+        all.into()
+    }
+
     /// Bytes that move to or from storage, without padding.
     pub fn stored_bytes(&self) -> u64 {
         self.asks.iter().map(Ask::stored_bytes).fold(0, u64::saturating_add)

@@ -12,15 +12,26 @@ use std::path::{Path, PathBuf};
 /// waits for the disk.
 pub(crate) const SINGLE_SYNCS_MAX: usize = 32;
 
-/// Makes everything on the file system that holds a path durable.
-pub(crate) fn sync_file_system(path: &Path) -> Result<(), Fault> {
-    use std::os::fd::AsRawFd;
-    let synced = File::open(path).and_then(|file| {
+/// A file system, to be made durable as a whole.
+pub(crate) struct FileSystem(PathBuf, File);
+
+impl FileSystem {
+    /// The one that holds a path. Errors from now on are reported by [`FileSystem::sync`].
+    pub(crate) fn open(path: &Path) -> Result<FileSystem, Fault> {
+        let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
+        Ok(FileSystem(path.to_path_buf(), file))
+    }
+
+    /// Makes everything on it durable.
+    pub(crate) fn sync(&self) -> Result<(), Fault> {
+        use std::os::fd::AsRawFd;
         // SAFETY: the descriptor belongs to the open file.
-        let result = unsafe { libc::syncfs(file.as_raw_fd()) };
-        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-    });
-    synced.map_err(|error| posix_fault("syncing the file system of", path, &error))
+        let result = unsafe { libc::syncfs(self.1.as_raw_fd()) };
+        if result == 0 {
+            return Ok(());
+        }
+        Err(posix_fault("syncing the file system of", &self.0, &std::io::Error::last_os_error()))
+    }
 }
 
 /// A directory and what is in it.
@@ -91,7 +102,10 @@ impl Directory {
             file.write_all(bytes)?;
             if sync { file.sync_all() } else { Ok(()) }
         });
-        let placed = written.and_then(|()| fs::rename(&beside, &path));
+        let placed = written.and_then(|()| fs::rename(&beside, &path)).and_then(|()| match path.parent() {
+            Some(parent) if sync => File::open(parent)?.sync_all(),
+            _ => Ok(()),
+        });
         placed.map_err(|error| {
             let _ = fs::remove_file(&beside);
             posix_fault("writing", &path, &error)
@@ -203,7 +217,7 @@ impl Directory {
     /// Makes small files and the names in their directories durable, in as few calls as the system allows.
     pub fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
         if names.len() > SINGLE_SYNCS_MAX {
-            return sync_file_system(&self.0);
+            return FileSystem::open(&self.0)?.sync();
         }
         for name in names {
             let path = self.at(name);

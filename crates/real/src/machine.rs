@@ -5,6 +5,7 @@ use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_world::{Clock, Compute, InlineCompute, Store, Transport, World};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Asks whether the user wants to stop.
@@ -39,9 +40,14 @@ impl Machine {
         self.store = PosixStore::new(root, self.courier.wire().bell());
     }
 
-    /// Forgets what was written and not made durable: the user does not want it to be.
-    pub fn forget_unsynced(&mut self) {
-        self.store.forget_unsynced();
+    /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
+    pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
+        self.store.forget_unsynced(below);
+    }
+
+    /// Closes files that the store keeps open.
+    pub fn release_files(&mut self) {
+        self.store.release();
     }
 
     /// Asks this whether the user wants to stop, from now on.

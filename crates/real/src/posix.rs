@@ -31,7 +31,8 @@ pub struct PosixStore {
 /// What the worker is told.
 enum Work {
     Serve(Ticket, Request),
-    Forget,
+    Forget(Arc<[Arc<str>]>),
+    Release,
 }
 
 impl PosixStore {
@@ -43,9 +44,16 @@ impl PosixStore {
         let mut files = Files::new(root, advance.clone());
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
             for work in inbox {
-                let Work::Serve(ticket, request) = work else {
-                    files.forget();
-                    continue;
+                let (ticket, request) = match work {
+                    Work::Serve(ticket, request) => (ticket, request),
+                    Work::Forget(below) => {
+                        files.forget(&below);
+                        continue;
+                    }
+                    Work::Release => {
+                        files.release();
+                        continue;
+                    }
                 };
                 let result = files.carry_out(request);
                 if outbox.send((ticket, result)).is_err() {
@@ -57,10 +65,20 @@ impl PosixStore {
         PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new(), advance }
     }
 
-    /// Forgets what was written and not made durable: the user does not want it to be.
-    pub fn forget_unsynced(&mut self) {
+    /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
+    pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
+        self.tell(Work::Forget(below));
+    }
+
+    /// Closes files that are kept open.
+    pub fn release(&mut self) {
+        self.tell(Work::Release);
+    }
+
+    fn tell(&mut self, work: Work) {
         if let Some(requests) = &self.requests {
-            let _ = requests.send(Work::Forget);
+            // A worker that is gone has nothing open and remembers nothing.
+            let _ = requests.send(work);
         }
     }
 }

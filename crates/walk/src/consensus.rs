@@ -172,6 +172,10 @@ impl Consensus {
                         self.merged.add_faults(1, [(from, fault.hint("all ranks must run the same version"))]);
                     }
                 }
+                tag::DECIDING => {
+                    party.patient = true;
+                    self.tell_children(world, tag::DECIDING, &[]);
+                }
                 tag::QUERY => world.transport().signal(from, self.values_message()),
                 tag::VALUES => {
                     self.values.insert(from, fields(&contents).unwrap_or_default());
@@ -211,6 +215,9 @@ impl Consensus {
             }
             Err(self.difference())
         } else {
+            if !self.question.opens {
+                self.tell_children(world, tag::DECIDING, &[]);
+            }
             decide()
         };
         let contents = match &result {
@@ -222,7 +229,11 @@ impl Consensus {
     }
 
     fn send_down(&self, world: &mut dyn World, contents: &[u8]) {
-        let mut message = Writer::tagged(tag::DOWN).number(self.call).0;
+        self.tell_children(world, tag::DOWN, contents);
+    }
+
+    fn tell_children(&self, world: &mut dyn World, tag: u8, contents: &[u8]) {
+        let mut message = Writer::tagged(tag).number(self.call).0;
         message.extend(contents);
         for &child in &self.children {
             world.transport().signal(child, message.clone());

@@ -14,6 +14,7 @@ pub(crate) mod tag {
     pub(crate) const PONG: u8 = 7;
     pub(crate) const ABORT: u8 = 8;
     pub(crate) const REPORT: u8 = 9;
+    pub(crate) const DECIDING: u8 = 10;
 }
 
 /// What has arrived and not been handled.
@@ -52,7 +53,7 @@ impl Inbox {
     fn signal(&mut self, from: u32, bytes: &[u8]) {
         let mut reader = Reader::new(bytes);
         match reader.tag() {
-            Some(tag @ (tag::UP | tag::DOWN | tag::QUERY | tag::VALUES)) => {
+            Some(tag @ (tag::UP | tag::DOWN | tag::QUERY | tag::VALUES | tag::DECIDING)) => {
                 if let Some(call) = reader.number() {
                     self.consensus.push_back((from, tag, call, reader.rest().to_vec()));
                 }

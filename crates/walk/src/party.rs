@@ -41,6 +41,8 @@ pub struct Party {
     /// Neighbours in the tree that said they progress, since the last time they were told.
     heard: Vec<u32>,
     poisoned: Option<Fault>,
+    /// Whether all have answered and rank 0 is at work: it cannot say so meanwhile, and may take long.
+    pub(crate) patient: bool,
     /// Agreements so far.
     pub agreements: u64,
 }
@@ -59,6 +61,7 @@ impl Party {
             progressed: false,
             heard: Vec::new(),
             poisoned: None,
+            patient: false,
             agreements: 0,
         }
     }
@@ -89,6 +92,7 @@ impl Party {
 
     pub(crate) fn next_call(&mut self, question: &Question) -> u64 {
         self.call += 1;
+        self.patient = false;
         self.agreements += 1;
         self.what.clone_from(&question.what);
         self.call
@@ -149,7 +153,7 @@ impl Party {
         let mut own = false;
         loop {
             if let Err(fault) = self.inbox.pump(world) {
-                return Err(self.poison(fault));
+                return Err(self.give_up(world, fault, false));
             }
             let Some(waits_for) = step(world, self) else { return Ok(()) };
             let now = world.clock().now_ns();
@@ -169,6 +173,7 @@ impl Party {
                 self.tell_alive(world, std::mem::take(&mut own));
                 told = now;
             }
+            let arrival = arrival.or(self.patient.then_some(self.limits.arrival));
             let (since, limit) = arrival.map_or((last, self.limits.progress), |limit| (start, limit));
             if let Some(fault) = self.inbox.abort.take() {
                 return Err(self.poison(fault));

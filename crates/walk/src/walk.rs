@@ -372,7 +372,7 @@ impl Walk {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace }
             }
-            Action::Sync => Request::Sync,
+            Action::Sync { below } => Request::Sync { below },
             other => unreachable!("{} is not work for the store", describe(&other)),
         })
     }
@@ -431,6 +431,6 @@ fn describe(action: &Action) -> String {
         Action::Decode { object, .. } => format!("decoding object '{object}'"),
         Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
         Action::Put { object, .. } => format!("writing object '{object}'"),
-        Action::Sync => "writing to reach the disk (sync)".into(),
+        Action::Sync { .. } => "writing to reach the disk (sync)".into(),
     }
 }

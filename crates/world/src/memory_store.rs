@@ -64,7 +64,7 @@ impl MemoryStore {
                 objects.insert(object.to_string(), vec![0xAA; bytes as usize]);
                 moved(0)
             }
-            Request::Sync => moved(0),
+            Request::Sync { .. } => moved(0),
         }
     }
 }

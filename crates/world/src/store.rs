@@ -92,8 +92,11 @@ pub enum Request {
         /// Its length \[B\].
         bytes: u64,
     },
-    /// Makes everything written through this handle durable.
-    Sync,
+    /// Makes what was written through this handle, to objects whose names begin with one of these, durable.
+    Sync {
+        /// Beginnings of names.
+        below: Arc<[Arc<str>]>,
+    },
 }
 
 /// What an operation left.

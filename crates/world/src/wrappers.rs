@@ -29,7 +29,7 @@ fn name(request: &Request) -> &'static str {
         Request::ReadWhole { .. } => "read whole",
         Request::Get { .. } => "get",
         Request::Create { .. } => "create",
-        Request::Sync => "sync",
+        Request::Sync { .. } => "sync",
     }
 }
 

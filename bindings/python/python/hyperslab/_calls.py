@@ -54,7 +54,7 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         low = sum(min(reach, 0) for reach in reaches)
         high = sum(max(reach, 0) for reach in reaches) + inner.itemsize
     kind = inner.dtype.str
-    if inner.dtype.kind not in "biufc":
+    if inner.dtype.kind not in "biufc" or inner.dtype.itemsize > (16 if inner.dtype.kind == "c" else 8):
         message = f"elements of type {inner.dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
         raise InvalidError(message)
     return (

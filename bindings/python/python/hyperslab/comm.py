@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -116,15 +117,26 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     return results
 
 
-class _Cache:
-    """The memberships of MPI communicators, as attributes that MPI itself drops with the communicator."""
+class _Cache(threading.local):
+    """The membership of this process alone, one for each thread, so that threads do not wait for each other."""
 
     def __init__(self) -> None:
-        self.keyval: int | None = None
         self.alone: _core.Comm | None = None
 
 
 _cache = _Cache()
+#: What a forked child inherits and cannot use, since threads do not survive a fork; kept, because ending it would wait.
+_inherited: list[_core.Comm | None] = []
+#: Memberships of MPI communicators are attributes of theirs under this key, which MPI drops with the communicator.
+_keyval: list[int] = []
+
+
+def _after_fork() -> None:
+    _inherited.append(_cache.alone)
+    _cache.alone = None
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
@@ -156,12 +168,12 @@ def connect(comm: Any) -> _core.Comm:
         kind = "MPI_COMM_NULL" if comm == mpi.COMM_NULL else "an intercommunicator, whose ranks are in two groups"
         message = f"comm should be an intracommunicator, but is {kind}\n  hint: Merge() makes one of the two groups"
         raise InvalidError(message)
-    if _cache.keyval is None:
-        _cache.keyval = mpi.Comm.Create_keyval(delete_fn=_drop)
-    member = comm.Get_attr(_cache.keyval)
+    if not _keyval:
+        _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
+    member = comm.Get_attr(_keyval[0])
     if member is None or member.poisoned:
         member = _core.Comm.mpi(comm.py2f(), mpi.__file__, CONNECT_SECONDS)
-        comm.Set_attr(_cache.keyval, member)
+        comm.Set_attr(_keyval[0], member)
     assert isinstance(member, _core.Comm)
     return member
 
@@ -172,7 +184,7 @@ def release(comm: Any) -> None:
     The package keeps one duplicate of each communicator that it was given. MPI frees it together with the original;
     this frees it earlier.
     """
-    if isinstance(comm, ThreadComm) or comm is None or _cache.keyval is None:
+    if isinstance(comm, ThreadComm) or comm is None or not _keyval:
         return
-    if comm.Get_attr(_cache.keyval) is not None:
-        comm.Delete_attr(_cache.keyval)
+    if comm.Get_attr(_keyval[0]) is not None:
+        comm.Delete_attr(_keyval[0])

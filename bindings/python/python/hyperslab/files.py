@@ -200,6 +200,8 @@ class RawFile:
         """Close the file, or give it up on all ranks after an exception on this one."""
         if error is None:
             self.close()
+        elif getattr(error, "_collective", False):
+            self._file.discard()
         elif isinstance(error, Exception):
             try:
                 self._file.close(f"{type(error).__name__}: {error}")

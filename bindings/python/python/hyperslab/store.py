@@ -140,6 +140,12 @@ def open(  # noqa: A001 (as zarr has it)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
         warnings.warn(f"'{os.fspath(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+    if store.unfinished and member.rank == 0:
+        names = ", ".join(store.unfinished)
+        warnings.warn(
+            f"'{os.fspath(path)}': an update in place began and did not end, each chunk is old or new: {names}",
+            stacklevel=2,
+        )
     return store
 
 
@@ -172,6 +178,11 @@ class Store:
     def removed(self) -> tuple[str, ...]:
         """Names of steps and arrays that an earlier run left unpublished and that opening removed."""
         return tuple(self._store.removed())
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Names of arrays in the root of which an update in place began and did not end: each chunk is old or new."""
+        return tuple(self._store.unfinished())
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -306,11 +317,11 @@ class Store:
         if strategy is None:
             return run(call, self._comm, what)
         with attending(self._comm, what):
-            self._store.prefer(strategy)
+            before = self._store.prefer(strategy)
         try:
             return run(call, self._comm, what)
         finally:
-            self._store.prefer(None)
+            self._store.prefer(before)
 
     def append(
         self, name: str, array: NDArray[Any], dist: Distribution | None = None, *, axis: int = 0, guard: int = 0
@@ -465,8 +476,8 @@ class Step(Store):
     def close(self) -> None:
         """Make the step durable and visible. Collective."""
         if self._before_publish is not None:
-            self._store.sync()
             try:
+                self._store.sync()
                 self._before_publish()
             except Exception as error:
                 self._give_up(error)
@@ -474,6 +485,9 @@ class Step(Store):
         self._store.close(None)
 
     def _give_up(self, error: BaseException) -> None:
+        if getattr(error, "_collective", False):
+            self._store.discard()
+            return
         try:
             self._store.close(f"{type(error).__name__}: {error}")
         except Exception:  # noqa: BLE001 (the program's own error is the one to show)

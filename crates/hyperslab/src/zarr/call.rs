@@ -1,7 +1,7 @@
 //! Reading and writing arrays of a group.
 
-use super::{MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
-use crate::array::{LocalArray, natural_chunks};
+use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
+use crate::array::{LocalArray, check_ranks, natural_chunks};
 use crate::comm::{Call, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
 use crate::report::Report;
@@ -125,7 +125,10 @@ impl Store {
         });
         let (metadata, fault) = split(prepared);
         let metadata = metadata.unwrap_or_default();
-        let users = asks.iter().map(|ask| ask.array.expose(&ask.name, &ask.distribution, self.comm.rank())).collect();
+        let users = asks
+            .iter()
+            .map(|ask| ask.array.expose(&ask.name, &ask.distribution, (self.comm.rank(), self.ranks)))
+            .collect();
         let (users, unfit) = split::<Vec<Exposed>>(users);
         let mut fields = vec![
             ("operation".to_string(), "write".to_string()),
@@ -139,7 +142,7 @@ impl Store {
         for ask in asks {
             describe(&mut fields, &ask.name, Some(&ask.distribution), ask.section.as_ref(), Some(ask.array.element));
         }
-        let writer = Writing { store: self, asks, metadata: &metadata, new, update };
+        let writer = Writing { store: self, asks, metadata: &metadata, new, update, marked: RefCell::default() };
         let fresh = !update;
         let call = Call {
             what: what.clone(),
@@ -191,12 +194,15 @@ impl Store {
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
         let rank = self.comm.rank();
         let mut prepared = check_asks(names).err();
+        if let (Some(distribution), Some(name)) = (distribution, names.first()) {
+            prepared = prepared.or(check_ranks(name, distribution, self.ranks).err());
+        }
         if let Some(arrays) = &into {
             let fits = |distribution: &Distribution| {
                 names
                     .iter()
                     .zip(arrays)
-                    .try_for_each(|(name, array)| array.expose(name, distribution, rank).map(|_| ()))
+                    .try_for_each(|(name, array)| array.expose(name, distribution, (rank, self.ranks)).map(|_| ()))
             };
             let count =
                 Fault::new(FaultKind::Invalid, format!("{} arrays are read into {}", names.len(), arrays.len()));
@@ -248,7 +254,7 @@ impl Store {
             }),
             compile: Box::new(|payload| {
                 let asks = asks(&hear(payload)?)?;
-                let (users, locals, fault) = destinations(&asks, into.as_deref(), rank)?;
+                let (users, locals, fault) = destinations(&asks, into.as_deref(), (rank, self.ranks))?;
                 arrays.replace(locals);
                 Ok(Compiled { transfer: transfer(asks), users, fault })
             }),
@@ -267,7 +273,8 @@ impl Store {
     pub fn append(&mut self, ask: &WriteAsk, axis: usize) -> Result<Report, Error> {
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let (_, fault) = split(self.check_writable(&what).and_then(|()| check_name(&ask.name)));
-        let users = ask.array.expose(&ask.name, &ask.distribution, self.comm.rank()).map(|user| vec![user]);
+        let users =
+            ask.array.expose(&ask.name, &ask.distribution, (self.comm.rank(), self.ranks)).map(|user| vec![user]);
         let (users, unfit) = split::<Vec<Exposed>>(users);
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
@@ -328,6 +335,8 @@ struct Writing<'a> {
     metadata: &'a [ArrayMetadata],
     new: &'a NewArray,
     update: bool,
+    /// Arrays that bear the marker of an earlier update that did not end; only writing all of them would end it.
+    marked: RefCell<Vec<String>>,
 }
 
 impl Writing<'_> {
@@ -340,7 +349,7 @@ impl Writing<'_> {
         if self.store.staged {
             return format!("{}{name}", self.base());
         }
-        format!("{}/{}{name}", self.store.staging, self.store.group.replace('/', "%2F"))
+        format!("{}/{ARRAYS}/{}{name}", self.store.staging, self.store.group.replace('/', "%2F"))
     }
 
     fn decide(&self) -> Result<Vec<u8>, Fault> {
@@ -379,11 +388,7 @@ impl Writing<'_> {
         let chosen = choose_parameters(&transfer, &self.store.options.wish)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
-                let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
-                let note = format!(
-                    "an update of section {section} of this array has begun and not ended: each chunk is old or new\n"
-                );
-                directory.write(&format!("{}{}/{MARKER}", self.base(), ask.name), note.as_bytes(), self.durable())?;
+                self.mark(&directory, ask, &told.metadata.shape)?;
             } else {
                 let hidden = self.hidden(&ask.name);
                 directory.remove(&hidden)?;
@@ -393,6 +398,19 @@ impl Writing<'_> {
             }
         }
         tell(chosen, &told)
+    }
+
+    /// Marks an array before it is updated in place.
+    fn mark(&self, directory: &Directory, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
+        let marker = format!("{}{}/{MARKER}", self.base(), ask.name);
+        let before = directory.read(&marker)?.unwrap_or_default();
+        if !before.is_empty() && ask.distribution.shape() != shape {
+            self.marked.borrow_mut().push(ask.name.clone());
+        }
+        let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
+        let mut note = String::from_utf8_lossy(&before).into_owned();
+        note += &format!("an update of section {section} has begun and not ended: each chunk is old or new\n");
+        directory.write(&marker, note.as_bytes(), self.durable())
     }
 
     fn durable(&self) -> bool {
@@ -405,17 +423,25 @@ impl Writing<'_> {
             let metadata = |ask: &WriteAsk| format!("{}/{METADATA_KEY}", self.hidden(&ask.name));
             directory.sync_files(&self.asks.iter().map(metadata).collect::<Vec<_>>())?;
         }
+        let mut published = Vec::new();
         for ask in self.asks {
             let at = format!("{}{}", self.base(), ask.name);
             if self.update {
-                directory.remove(&format!("{at}/{MARKER}"))?;
+                if !self.marked.borrow().contains(&ask.name) {
+                    directory.remove(&format!("{at}/{MARKER}"))?;
+                }
                 continue;
             }
             let hidden = self.hidden(&ask.name);
             if hidden == at {
                 continue;
             }
-            publish(&directory, &hidden, &at)?;
+            let replaces = directory.exists(&at);
+            if let Err(fault) = publish(&directory, &hidden, &at) {
+                withdraw(&directory, published);
+                return Err(fault);
+            }
+            published.push((hidden, at, replaces));
         }
         if !self.store.staged && self.durable() {
             directory.sync(&self.base())?;
@@ -436,8 +462,16 @@ impl Writing<'_> {
             directory.discard(&self.hidden(&ask.name));
         }
         if !self.store.staged {
-            directory.remove_empty(&self.store.staging);
+            sweep(&directory, &self.store.staging);
         }
+    }
+}
+
+/// Takes back what of a call was published before the rest could not be: what it replaced is there again.
+fn withdraw(directory: &Directory, published: Vec<(String, String, bool)>) {
+    for (hidden, at, replaces) in published.into_iter().rev() {
+        // The call fails already; what cannot be taken back stays visible, and whole.
+        let _ = if replaces { publish(directory, &hidden, &at) } else { directory.rename(&at, &hidden) };
     }
 }
 
@@ -449,10 +483,14 @@ pub(super) fn publish(directory: &Directory, hidden: &str, at: &str) -> Result<(
     if directory.exchange(hidden, at)? {
         return Ok(());
     }
-    // Without an exchange there is a moment without either; the old one is kept until the new one is in place.
-    let aside = format!("{hidden}.old");
+    // Without an exchange there is a moment without either; the old one is kept until the new one is in place, and
+    // goes back if it never gets there, at once or when the store is opened next.
+    let aside = format!("{hidden}{ASIDE}");
     directory.rename(at, &aside)?;
-    directory.rename(hidden, at)?;
+    if let Err(fault) = directory.rename(hidden, at) {
+        directory.rename(&aside, at)?;
+        return Err(fault);
+    }
     directory.rename(&aside, hidden)
 }
 
@@ -500,21 +538,21 @@ pub(crate) fn describe(
 pub(crate) fn destinations(
     asks: &[Ask],
     into: Option<&[LocalArray]>,
-    rank: u32,
+    (rank, size): (u32, u32),
 ) -> Result<(Vec<Exposed>, Vec<LocalArray>, Option<Fault>), Fault> {
     let (mut users, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
     for (i, ask) in asks.iter().enumerate() {
         let wanted = match into.map(|arrays| &arrays[i]) {
-            Some(array) => array.expose(&ask.name, &ask.distribution, rank).map(|user| (user, array.clone())),
+            Some(array) => array.expose(&ask.name, &ask.distribution, (rank, size)).map(|user| (user, array.clone())),
             None => LocalArray::stand_in(&ask.distribution, rank, ask.memory)
-                .and_then(|array| Ok((array.expose(&ask.name, &ask.distribution, rank)?, array))),
+                .and_then(|array| Ok((array.expose(&ask.name, &ask.distribution, (rank, size))?, array))),
         };
         let (user, array) = match wanted {
             Ok(both) => both,
             Err(unfit) => {
                 fault.get_or_insert(unfit);
                 let array = LocalArray::stand_in(&ask.distribution, rank, ask.memory)?;
-                (array.expose(&ask.name, &ask.distribution, rank)?, array)
+                (array.expose(&ask.name, &ask.distribution, (rank, size))?, array)
             }
         };
         users.push(user);

@@ -1,7 +1,7 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::call::publish;
-use super::{METADATA_KEY, Store, check_name};
+use super::{METADATA_KEY, STEPS, Store, check_name, sweep};
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{GroupMetadata, Map, Value};
 use hyperslab_walk::Question;
@@ -40,7 +40,7 @@ impl Store {
         let at = format!("{}{name}", self.group);
         // The hidden path is the visible one with its separators spelled, so that one level of names holds all.
         let hidden = at.replace('/', "%2F");
-        let hidden_path = format!("{}/{hidden}", self.staging);
+        let hidden_path = format!("{}/{STEPS}/{hidden}", self.staging);
         let mut metadata = GroupMetadata::default();
         metadata.attributes.clone_from(&attributes);
         self.comm.agree(question, || {
@@ -63,6 +63,7 @@ impl Store {
             mode: self.mode,
             options: self.options.clone(),
             removed: Vec::new(),
+            unfinished: Vec::new(),
             attributes,
         };
         Ok(Step { group, at, sync: self.options.durable })
@@ -75,11 +76,30 @@ impl Step {
         self.group.attributes = attributes;
     }
 
+    /// Where it lies until it is published.
+    fn hidden(&self) -> String {
+        format!("{}/{STEPS}/{}", self.group.staging, self.group.group.trim_end_matches('/'))
+    }
+
+    /// What is to be made durable: all that was written to it.
+    fn synced(&self) -> Option<String> {
+        self.sync.then(|| self.group.root.join(self.hidden()).to_string_lossy().into_owned())
+    }
+
+    /// Gives the step up after a collective call failed, of which every rank knows. Not collective.
+    pub fn discard(self) {
+        let directory = self.group.directory();
+        if self.group.comm.rank() == 0 {
+            directory.discard(&self.hidden());
+            sweep(&directory, &self.group.staging);
+        }
+    }
+
     /// Makes everything durable. Collective. What [`Step::publish`] does first; apart from it, a place for the user
     /// to look at the step before it becomes visible.
     pub fn sync(&self) -> Result<(), Error> {
         let what = format!("sync of step '{}'", self.at);
-        Ok(self.group.comm.sync_and(&what, self.sync, || Ok(Vec::new()), None)?)
+        Ok(self.group.comm.sync_and(&what, self.synced(), || Ok(Vec::new()), None)?)
     }
 
     /// Makes the step visible, by one rename. Collective. With `fault`, an error of this rank, the step is given up on
@@ -87,7 +107,7 @@ impl Step {
     pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("publishing step '{}' of '{}'", self.at, self.group.root.display());
         let directory = self.group.directory();
-        let hidden = format!("{}/{}", self.group.staging, self.group.group.trim_end_matches('/'));
+        let hidden = self.hidden();
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
@@ -95,7 +115,7 @@ impl Step {
         let rank = self.group.comm.rank();
         let result = self.group.comm.sync_and(
             &what,
-            self.sync,
+            self.synced(),
             || {
                 let key = format!("{hidden}/{METADATA_KEY}");
                 GroupMetadata::parse(&metadata.to_json(), &key).map_err(format_fault)?;
@@ -110,14 +130,14 @@ impl Step {
                 if self.sync {
                     directory.sync(self.at.rsplit_once('/').map_or("", |(parent, _)| parent))?;
                 }
-                directory.remove_empty(&self.group.staging);
+                sweep(&directory, &self.group.staging);
                 Ok(Vec::new())
             },
             fault,
         );
         if result.is_err() && rank == 0 {
             directory.discard(&hidden);
-            directory.remove_empty(&self.group.staging);
+            sweep(&directory, &self.group.staging);
         }
         Ok(result?)
     }

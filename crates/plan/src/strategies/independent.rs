@@ -169,7 +169,7 @@ impl Iterator for Own {
             }
             self.closed = true;
             let last: Vec<StepId> = self.ends.iter().copied().collect();
-            self.lane.emit(&last, Action::Sync);
+            self.lane.emit(&last, Action::Sync { below: self.transfer.objects_below() });
         }
     }
 }

@@ -252,7 +252,7 @@ impl Iterator for Server {
             }
             self.closed = true;
             let last: Vec<StepId> = self.users.iter().flatten().copied().collect();
-            self.lane.emit(&last, Action::Sync);
+            self.lane.emit(&last, Action::Sync { below: self.rounds.transfer.objects_below() });
         }
     }
 }

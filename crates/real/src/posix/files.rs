@@ -2,7 +2,7 @@
 
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
 use super::sieve::Sieve;
-use crate::directory::{SINGLE_SYNCS_MAX, sync_file_system};
+use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
 use std::collections::{BTreeSet, VecDeque};
@@ -96,7 +96,7 @@ impl Files {
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
             Request::Create { object, bytes } => self.create(&object, bytes),
-            Request::Sync => self.sync(),
+            Request::Sync { below } => self.sync(&below),
         }
     }
 
@@ -269,13 +269,30 @@ impl Files {
         Ok(done(0, 1))
     }
 
-    /// Syncs the files written, then the directories that hold them or were made for them.
-    fn sync(&mut self) -> Result<Outcome, Fault> {
-        let dirty = std::mem::take(&mut self.dirty);
-        // All objects of a store lie on one file system; many are made durable by one call for it.
-        let many = dirty.len() > SINGLE_SYNCS_MAX;
+    /// What was written below, which is then no longer remembered.
+    fn take_dirty(&mut self, below: &[Arc<str>]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+        let roots: Vec<PathBuf> = below.iter().map(|name| self.path(name)).collect();
+        // A directory made for an object may lie above the object's own.
+        let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
+        let near = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root) || root.starts_with(path));
+        let (dirty, clean) = std::mem::take(&mut self.dirty).into_iter().partition(inside);
+        let (new, others) = std::mem::take(&mut self.new).into_iter().partition(near);
+        (self.dirty, self.new) = (clean, others);
+        (dirty, new)
+    }
+
+    /// Syncs files written, then the directories that hold them or were made for them.
+    fn sync(&mut self, below: &[Arc<str>]) -> Result<Outcome, Fault> {
+        let (dirty, new) = self.take_dirty(below);
+        let mut directories: BTreeSet<PathBuf> =
+            dirty.iter().chain(&new).filter_map(|path| path.parent()).map(Path::to_path_buf).collect();
+        // Many files of a store are made durable by one call for its file system. A descriptor reports only errors
+        // that happen after it was opened, so it is opened first.
+        let many = match directories.iter().find(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
+            Some(directory) => Some(FileSystem::open(directory)?),
+            None => None,
+        };
         let mut calls = 0;
-        let mut directories = BTreeSet::new();
         for path in dirty {
             let doing = Doing { verb: "syncing", path: &path };
             let file = match File::open(&path) {
@@ -284,18 +301,14 @@ impl Files {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(doing.failed("", &error)),
             };
-            self.sync_file(&file, !many).map_err(|error| doing.failed("", &error))?;
+            self.sync_file(&file, many.is_none()).map_err(|error| doing.failed("", &error))?;
             calls += 1;
-            directories.extend(path.parent().map(Path::to_path_buf));
         }
-        // A directory that was made is durable once its own parent is.
-        let new = std::mem::take(&mut self.new);
-        directories.extend(new.iter().filter_map(|made| made.parent()).map(Path::to_path_buf));
-        if let Some(directory) = directories.iter().find(|directory| many && directory.exists()) {
-            sync_file_system(directory)?;
+        if let Some(file_system) = many {
+            file_system.sync()?;
             return Ok(done(0, calls + 1));
         }
-        for directory in directories {
+        for directory in std::mem::take(&mut directories) {
             let doing = Doing { verb: "syncing", path: &directory };
             match File::open(&directory).and_then(|file| file.sync_all()) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(doing.failed("", &error)),
@@ -312,8 +325,15 @@ impl Files {
         let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         if length > SYNC_STEP_BYTES || !all {
             for start in (0..length).step_by(SYNC_STEP_BYTES as usize) {
-                // SAFETY: the descriptor belongs to the open file. Failures are left to the last call to report.
-                unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, SYNC_STEP_BYTES as i64, flags) };
+                // SAFETY: the descriptor belongs to the open file.
+                let result =
+                    unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, SYNC_STEP_BYTES as i64, flags) };
+                let error = io::Error::last_os_error();
+                // An error is told once to a descriptor, and so here or never.
+                let unable = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
+                if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) {
+                    return Err(error);
+                }
                 self.advance.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -324,10 +344,15 @@ impl Files {
         Ok(())
     }
 
-    /// Forgets what was written and not made durable.
-    pub(super) fn forget(&mut self) {
-        self.dirty.clear();
-        self.new.clear();
+    /// Forgets what was written below and not made durable: the user does not want it to be.
+    pub(super) fn forget(&mut self, below: &[Arc<str>]) {
+        self.take_dirty(below);
+    }
+
+    /// Closes files: what is removed or unmounted later must not be held.
+    pub(super) fn release(&mut self) {
+        self.open.clear();
+        self.made.clear();
     }
 
     fn make_parent(&mut self, path: &Path) -> Result<(), Fault> {
