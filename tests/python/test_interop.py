@@ -9,12 +9,13 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 import pytest
-import xarray
 import zarr
 import zarr.codecs
 from numpy.typing import NDArray
 
 from global_arrays import same
+
+xarray = pytest.importorskip("xarray")
 
 RANKS = 3
 KINDS = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
