@@ -93,8 +93,9 @@ test-python: setup
 	@$(LIMITED) 10m $(BIN)/python -m pytest -m 'not long'
 
 test-long: lint types $(VENV_OPENMPI)/.package
-	@$(LIMITED) 60m cargo test --locked --release -- --include-ignored
+	@HYPERSLAB_CASES=200000 $(LIMITED) 60m cargo test --locked --release -- --include-ignored
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
+	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
 	@$(LIMITED) 60m $(BIN)/python -m pytest
 
 # ---- measurements ----------------------------------------------------------------------------------------------
