@@ -176,7 +176,9 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
         if bar is None and time.monotonic() - started > BAR_SECONDS:
             from tqdm import tqdm
 
-            bar = tqdm(total=total, desc=what, unit="B", unit_scale=True, leave=False, file=sys.stderr)
+            # A path would leave no room for the bar.
+            title = what.partition(" to '")[0].partition(" from '")[0]
+            bar = tqdm(total=total, desc=title, unit="B", unit_scale=True, leave=False, file=sys.stderr)
         if bar is not None:
             bar.update(done - bar.n)
 
