@@ -322,18 +322,13 @@ impl Files {
     /// the metadata needed to find them.
     fn sync_file(&self, file: &File, all: bool) -> io::Result<()> {
         let length = file.metadata()?.len();
-        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         if length > SYNC_STEP_BYTES || !all {
+            // All pages are set going at once, so that the disk has a deep queue; then each step is waited for.
+            let write = libc::SYNC_FILE_RANGE_WRITE;
+            let wait = libc::SYNC_FILE_RANGE_WAIT_BEFORE | write | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+            write_back(file, 0, length, write)?;
             for start in (0..length).step_by(SYNC_STEP_BYTES as usize) {
-                // SAFETY: the descriptor belongs to the open file.
-                let result =
-                    unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, SYNC_STEP_BYTES as i64, flags) };
-                let error = io::Error::last_os_error();
-                // An error is told once to a descriptor, and so here or never.
-                let unable = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
-                if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) {
-                    return Err(error);
-                }
+                write_back(file, start, SYNC_STEP_BYTES, wait)?;
                 self.advance.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -365,6 +360,16 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// Sends a range of a file's pages to disk, where the system can.
+fn write_back(file: &File, start: u64, length: u64, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: the descriptor belongs to the open file.
+    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, length as i64, flags) };
+    let error = io::Error::last_os_error();
+    // An error is told once to a descriptor, and so here or never.
+    let unable = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
+    if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) { Err(error) } else { Ok(()) }
 }
 
 /// A name beside an object that no reader takes for one.
