@@ -229,8 +229,10 @@ class Bench:
 
     def _rounds(self, contenders: Sequence[Contender], measure: Callable[[Contender], float]) -> dict[str, list[float]]:
         times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-        for _ in range(self.repetitions):
-            for contender in contenders:
+        for repetition in range(self.repetitions):
+            # Each round begins with another one, since what the one before left to be written back slows the next.
+            first = repetition % len(contenders)
+            for contender in [*contenders[first:], *contenders[:first]]:
                 times[contender.name].append(measure(contender))
         return times
 
