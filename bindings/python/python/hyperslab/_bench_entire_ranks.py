@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 import statistics
 import sys
@@ -230,9 +231,8 @@ class Bench:
     def _rounds(self, contenders: Sequence[Contender], measure: Callable[[Contender], float]) -> dict[str, list[float]]:
         times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
         for repetition in range(self.repetitions):
-            # Each round begins with another one, since what the one before left to be written back slows the next.
-            first = repetition % len(contenders)
-            for contender in [*contenders[first:], *contenders[:first]]:
+            # In another order each round, the same on all ranks: what one leaves to be written back slows the next.
+            for contender in random.Random(repetition).sample(contenders, len(contenders)):
                 times[contender.name].append(measure(contender))
         return times
 
