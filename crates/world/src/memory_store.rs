@@ -60,10 +60,6 @@ impl MemoryStore {
                 Some(content) => Err(length_fault(&object, &format!("at most {bytes_max} B"), content.len() as u64)),
                 None => Ok(Outcome::Absent),
             },
-            Request::Create { object, bytes } => {
-                objects.insert(object.to_string(), vec![0xAA; bytes as usize]);
-                moved(0)
-            }
             Request::Sync { .. } => moved(0),
         }
     }

@@ -85,13 +85,6 @@ pub enum Request {
         /// Most bytes that make sense \[B\].
         bytes_max: u64,
     },
-    /// Makes an object of this length, with unspecified contents, for later [`Request::Write`]s.
-    Create {
-        /// The object.
-        object: Arc<str>,
-        /// Its length \[B\].
-        bytes: u64,
-    },
     /// Makes what was written through this handle, to objects whose names begin with one of these, durable.
     Sync {
         /// Beginnings of names.

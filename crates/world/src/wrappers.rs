@@ -28,7 +28,6 @@ fn name(request: &Request) -> &'static str {
         Request::Read { .. } => "read",
         Request::ReadWhole { .. } => "read whole",
         Request::Get { .. } => "get",
-        Request::Create { .. } => "create",
         Request::Sync { .. } => "sync",
     }
 }

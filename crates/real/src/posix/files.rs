@@ -95,7 +95,6 @@ impl Files {
             Request::Read { object, moves } => self.read(&object, &moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
-            Request::Create { object, bytes } => self.create(&object, bytes),
             Request::Sync { below } => self.sync(&below),
         }
     }
@@ -257,16 +256,6 @@ impl Files {
         }
         let content = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
         Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content }))
-    }
-
-    fn create(&mut self, object: &str, bytes: u64) -> Result<Outcome, Fault> {
-        let path = self.path(object);
-        self.make_parent(&path)?;
-        let doing = Doing { verb: "creating", path: &path };
-        let file = File::create(&path).map_err(|error| doing.failed("", &error))?;
-        file.set_len(bytes).map_err(|error| doing.failed(&format!(" with {bytes} B"), &error))?;
-        self.dirty.insert(path);
-        Ok(done(0, 1))
     }
 
     /// What was written below, which is then no longer remembered.
