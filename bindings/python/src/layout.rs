@@ -12,10 +12,14 @@ pub(crate) struct Distribution(pub(crate) hyperslab::Distribution);
 fn parse_dim(text: &str) -> PyResult<Dim> {
     let bad = || {
         PyValueError::new_err(format!(
-            "'{text}' is no distribution of a dimension\n  hint: use 'block', 'block(n)', 'cyclic', 'cyclic(k)' or '*'"
+            "'{text}' is no distribution of a dimension\n  hint: use 'block', 'block(n)', the sizes of uneven blocks, 'cyclic', 'cyclic(k)' or '*'"
         ))
     };
     let lower = text.trim().to_ascii_lowercase();
+    if let Some(sizes) = lower.strip_prefix("gen_block(").and_then(|rest| rest.strip_suffix(')')) {
+        let sizes = sizes.split(',').map(|size| size.trim().parse()).collect::<Result<Vec<u64>, _>>();
+        return sizes.ok().and_then(|sizes| Dim::blocks(&sizes)).ok_or_else(bad);
+    }
     let (name, argument) = match lower.split_once('(') {
         Some((name, rest)) => {
             (name.trim(), Some(rest.strip_suffix(')').ok_or_else(bad)?.trim().parse().map_err(|_| bad())?))
@@ -31,8 +35,11 @@ fn parse_dim(text: &str) -> PyResult<Dim> {
     }
 }
 
-fn dim_text(dim: Dim) -> String {
-    dim.to_string().to_ascii_lowercase()
+fn dim_text(dim: &Dim) -> String {
+    let Dim::Blocks(ends) = dim else { return dim.to_string().to_ascii_lowercase() };
+    let starts = std::iter::once(&0).chain(ends.iter());
+    let sizes: Vec<String> = ends.iter().zip(starts).map(|(end, start)| (end - start).to_string()).collect();
+    format!("gen_block({})", sizes.join(", "))
 }
 
 fn runs(set: &IndexSet) -> Vec<(u64, u64, u64, u64)> {
@@ -61,7 +68,7 @@ impl Distribution {
 
     #[getter]
     fn dims(&self) -> Vec<String> {
-        self.0.dims().iter().map(|&dim| dim_text(dim)).collect()
+        self.0.dims().iter().map(dim_text).collect()
     }
 
     #[getter]

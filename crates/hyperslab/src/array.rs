@@ -143,8 +143,8 @@ pub fn natural_chunks(distribution: &Distribution, section_is_whole: bool, eleme
     if section_is_whole {
         for (d, extent) in chunk.iter_mut().enumerate() {
             let ranks = distribution.over()[d].map_or(1, |m| distribution.mesh()[m]);
-            *extent = match distribution.dims()[d] {
-                hyperslab_layout::Dim::BlockOf(n) => n.min(*extent),
+            *extent = match &distribution.dims()[d] {
+                hyperslab_layout::Dim::BlockOf(n) => (*n).min(*extent),
                 _ => extent.div_ceil(ranks),
             };
         }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn natural_chunks_are_the_blocks_cut_small() {
-        let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[Dim::Block; 3], None).unwrap();
+        let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
         assert_eq!(natural_chunks(&d, true, 8), [128, 256, 128]);
         let small = Distribution::new(&[40], &[16], &[Dim::Block], None).unwrap();
         assert_eq!(natural_chunks(&small, true, 8), [3]);

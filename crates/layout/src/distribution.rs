@@ -7,26 +7,48 @@
 //! |---|---|---|
 //! | BLOCK(m) | i div m | q*m .. min((q+1)*m, N) |
 //! | BLOCK | as BLOCK(ceil(N/P)) | |
+//! | GEN_BLOCK(n0, n1, ...) | the q with the sum of sizes before q <= i < that plus nq | that range |
 //! | CYCLIC(k) | (i div k) mod P | runs of k, k*P apart, from q*k |
 //! | * | every one | 0 .. N |
 //!
 //! Trailing ranks may hold less than others, or nothing. Mesh dimensions that no array dimension uses replicate.
 
-use crate::mesh::{ravel, unravel, volume};
+use crate::mesh::{unravel, unravel_into, volume};
 use crate::{IndexSet, Region};
 use std::fmt;
+use std::sync::Arc;
 
 /// How one dimension is spread over a mesh dimension.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Dim {
     /// BLOCK: equal blocks of ceil(N/P).
     Block,
     /// BLOCK(n): blocks of n; n*P must reach N.
     BlockOf(u64),
+    /// GEN_BLOCK of HPF 2.0: a block for each mesh coordinate, of its own size, perhaps 0. Here are the ends of the blocks;
+    /// [`Dim::blocks`] makes them of sizes.
+    Blocks(Arc<[u64]>),
     /// CYCLIC(k): runs of k dealt round robin; CYCLIC is CYCLIC(1).
     Cyclic(u64),
     /// `*`: not distributed.
     Whole,
+}
+
+/// Sizes of uneven blocks that are told one by one.
+const BLOCKS_TOLD_MAX: usize = 16;
+
+impl Dim {
+    /// Uneven blocks of these sizes, in the order of mesh coordinates; `None` when their sum does not fit into `u64`.
+    pub fn blocks(sizes: &[u64]) -> Option<Dim> {
+        let ends = sizes.iter().scan(0u64, |end, &size| Some(end.checked_add(size).inspect(|&sum| *end = sum)));
+        ends.collect::<Option<Arc<[u64]>>>().map(Dim::Blocks)
+    }
+
+    /// The block of mesh coordinate `q`, of uneven blocks that end here.
+    fn uneven(ends: &[u64], q: u64) -> (u64, u64) {
+        let end = |i: usize| ends.get(i).or(ends.last()).copied().unwrap_or(0);
+        (if q == 0 { 0 } else { end(q as usize - 1) }, end(q as usize))
+    }
 }
 
 impl fmt::Display for Dim {
@@ -34,6 +56,20 @@ impl fmt::Display for Dim {
         match self {
             Dim::Block => f.write_str("BLOCK"),
             Dim::BlockOf(n) => write!(f, "BLOCK({n})"),
+            Dim::Blocks(ends) => {
+                let size = |q: usize| {
+                    let (low, high) = Dim::uneven(ends, q as u64);
+                    (high - low).to_string()
+                };
+                let mut told: Vec<String> = (0..ends.len().min(BLOCKS_TOLD_MAX)).map(size).collect();
+                if ends.len() > BLOCKS_TOLD_MAX {
+                    // Who compares texts must still see any difference: FNV-1a over the ends.
+                    let hash = |h: u64, &end: &u64| (h ^ end).wrapping_mul(0x0100_0000_01b3);
+                    let hash = ends.iter().fold(0xcbf2_9ce4_8422_2325, hash);
+                    told.push(format!("... {} blocks, hash {hash:x}", ends.len()));
+                }
+                write!(f, "GEN_BLOCK({})", told.join(", "))
+            }
             Dim::Cyclic(1) => f.write_str("CYCLIC"),
             Dim::Cyclic(k) => write!(f, "CYCLIC({k})"),
             Dim::Whole => f.write_str("*"),
@@ -86,16 +122,17 @@ impl Distribution {
             return fail(format!("the shape {shape:?} has more than 2^60 elements"));
         }
         let over = assign(dims, mesh, over)?;
-        for (d, (&dim, &mesh_dim)) in dims.iter().zip(&over).enumerate() {
+        for (d, (dim, &mesh_dim)) in dims.iter().zip(&over).enumerate() {
             let ranks = mesh_dim.map_or(1, |m| mesh[m]);
             let bad = match dim {
-                Dim::BlockOf(n) => n == 0 || n.checked_mul(ranks).is_some_and(|reach| reach < shape[d]),
-                Dim::Cyclic(k) => k == 0 || k.checked_mul(ranks).is_none(),
+                Dim::BlockOf(n) => *n == 0 || n.checked_mul(ranks).is_some_and(|reach| reach < shape[d]),
+                Dim::Cyclic(k) => *k == 0 || k.checked_mul(ranks).is_none(),
+                Dim::Blocks(ends) => ends.len() as u64 != ranks || ends.last() != Some(&shape[d]),
                 Dim::Block | Dim::Whole => false,
             };
             if bad {
                 return fail(format!(
-                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh:?}\n  hint: a block size is at least 1, and BLOCK(n) needs n * ranks >= extent",
+                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh:?}\n  hint: a block size is at least 1, BLOCK(n) needs n * ranks >= extent, and GEN_BLOCK one size for each rank that add up to the extent",
                     shape[d]
                 ));
             }
@@ -151,6 +188,10 @@ impl Distribution {
             Dim::Whole => IndexSet::range(0, extent),
             Dim::Block => block(q, extent.div_ceil(ranks), extent),
             Dim::BlockOf(n) => block(q, n, extent),
+            Dim::Blocks(ref ends) => {
+                let (low, high) = Dim::uneven(ends, q);
+                IndexSet::range(low, high)
+            }
             Dim::Cyclic(k) => {
                 let count = extent.saturating_sub(q * k).div_ceil(k * ranks);
                 let all = IndexSet::progression(q * k, k, k * ranks, count).unwrap_or_default();
@@ -168,50 +209,97 @@ impl Distribution {
         Region { dims: (0..self.shape.len()).map(|d| self.owned_dim(d, self.over[d].map_or(0, |m| at[m]))).collect() }
     }
 
-    /// Mesh coordinates, along dimension `d`'s mesh dimension, of the ranks that hold an index in `low..high`, in
-    /// rising order.
-    fn coordinates(&self, d: usize, low: u64, high: u64) -> Vec<u64> {
+    /// Mesh coordinates, along dimension `d`'s mesh dimension, of the ranks that hold an index in `low..high`. Of uneven
+    /// blocks, some that hold nothing may be among them.
+    fn coordinates(&self, d: usize, low: u64, high: u64) -> Coordinates {
         let ranks = self.over[d].map_or(1, |m| self.mesh[m]);
-        let blocks = |n: u64| (low / n..=(high - 1) / n).filter(|&q| q < ranks).collect();
+        let blocks = |n: u64| Coordinates::range(low / n, ((high - 1) / n + 1).min(ranks));
         match self.dims[d] {
-            Dim::Whole => vec![0],
+            Dim::Whole => Coordinates::range(0, 1),
             Dim::Block => blocks(self.shape[d].div_ceil(ranks)),
             Dim::BlockOf(n) => blocks(n),
+            Dim::Blocks(ref ends) => {
+                let first = ends.partition_point(|&end| end <= low) as u64;
+                let last = ends.partition_point(|&end| end < high) as u64;
+                Coordinates::range(first, (last + 1).min(ranks))
+            }
             Dim::Cyclic(k) => {
                 let (first, last) = (low / k, (high - 1) / k);
                 if last - first >= ranks {
-                    return (0..ranks).collect();
+                    return Coordinates::range(0, ranks);
                 }
-                let mut owners: Vec<u64> = (first..=last).map(|run| run % ranks).collect();
-                owners.sort_unstable();
-                owners.dedup();
-                owners
+                let (first, last) = (first % ranks, last % ranks);
+                if first <= last {
+                    Coordinates::range(first, last + 1)
+                } else {
+                    Coordinates { before: last + 1, low: first, high: ranks }
+                }
             }
         }
+    }
+
+    /// The indices of dimension `d` in `low..high` that mesh coordinate `q` holds.
+    fn owned_within(&self, d: usize, q: u64, low: u64, high: u64) -> IndexSet {
+        let extent = self.shape[d];
+        let ranks = self.over[d].map_or(1, |m| self.mesh[m]);
+        let clip = |(a, b): (u64, u64)| IndexSet::range(a.max(low), b.min(high));
+        let block = |n: u64| clip((q.saturating_mul(n), (q + 1).saturating_mul(n).min(extent)));
+        match self.dims[d] {
+            Dim::Whole => clip((0, extent)),
+            Dim::Block => block(extent.div_ceil(ranks)),
+            Dim::BlockOf(n) => block(n),
+            Dim::Blocks(ref ends) => clip(Dim::uneven(ends, q)),
+            Dim::Cyclic(k) => IndexSet::clipped(q * k, k, k * ranks, low, high.min(extent)),
+        }
+    }
+
+    /// The elements of a box that `rank` holds.
+    pub fn piece(&self, rank: u32, bounds: &[(u64, u64)]) -> Region {
+        if u64::from(rank) >= self.ranks() {
+            return Region { dims: vec![IndexSet::empty(); self.shape.len().max(1)] };
+        }
+        let mut coordinates = [0; 8];
+        let mut more = Vec::new();
+        let at = if self.mesh.len() <= 8 {
+            &mut coordinates[..self.mesh.len()]
+        } else {
+            more.resize(self.mesh.len(), 0);
+            &mut more[..]
+        };
+        unravel_into(u64::from(rank), &self.mesh, at);
+        let within = |(d, &(low, high)): (usize, &(u64, u64))| {
+            self.owned_within(d, self.over[d].map_or(0, |m| at[m]), low, high)
+        };
+        Region { dims: bounds.iter().enumerate().map(within).collect() }
     }
 
     /// Ranks that hold an element of the box, in rising order. Of replicated elements all holders are named, or
     /// only replica number `replica` modulo their number when one is asked for.
     pub fn owners(&self, bounds: &[(u64, u64)], replica: Option<u64>) -> Vec<u32> {
-        if bounds.iter().any(|&(low, high)| low >= high) {
-            return Vec::new();
+        self.holders(bounds, replica).filter(|&rank| !self.piece(rank, bounds).is_empty()).collect()
+    }
+
+    /// As [`Distribution::owners`], one by one; of uneven blocks, ranks that hold nothing may be among them.
+    pub fn holders(&self, bounds: &[(u64, u64)], replica: Option<u64>) -> Holders {
+        let empty = bounds.iter().any(|&(low, high)| low >= high);
+        let mut choices: Vec<Coordinates> = self.mesh.iter().map(|&extent| Coordinates::range(0, extent)).collect();
+        if empty {
+            return Holders { mesh: Vec::new(), choices: Vec::new(), next: 0, total: 0 };
         }
-        let mut per_mesh_dim: Vec<Vec<u64>> = self.mesh.iter().map(|&extent| (0..extent).collect()).collect();
         for (d, &(low, high)) in bounds.iter().enumerate() {
             if let Some(m) = self.over[d] {
-                per_mesh_dim[m] = self.coordinates(d, low, high);
+                choices[m] = self.coordinates(d, low, high);
             }
         }
         if let Some(replica) = replica {
             let (at, extents): (Vec<usize>, Vec<u64>) = self.replicas().unzip();
             let chosen = unravel(replica % self.replication(), &extents);
-            for (m, coordinate) in at.into_iter().zip(chosen) {
-                per_mesh_dim[m] = vec![coordinate];
+            for (m, q) in at.into_iter().zip(chosen) {
+                choices[m] = Coordinates::range(q, q + 1);
             }
         }
-        let mut ranks: Vec<u32> = product(&per_mesh_dim).map(|at| ravel(&at, &self.mesh) as u32).collect();
-        ranks.sort_unstable();
-        ranks
+        let total = choices.iter().map(Coordinates::len).product();
+        Holders { mesh: self.mesh.clone(), choices, next: 0, total }
     }
 
     /// Which replica `rank` is, among [`Distribution::replication`]; 0 for ranks beyond the mesh.
@@ -234,13 +322,73 @@ impl fmt::Display for Distribution {
     }
 }
 
+/// Some coordinates of a mesh dimension: `0..before` and, behind them, `low..high`.
+#[derive(Clone, Copy, Debug)]
+struct Coordinates {
+    before: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Coordinates {
+    fn range(low: u64, high: u64) -> Coordinates {
+        Coordinates { before: 0, low, high }
+    }
+
+    fn len(&self) -> u64 {
+        self.before + self.high.saturating_sub(self.low)
+    }
+
+    fn get(&self, number: u64) -> u64 {
+        if number < self.before { number } else { self.low + (number - self.before) }
+    }
+}
+
+/// Ranks that hold something of a box, in rising order, in closed form.
+#[derive(Clone, Debug)]
+pub struct Holders {
+    mesh: Vec<u64>,
+    choices: Vec<Coordinates>,
+    next: u64,
+    total: u64,
+}
+
+impl Holders {
+    /// How many there are in all.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Holder number `number`.
+    pub fn get(&self, mut number: u64) -> u32 {
+        let (mut rank, mut weight) = (0, 1);
+        for (choice, &extent) in self.choices.iter().zip(&self.mesh).rev() {
+            rank += choice.get(number % choice.len()) * weight;
+            number /= choice.len();
+            weight *= extent;
+        }
+        rank as u32
+    }
+}
+
+impl Iterator for Holders {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        (self.next < self.total).then(|| {
+            self.next += 1;
+            self.get(self.next - 1)
+        })
+    }
+}
+
 fn block(q: u64, n: u64, extent: u64) -> IndexSet {
     IndexSet::range(q.saturating_mul(n).min(extent), (q + 1).saturating_mul(n).min(extent))
 }
 
 /// Gives each distributed dimension its mesh dimension.
 fn assign(dims: &[Dim], mesh: &[u64], over: Option<&[usize]>) -> Result<Vec<Option<usize>>, DistributionError> {
-    let distributed = dims.iter().filter(|&&dim| dim != Dim::Whole).count();
+    let distributed = dims.iter().filter(|&dim| *dim != Dim::Whole).count();
     let order: Vec<usize> = over.map_or_else(|| (0..distributed).collect(), <[usize]>::to_vec);
     let mut used = vec![false; mesh.len()];
     let twice_or_missing = order.iter().any(|&m| m >= mesh.len() || std::mem::replace(&mut used[m], true));
@@ -250,7 +398,7 @@ fn assign(dims: &[Dim], mesh: &[u64], over: Option<&[usize]>) -> Result<Vec<Opti
         )));
     }
     let mut next = order.into_iter();
-    Ok(dims.iter().map(|&dim| if dim == Dim::Whole { None } else { next.next() }).collect())
+    Ok(dims.iter().map(|dim| if *dim == Dim::Whole { None } else { next.next() }).collect())
 }
 
 /// All combinations of one value from each list, the last list fastest.
@@ -291,13 +439,39 @@ mod tests {
     }
 
     /// HPF's formulas, element by element.
-    fn owner(index: u64, extent: u64, ranks: u64, dim: Dim) -> u64 {
+    fn owner(index: u64, extent: u64, ranks: u64, dim: &Dim) -> u64 {
         match dim {
             Dim::Block => index / extent.div_ceil(ranks),
             Dim::BlockOf(n) => index / n,
+            Dim::Blocks(ends) => ends.iter().position(|&end| index < end).unwrap() as u64,
             Dim::Cyclic(k) => (index / k) % ranks,
             Dim::Whole => 0,
         }
+    }
+
+    /// Blocks of all kinds of sizes, also 0, that add up to the extent.
+    fn uneven(extent: u64, ranks: u64, salt: u64) -> Dim {
+        let mut rest = extent;
+        let sizes = (0..ranks).map(|q| {
+            let size = if q + 1 == ranks { rest } else { (rest * (q + salt) / (ranks + 2)).min(rest) };
+            rest -= size;
+            size
+        });
+        Dim::blocks(&sizes.collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn uneven_blocks_are_told_apart() {
+        let dim = |sizes: &[u64]| Dim::blocks(sizes).unwrap().to_string();
+        assert_eq!(dim(&[2, 0, 3]), "GEN_BLOCK(2, 0, 3)");
+        let many: Vec<u64> = (0..100).collect();
+        let mut other = many.clone();
+        other.swap(70, 71);
+        assert_ne!(dim(&many), dim(&other));
+        assert!(dim(&many).contains("100 blocks"));
+        assert_eq!(Dim::blocks(&[u64::MAX, 1]), None);
+        let short = Distribution::new(&[6], &[3], &[Dim::blocks(&[2, 0, 3]).unwrap()], None).unwrap_err();
+        assert!(short.to_string().contains("add up to the extent"), "{short}");
     }
 
     #[test]
@@ -306,17 +480,18 @@ mod tests {
             for ranks in 1..6 {
                 let mut dims = vec![Dim::Block, Dim::Cyclic(1), Dim::Cyclic(2), Dim::Cyclic(3), Dim::Cyclic(30)];
                 dims.extend((1..8).filter(|n| n * ranks >= extent).map(Dim::BlockOf));
+                dims.extend((0..4).map(|salt| uneven(extent, ranks, salt)));
                 for dim in dims {
-                    let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
+                    let distribution = Distribution::new(&[extent], &[ranks], std::slice::from_ref(&dim), None).unwrap();
                     for q in 0..ranks {
                         let owned: Vec<u64> = distribution.owned_dim(0, q).iter().collect();
-                        let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, dim) == q).collect();
+                        let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, &dim) == q).collect();
                         assert_eq!(owned, expected, "{dim} of {extent} over {ranks}, rank {q}");
                     }
                     for low in 0..extent {
                         for high in low + 1..=extent {
                             let mut expected: Vec<u32> =
-                                (low..high).map(|i| owner(i, extent, ranks, dim) as u32).collect();
+                                (low..high).map(|i| owner(i, extent, ranks, &dim) as u32).collect();
                             expected.sort_unstable();
                             expected.dedup();
                             assert_eq!(distribution.owners(&[(low, high)], None), expected);
@@ -344,9 +519,9 @@ mod tests {
         let new =
             |mesh: &[u64], dims: &[Dim], over| Distribution::new(&[10, 10], mesh, dims, over).unwrap_err().to_string();
         assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
-        assert!(new(&[2], &[Dim::Block; 2], None).contains("2 distributed dimensions"));
-        assert!(new(&[2, 2], &[Dim::Block; 2], Some(&[0, 0])).contains("[0, 0]"));
-        assert!(new(&[0, 2], &[Dim::Block; 2], None).contains("between 1 and"));
+        assert!(new(&[2], &[const { Dim::Block }; 2], None).contains("2 distributed dimensions"));
+        assert!(new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("[0, 0]"));
+        assert!(new(&[0, 2], &[const { Dim::Block }; 2], None).contains("between 1 and"));
         assert!(new(&[2, 2], &[Dim::Block, Dim::BlockOf(4)], None).contains("BLOCK(4)"));
         assert!(new(&[2, 2], &[Dim::Block, Dim::Cyclic(0)], None).contains("CYCLIC(0)"));
     }

@@ -150,6 +150,8 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
 pub struct IndexSet {
     /// Disjoint terms, sorted by their first index; runs of a term that touch are one run.
     terms: Vec<Term>,
+    /// Whether some term begins before the one before it ends.
+    woven: bool,
 }
 
 impl IndexSet {
@@ -158,9 +160,16 @@ impl IndexSet {
         IndexSet::default()
     }
 
+    /// The union of terms that have no index in common.
+    pub(crate) fn of_terms(mut terms: Vec<Term>) -> IndexSet {
+        terms.sort_unstable();
+        let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
+        IndexSet { terms, woven }
+    }
+
     /// Indices `low..high`.
     pub fn range(low: u64, high: u64) -> IndexSet {
-        IndexSet { terms: Term::run(low, high).into_iter().collect() }
+        IndexSet { terms: Term::run(low, high).into_iter().collect(), woven: false }
     }
 
     /// The progression of `count` runs of `len` indices that start `step` apart.
@@ -175,7 +184,25 @@ impl IndexSet {
         }
         let reach = if count == 1 { 0 } else { (count - 1).checked_mul(step)? };
         start.checked_add(reach)?.checked_add(len)?;
-        Some(IndexSet { terms: vec![Term::new(start, len, if count == 1 { len } else { step }, count)] })
+        let terms = vec![Term::new(start, len, if count == 1 { len } else { step }, count)];
+        Some(IndexSet { terms, woven: false })
+    }
+
+    /// The part in `low..high` of the endless progression of runs of `len` indices that start `step` apart.
+    pub(crate) fn clipped(start: u64, len: u64, step: u64, low: u64, high: u64) -> IndexSet {
+        if high <= start.max(low) {
+            return IndexSet::empty();
+        }
+        let count = (high - start).div_ceil(step);
+        let mut terms = Vec::new();
+        if step == len {
+            return IndexSet::range(start.max(low), high);
+        }
+        Term { start, len, step, count }.clip_into(low, high, &mut terms);
+        for term in &mut terms {
+            *term = Term::new(term.start, term.len, term.step, term.count);
+        }
+        IndexSet { terms, woven: false }
     }
 
     /// Its terms, sorted by first index.
@@ -238,31 +265,69 @@ impl IndexSet {
         Some(low)
     }
 
+    /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
+    fn near(&self, low: u64, high: u64) -> &[Term] {
+        if self.woven || self.terms.len() < 4 {
+            return &self.terms;
+        }
+        let from = self.terms.partition_point(|term| term.end() <= low);
+        let to = self.terms.partition_point(|term| term.start < high);
+        &self.terms[from..to.max(from)]
+    }
+
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
-        let mut terms = Vec::with_capacity(self.terms.len().max(other.terms.len()));
-        for a in &self.terms {
-            for b in &other.terms {
+        let (few, many) = if self.terms.len() <= other.terms.len() { (self, other) } else { (other, self) };
+        let mut terms = Vec::with_capacity(many.terms.len().min(4));
+        for a in &few.terms {
+            for b in many.near(a.start, a.end()) {
                 a.intersect_into(b, &mut terms);
             }
         }
         for term in &mut terms {
             *term = Term::new(term.start, term.len, term.step, term.count);
         }
-        terms.sort_unstable();
-        IndexSet { terms }
+        IndexSet::of_terms(terms)
     }
 
     /// The union of sets that have no index in common.
     pub fn union_of_disjoint(sets: Vec<IndexSet>) -> IndexSet {
-        let mut terms: Vec<Term> = sets.into_iter().flat_map(|set| set.terms).collect();
-        terms.sort_unstable();
-        IndexSet { terms }
+        IndexSet::of_terms(sets.into_iter().flat_map(|set| set.terms).collect())
+    }
+
+    /// The union of runs `(start, length)` in rising order, none of which overlaps the next. Runs that follow each other
+    /// regularly become one term.
+    ///
+    /// Returns `None` when a run begins before the one before it ends, or reaches beyond `u64`.
+    pub fn of_runs(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<IndexSet> {
+        let mut terms: Vec<Term> = Vec::new();
+        for (start, len) in runs {
+            let end = start.checked_add(len)?;
+            if len == 0 {
+                continue;
+            }
+            let Some(last) = terms.last_mut() else {
+                terms.push(Term { start, len, step: len, count: 1 });
+                continue;
+            };
+            if start < last.end() {
+                return None;
+            }
+            let step = start - (last.end() - last.len);
+            if last.count == 1 && start == last.end() {
+                *last = Term { start: last.start, len: end - last.start, step: end - last.start, count: 1 };
+            } else if len == last.len && (last.count == 1 || step == last.step) {
+                *last = Term { step, count: last.count + 1, ..*last };
+            } else {
+                terms.push(Term { start, len, step: len, count: 1 });
+            }
+        }
+        Some(IndexSet::of_terms(terms))
     }
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
-        low < high && self.below(high) > self.below(low)
+        low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low))
     }
 
     /// All indices in rising order; for tests, printing and small sets.
@@ -310,7 +375,7 @@ mod tests {
     fn check(a: &Term, b: &Term) {
         let (ea, eb) = (elements(a), elements(b));
         let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.contains(x)).collect();
-        let both = IndexSet { terms: vec![*a] }.intersect(&IndexSet { terms: vec![*b] });
+        let both = IndexSet::of_terms(vec![*a]).intersect(&IndexSet::of_terms(vec![*b]));
         let found: Vec<u64> = both.iter().collect();
         assert_eq!(found, expected, "{a:?} {b:?} -> {both:?}");
         assert_eq!(both.len(), expected.len() as u64, "{a:?} {b:?} -> {both:?}");
@@ -333,9 +398,40 @@ mod tests {
             let (a, b) = (term(), term());
             let (ea, eb) = (elements(&a), elements(&b));
             let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.binary_search(x).is_ok()).collect();
-            let both = IndexSet { terms: vec![a] }.intersect(&IndexSet { terms: vec![b] });
+            let both = IndexSet::of_terms(vec![a]).intersect(&IndexSet::of_terms(vec![b]));
             assert_eq!(both.iter().collect::<Vec<_>>(), expected, "{a:?} {b:?} -> {both:?}");
         }
+    }
+
+    #[test]
+    fn runs_make_the_set_that_they_say() {
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..2000 {
+            let regular = random.bool();
+            let (len, gap) = (random.u64(1..4), random.u64(0..3));
+            let mut next = 0;
+            let runs: Vec<(u64, u64)> = (0..random.u64(0..30))
+                .map(|_| {
+                    let (gap, len) = if regular { (gap, len) } else { (random.u64(0..3), random.u64(0..4)) };
+                    next += gap + len;
+                    (next - len, len)
+                })
+                .collect();
+            let set = IndexSet::of_runs(runs.clone()).unwrap();
+            let expected: Vec<u64> = runs.iter().flat_map(|&(start, len)| start..start + len).collect();
+            assert_eq!(set.iter().collect::<Vec<_>>(), expected, "{runs:?} -> {set:?}");
+            assert!(!regular || set.terms().len() <= 1, "{runs:?} -> {set:?}");
+            for low in 0..40 {
+                for high in low..40 {
+                    let found: Vec<u64> = set.intersect(&IndexSet::range(low, high)).iter().collect();
+                    let expected: Vec<u64> = expected.iter().copied().filter(|x| (low..high).contains(x)).collect();
+                    assert_eq!(found, expected, "{runs:?} in {low}..{high}");
+                    assert_eq!(set.meets(low, high), !expected.is_empty());
+                }
+            }
+        }
+        assert_eq!(IndexSet::of_runs([(3, 2), (4, 1)]), None);
+        assert_eq!(IndexSet::of_runs([(u64::MAX, 2)]), None);
     }
 
     #[test]

@@ -7,16 +7,18 @@
 mod distribution;
 mod element;
 mod index_set;
+mod listing;
 pub mod mesh;
 mod nest;
 mod region;
 mod section;
 mod view;
 
-pub use distribution::{Dim, Distribution, DistributionError, product};
+pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, ElementType, Kind};
 pub use index_set::{IndexSet, Term};
+pub use listing::{Layer, layers};
 pub use nest::{Loop, Nest};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
-pub use view::{Axis, View, dense_strides, nests};
+pub use view::{Axis, Listed, View, dense_strides, nests};

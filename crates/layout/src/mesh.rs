@@ -10,13 +10,18 @@ pub fn volume(shape: &[u64]) -> Option<u64> {
 }
 
 /// Coordinates of number `index` in a grid of this shape, the last dimension fastest.
-pub fn unravel(mut index: u64, shape: &[u64]) -> Vec<u64> {
+pub fn unravel(index: u64, shape: &[u64]) -> Vec<u64> {
     let mut coordinates = vec![0; shape.len()];
+    unravel_into(index, shape, &mut coordinates);
+    coordinates
+}
+
+/// As [`unravel`], into coordinates that are there already.
+pub fn unravel_into(mut index: u64, shape: &[u64], coordinates: &mut [u64]) {
     for (coordinate, &extent) in coordinates.iter_mut().zip(shape).rev() {
         *coordinate = index % extent;
         index /= extent;
     }
-    coordinates
 }
 
 /// Number of the grid point with these coordinates, the last dimension fastest.

@@ -6,6 +6,18 @@
 
 use crate::index_set::Term;
 use crate::{ElementType, IndexSet, Loop, Nest, Region, Triplet};
+use std::sync::Arc;
+
+/// Indices that lie in memory in an order of their own: run `i` of the term starts at position `at + i * at_step`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// The indices.
+    pub term: Term,
+    /// Position of the first.
+    pub at: i64,
+    /// Distance between the positions of two runs.
+    pub at_step: i64,
+}
 
 /// How an index of one dimension becomes a position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,6 +26,15 @@ pub enum Axis {
     Held(IndexSet),
     /// The index that it selects, minus the first one stored: an array or chunk that a section looks into.
     Selected(Triplet, u64),
+    /// What a list says, as in element maps: terms in rising order of which none begins before the one before it ends.
+    Listed(Arc<[Listed]>),
+}
+
+/// The entries of a list that may hold an index in `low..high`.
+fn near(list: &[Listed], low: u64, high: u64) -> &[Listed] {
+    let from = list.partition_point(|entry| entry.term.end() <= low);
+    let to = list.partition_point(|entry| entry.term.start < high);
+    &list[from..to.max(from)]
 }
 
 impl Axis {
@@ -21,6 +42,10 @@ impl Axis {
         match self {
             Axis::Held(set) => set.below(index) as i64,
             Axis::Selected(triplet, origin) => triplet.select(index) as i64 - *origin as i64,
+            Axis::Listed(list) => near(list, index, index + 1).first().map_or(0, |entry| {
+                let offset = index.saturating_sub(entry.term.start);
+                entry.at + (offset / entry.term.step) as i64 * entry.at_step + (offset % entry.term.step) as i64
+            }),
         }
     }
 
@@ -31,6 +56,12 @@ impl Axis {
             Axis::Held(set) => {
                 for term in &terms {
                     set.terms().iter().for_each(|held| term.intersect_into(held, &mut out));
+                }
+                out
+            }
+            Axis::Listed(list) => {
+                for term in &terms {
+                    near(list, term.start, term.end()).iter().for_each(|e| term.intersect_into(&e.term, &mut out));
                 }
                 out
             }
@@ -63,6 +94,10 @@ impl Axis {
                 }
             }
             Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step.is_multiple_of(t.block),
+            Axis::Listed(list) => match near(list, term.start, term.end()) {
+                [entry] => entry.term.count == 1 || term.step.is_multiple_of(entry.term.step),
+                _ => false,
+            },
         };
         regular.then(|| self.position(term.start + term.step) - self.position(term.start))
     }
@@ -231,7 +266,7 @@ mod tests {
     #[test]
     fn a_block_of_a_row_major_file_is_one_nest() {
         let shape = [512, 512, 256];
-        let d = Distribution::new(&shape, &[2, 2, 2], &[Dim::Block; 3], None).unwrap();
+        let d = Distribution::new(&shape, &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
         let mine = d.owned(5);
         let memory =
             View::held(&mine, 0, &dense_strides(&mine.shape(), &[0, 1, 2], 8), ElementType::native(Kind::Float64));

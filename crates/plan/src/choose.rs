@@ -161,14 +161,14 @@ mod tests {
     #[test]
     fn the_rule_for_files() {
         let cube = [512, 512, 256];
-        let blocks = [Dim::Block; 3];
+        let blocks = [const { Dim::Block }; 3];
         assert_eq!(file(&cube, &[2, 1, 1], &blocks, Direction::Write), Strategy::Independent);
         assert_eq!(file(&cube, &[2, 2, 2], &blocks, Direction::Write), Strategy::ServerDirected);
         assert_eq!(file(&cube, &[2, 2, 2], &blocks, Direction::Read), Strategy::Independent);
         assert_eq!(file(&cube, &[1, 1, 8], &blocks, Direction::Read), Strategy::ServerDirected);
         let cyclic = [Dim::Whole, Dim::Whole, Dim::Cyclic(1)];
         assert_eq!(file(&cube, &[4], &cyclic, Direction::Read), Strategy::ServerDirected);
-        let everything = [Dim::Whole; 3];
+        let everything = [const { Dim::Whole }; 3];
         assert_eq!(file(&cube, &[4], &everything, Direction::Read), Strategy::ServerDirected);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::neighbour::Identity;
 use crate::transport::Peek;
-use hyperslab_layout::{Axis, ByteOrder, ElementType, IndexSet, Kind, Triplet, View};
+use hyperslab_layout::{Axis, ByteOrder, ElementType, IndexSet, Kind, Listed, Term, Triplet, View};
 use hyperslab_world::{Exposed, Reader, Writer};
 
 /// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
@@ -110,6 +110,10 @@ pub(crate) fn exposed_views(bytes: &[u8]) -> Option<Peek> {
     Some(Peek { identity, arrays })
 }
 
+/// In place of a number of terms: other kinds of axes.
+const SELECTED: u64 = u64::MAX;
+const LISTED: u64 = u64::MAX - 1;
+
 fn view_bytes(w: Writer, view: &View) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
     for (axis, stride) in &view.axes {
@@ -121,8 +125,15 @@ fn view_bytes(w: Writer, view: &View) -> Writer {
                     w = w.number(term.start).number(term.len).number(term.step).number(term.count);
                 }
             }
+            Axis::Listed(list) => {
+                w = w.number(LISTED).number(list.len() as u64);
+                for Listed { term, at, at_step } in list.iter() {
+                    w = w.number(term.start).number(term.len).number(term.step).number(term.count);
+                    w = w.number(*at as u64).number(*at_step as u64);
+                }
+            }
             Axis::Selected(t, low) => {
-                w = w.number(u64::MAX).number(t.start).number(t.stride).number(t.count).number(t.block).number(*low);
+                w = w.number(SELECTED).number(t.start).number(t.stride).number(t.count).number(t.block).number(*low);
             }
         }
     }
@@ -136,7 +147,15 @@ fn view_from(r: &mut Reader) -> Option<View> {
     let axes = (0..ndim).map(|_| {
         let stride = r.number()? as i64;
         let terms = r.number()?;
-        if terms == u64::MAX {
+        if terms == LISTED {
+            let listed = |r: &mut Reader| {
+                let term = Term { start: r.number()?, len: r.number()?, step: r.number()?, count: r.number()? };
+                Some(Listed { term, at: r.number()? as i64, at_step: r.number()? as i64 })
+            };
+            let list = (0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?;
+            return Some((Axis::Listed(list), stride));
+        }
+        if terms == SELECTED {
             let triplet = Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? };
             return Some((Axis::Selected(triplet, r.number()?), stride));
         }

@@ -22,6 +22,11 @@ def _integers(values: Iterable[SupportsIndex]) -> list[int]:
     return [value.__index__() for value in values]
 
 
+def _dim(dim: str | Sequence[SupportsIndex]) -> str:
+    """How a dimension is spread, as the core takes it."""
+    return dim if isinstance(dim, str) else f"gen_block({', '.join(map(str, _integers(dim)))})"
+
+
 class Distribution:
     """A global index space spread over a mesh of ranks, in the words of High Performance Fortran.
 
@@ -31,9 +36,9 @@ class Distribution:
         Global shape of the array, or of the section of it that moves.
     mesh : sequence of int
         Logical grid of ranks. Rank numbers are row-major mesh coordinates; ranks beyond the mesh hold nothing.
-    dims : sequence of str, optional
-        One of ``"block"``, ``"block(n)"``, ``"cyclic"``, ``"cyclic(k)"`` and ``"*"`` for each dimension. The default
-        is ``"block"`` for all.
+    dims : sequence of str or of sequences of int, optional
+        One of ``"block"``, ``"block(n)"``, ``"cyclic"``, ``"cyclic(k)"`` and ``"*"`` for each dimension, or the sizes
+        of uneven blocks, one for each rank along the mesh dimension (GEN_BLOCK). The default is ``"block"`` for all.
     over : sequence of int, optional
         Mesh dimension of each dimension that is not ``"*"``; by default they are taken in order. Mesh dimensions that
         are left over replicate.
@@ -48,19 +53,22 @@ class Distribution:
     (9, 5)
     >>> hs.Distribution((8,), mesh=(2,), dims=("cyclic(2)",)).indices(1)[0]
     array([2, 3, 6, 7])
+    >>> uneven = hs.Distribution((10, 4), mesh=(3,), dims=([5, 0, 5], "*"))
+    >>> uneven.local_shape(1), uneven.slices(2)
+    ((0, 4), (slice(5, 10, None), slice(0, 4, None)))
     """
 
     def __init__(
         self,
         shape: Sequence[SupportsIndex],
         mesh: Sequence[SupportsIndex],
-        dims: Sequence[str] | None = None,
+        dims: Sequence[str | Sequence[SupportsIndex]] | None = None,
         *,
         over: Sequence[SupportsIndex] | None = None,
     ) -> None:
         from hyperslab.errors import InvalidError
 
-        kinds = ["block"] * len(shape) if dims is None else [str(dim) for dim in dims]
+        kinds = ["block"] * len(shape) if dims is None else [_dim(dim) for dim in dims]
         axes = None if over is None else _integers(over)
         try:
             self._core = _core.Distribution(_integers(shape), _integers(mesh), kinds, axes)

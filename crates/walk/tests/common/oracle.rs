@@ -17,11 +17,12 @@ pub(crate) fn number(index: &[u64], shape: &[u64], order: &[usize]) -> usize {
 }
 
 /// Whether mesh coordinate `q` of `ranks` holds index `i` of an extent, by HPF's definitions.
-pub(crate) fn holds(dim: Dim, extent: u64, ranks: u64, q: u64, i: u64) -> bool {
+pub(crate) fn holds(dim: &Dim, extent: u64, ranks: u64, q: u64, i: u64) -> bool {
     match dim {
         Dim::Whole => true,
         Dim::Block => i / extent.div_ceil(ranks) == q,
         Dim::BlockOf(n) => i / n == q,
+        Dim::Blocks(ends) => ends.iter().filter(|&&end| end <= i).count() as u64 == q,
         Dim::Cyclic(k) => (i / k) % ranks == q,
     }
 }
@@ -42,7 +43,7 @@ pub(crate) fn owned(
     }
     let of = |d: usize| {
         let (ranks, q) = over[d].map_or((1, 0), |m| (mesh[m], at[m]));
-        (0..shape[d]).filter(|&i| holds(dims[d], shape[d], ranks, q, i)).collect()
+        (0..shape[d]).filter(|&i| holds(&dims[d], shape[d], ranks, q, i)).collect()
     };
     (rest == 0).then(|| (0..shape.len()).map(of).collect())
 }

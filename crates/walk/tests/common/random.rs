@@ -43,6 +43,17 @@ pub(crate) fn any_triplet(random: &mut fastrand::Rng, extent: u64) -> Triplet {
     Triplet { start, stride, count, block }
 }
 
+/// Uneven blocks of random sizes, some of them 0.
+fn any_blocks(random: &mut fastrand::Rng, extent: u64, ranks: u64) -> Dim {
+    let mut rest = extent;
+    let sizes = (0..ranks).map(|q| {
+        let size = if q + 1 == ranks { rest } else { random.u64(0..=rest) };
+        rest -= size;
+        size
+    });
+    Dim::blocks(&sizes.collect::<Vec<_>>()).expect("sizes add up")
+}
+
 /// A random distribution over at most `ranks` ranks; some mesh dimensions may replicate.
 pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks: u64) -> Distribution {
     let mut room = ranks;
@@ -62,10 +73,11 @@ pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks:
             let Some(&m) = free.last().filter(|_| random.u8(0..5) != 0) else { return Dim::Whole };
             free.pop();
             over.push(m);
-            match random.u8(0..4) {
+            match random.u8(0..5) {
                 0 => Dim::Block,
                 1 => Dim::BlockOf(extent.div_ceil(mesh[m]).max(1) + random.u64(0..3)),
-                2 => Dim::Cyclic(1),
+                2 => any_blocks(random, extent, mesh[m]),
+                3 => Dim::Cyclic(1),
                 _ => Dim::Cyclic(random.u64(1..6)),
             }
         })

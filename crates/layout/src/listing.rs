@@ -1,0 +1,135 @@
+//! Lists of runs: element maps and nested-batched requests as index sets with positions.
+//!
+//! A rank may hold any elements in any order: run after run of its memory is a run of the global index space (PIO's
+//! maps of elements, Galley's batched requests, offset and length lists). Sorted by global index, and with regular
+//! repetitions folded into one entry, such a list is a region and a view like any other.
+
+use crate::index_set::Term;
+use crate::view::{Axis, Listed};
+use crate::IndexSet;
+
+/// Indices that are held, none of them twice, and where each lies.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// The indices.
+    pub set: IndexSet,
+    /// Their positions in the rank's memory.
+    pub axis: Axis,
+}
+
+/// The layers of a list of runs `(first index, length)`, which lie one after another in memory.
+///
+/// One layer is enough unless an index is listed more than once, as readers may; then each layer holds it once.
+/// Returns `None` when an index or a position does not fit.
+pub fn layers(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Layer>> {
+    let mut at = 0i64;
+    let mut sorted = Vec::new();
+    for (start, len) in runs {
+        if len == 0 {
+            continue;
+        }
+        start.checked_add(len).filter(|&end| end < 1 << 62)?;
+        sorted.push((start, len, at));
+        at = at.checked_add_unsigned(len)?;
+    }
+    sorted.sort_unstable();
+    let mut layers: Vec<Vec<Listed>> = Vec::new();
+    for (start, len, at) in sorted {
+        let free = layers.iter_mut().find(|layer| layer.last().is_none_or(|last| last.term.end() <= start));
+        match free {
+            Some(layer) => append(layer, start, len, at),
+            None => layers.push(vec![single(start, len, at)]),
+        }
+    }
+    layers.into_iter().map(Layer::of).collect()
+}
+
+impl Layer {
+    fn of(list: Vec<Listed>) -> Option<Layer> {
+        let set = IndexSet::of_terms(list.iter().map(|entry| entry.term).collect());
+        Some(Layer { set, axis: Axis::Listed(list.into()) })
+    }
+}
+
+fn single(start: u64, len: u64, at: i64) -> Listed {
+    Listed { term: Term { start, len, step: len, count: 1 }, at, at_step: 0 }
+}
+
+/// Adds a run behind the last entry, or to it when it continues it.
+fn append(list: &mut Vec<Listed>, start: u64, len: u64, at: i64) {
+    let Some(last) = list.last_mut() else {
+        list.push(single(start, len, at));
+        return;
+    };
+    let term = &mut last.term;
+    if term.count == 1 && start == term.end() && at == last.at + term.len as i64 {
+        (term.len, term.step) = (term.len + len, term.len + len);
+        return;
+    }
+    let step = start - (term.end() - term.len);
+    let at_step = at - (last.at + (term.count as i64 - 1) * last.at_step);
+    if len == term.len && (term.count == 1 || step == term.step && at_step == last.at_step) {
+        (term.step, term.count, last.at_step) = (step, term.count + 1, at_step);
+    } else {
+        list.push(single(start, len, at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ElementType, Kind, Region, View, dense_strides, nests};
+
+    #[test]
+    fn regular_lists_are_short() {
+        let every_fourth = layers((0..1000).map(|i| (3 + 4 * i, 1))).unwrap();
+        assert_eq!((every_fourth.len(), every_fourth[0].set.terms().len()), (1, 1));
+        let backwards = layers((0..1000).rev().map(|i| (2 * i, 1))).unwrap();
+        let Axis::Listed(list) = &backwards[0].axis else { panic!("listed") };
+        assert_eq!((list.len(), list[0].at, list[0].at_step), (1, 999, -1));
+        assert_eq!(layers((0..1000).map(|i| (i, 1))).unwrap()[0].set, IndexSet::range(0, 1000));
+        assert_eq!(layers((0..5).map(|_| (7, 2))).unwrap().len(), 5);
+        assert!(layers([(u64::MAX, 2)]).is_none());
+    }
+
+    #[test]
+    fn every_listed_element_lies_where_the_list_says() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..500 {
+            let extent = random.u64(1..60);
+            let mut runs: Vec<(u64, u64)> = (0..random.u64(0..20))
+                .map(|i| if random.bool() { (i * 3 % extent, 2) } else { (random.u64(0..extent), random.u64(0..4)) })
+                .collect();
+            if random.bool() {
+                random.shuffle(&mut runs);
+            }
+            let element = ElementType::native(Kind::Int32);
+            let mut expected: Vec<(i64, i64)> = Vec::new();
+            for (start, len) in &runs {
+                expected.extend((0..*len).map(|j| (start + j) as i64 * 4).zip((expected.len()..).map(|n| n as i64 * 4)));
+            }
+            expected.sort_unstable();
+            let file = View::held(&Region::whole(&[100]), 0, &dense_strides(&[100], &[0], 4), element);
+            let mut found = Vec::new();
+            for layer in layers(runs).unwrap() {
+                let here = View { base: 0, axes: vec![(layer.axis, 4)], element };
+                // In two parts, as pieces of units are.
+                for (low, high) in [(0, 17), (17, 100)] {
+                    let region = Region { dims: vec![layer.set.intersect(&IndexSet::range(low, high))] };
+                    for nest in nests(&region, &file, &here) {
+                        let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
+                        for number in 0..nest.elements() {
+                            let at = crate::mesh::unravel(number, &counts);
+                            let sum = |f: fn(&crate::Loop) -> i64| {
+                                at.iter().zip(&nest.loops).map(|(&i, l)| i as i64 * f(l)).sum::<i64>()
+                            };
+                            found.push((nest.a + sum(|l| l.a), nest.b + sum(|l| l.b)));
+                        }
+                    }
+                }
+            }
+            found.sort_unstable();
+            assert_eq!(found, expected);
+        }
+    }
+}
