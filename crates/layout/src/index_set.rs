@@ -290,6 +290,15 @@ impl IndexSet {
         IndexSet::of_terms(terms)
     }
 
+    /// Indices in `low..high`.
+    pub fn within(&self, low: u64, high: u64) -> IndexSet {
+        match self.terms.as_slice() {
+            [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
+            [term] if term.start >= low && term.end() <= high => self.clone(),
+            _ => self.intersect(&IndexSet::range(low, high)),
+        }
+    }
+
     /// The union of sets that have no index in common.
     pub fn union_of_disjoint(sets: Vec<IndexSet>) -> IndexSet {
         IndexSet::of_terms(sets.into_iter().flat_map(|set| set.terms).collect())

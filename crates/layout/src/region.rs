@@ -47,6 +47,11 @@ impl Region {
         Region { dims: self.dims.iter().zip(&other.dims).map(|(a, b)| a.intersect(b)).collect() }
     }
 
+    /// Elements inside the box of these bounds.
+    pub fn within(&self, bounds: &[(u64, u64)]) -> Region {
+        Region { dims: self.dims.iter().zip(bounds).map(|(set, &(low, high))| set.within(low, high)).collect() }
+    }
+
     /// Whether it is one box, and which: lowest index and one past the highest, per dimension.
     pub fn as_box(&self) -> Option<Vec<(u64, u64)>> {
         self.dims.iter().map(IndexSet::as_range).collect()

@@ -5,13 +5,17 @@
 //! 3. Likewise reading runs of at least 512 B that are at least a quarter of what lies between them.
 //! 4. Otherwise server-directed, with two servers a compute node for files and one a core for chunks.
 //!
+//! Pieces that no closed form describes count as short runs.
+//!
 //! The figures come from measurements on one node: pulling into two writers a file beat every other way for short
 //! runs, because a buffered write holds the file's lock alone; direct writes equal them from runs of about 1 MiB up.
 //! Reads need no lock, and reading along a gap costs less than sending what fills it elsewhere.
 
-use crate::strategies::{Infeasible, Strategy};
-use crate::transfer::{Ask, Direction, Parameters, Placement, Transfer};
+use crate::strategies::{Infeasible, Strategy, shared_extent};
+use crate::transfer::{Ask, Direction, Exchange, Parameters, Placement, Transfer};
 use crate::units::shared_chunk;
+use hyperslab_layout::Distribution;
+use std::sync::Arc;
 
 /// Runs of a file from which on ranks move them by themselves \[B\].
 const LONG_RUN_BYTES: u64 = 1 << 20;
@@ -20,6 +24,11 @@ const LONG_RUN_BYTES: u64 = 1 << 20;
 const SIEVED_RUN_BYTES: u64 = 512;
 /// Largest share of gaps in what a reader reads.
 const SIEVED_GAPS_MAX: u64 = 4;
+
+/// Buffers that keep a disk busy when its own order is followed.
+const DISK_SLOTS: u32 = 4;
+/// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
+const SHARED_EXTENT_BYTES: u64 = 4 << 20;
 
 /// What the rule must know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,13 +52,15 @@ pub struct Preference {
     pub buffer_bytes_max: Option<u64>,
     /// Buffer slots of a server.
     pub slots: Option<u32>,
+    /// Between whom data cross in two-phase I/O.
+    pub exchange: Option<Exchange>,
 }
 
 /// Chooses parameters for a transfer.
 ///
 /// # Errors
 /// When the strategy that the user forces, or every one, is infeasible.
-pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Result<Parameters, Infeasible> {
+pub fn choose(transfer: &Arc<Transfer>, machine: Machine, wish: &Preference) -> Result<Parameters, Infeasible> {
     let mut parameters = Parameters::default();
     parameters.buffer_bytes_max = wish.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
     parameters.slots = wish.slots.unwrap_or(parameters.slots);
@@ -62,6 +73,7 @@ pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Resul
     parameters.servers = spread(servers, transfer.ranks);
     if let Some(strategy) = wish.strategy {
         parameters.strategy = strategy;
+        suit(&mut parameters, transfer, wish);
         strategy.feasible(transfer, &parameters)?;
         return Ok(parameters);
     }
@@ -92,24 +104,40 @@ pub fn choose(transfer: &Transfer, machine: Machine, wish: &Preference) -> Resul
     Err(refused.expect("each strategy that is not taken gave a reason"))
 }
 
+/// What a strategy that the user forces needs besides.
+fn suit(parameters: &mut Parameters, transfer: &Transfer, wish: &Preference) {
+    parameters.exchange = wish.exchange.unwrap_or(Exchange::All);
+    if parameters.strategy == Strategy::TwoPhase && parameters.exchange == Exchange::Sharers {
+        let extents = transfer.asks.iter().filter_map(|ask| shared_extent(ask, SHARED_EXTENT_BYTES));
+        let shortest = extents.min().unwrap_or(u64::MAX);
+        parameters.subchunk_bytes = wish.subchunk_bytes.unwrap_or(parameters.subchunk_bytes.min(shortest));
+    }
+    if parameters.strategy == Strategy::DiskDirected {
+        parameters.slots = wish.slots.unwrap_or(DISK_SLOTS);
+        let share = parameters.buffer_bytes_max / u64::from(parameters.slots.max(1));
+        parameters.subchunk_bytes = wish.subchunk_bytes.unwrap_or(parameters.subchunk_bytes.min(share));
+    }
+}
+
 /// `servers` ranks at equal distances.
 fn spread(servers: u32, ranks: u32) -> Vec<u32> {
     (0..servers).map(|i| (u64::from(i) * u64::from(ranks) / u64::from(servers)) as u32).collect()
 }
 
 fn suits_independent(ask: &Ask, direction: Direction) -> bool {
+    let Some(distribution) = ask.spread.regular() else { return false };
     match &ask.stored.placement {
         Placement::Chunks { chunk, .. } => {
             // A reader of a part of a chunk reads all of it, so sharing costs as often as there are sharers.
-            let alone = direction == Direction::Write || ask.distribution.replication() == 1;
-            alone && shared_chunk(ask, chunk).is_none()
+            let alone = direction == Direction::Write || distribution.replication() == 1;
+            alone && shared_chunk(ask, distribution, chunk).is_none()
         }
         Placement::File { .. } => {
-            let (run, pitch) = file_run(ask, &ask.stored.order);
+            let (run, pitch) = file_run(ask, distribution);
             let sieved = run >= SIEVED_RUN_BYTES && pitch / run <= SIEVED_GAPS_MAX;
             match direction {
                 Direction::Write => run >= LONG_RUN_BYTES,
-                Direction::Read => ask.distribution.replication() == 1 && (run >= LONG_RUN_BYTES || sieved),
+                Direction::Read => distribution.replication() == 1 && (run >= LONG_RUN_BYTES || sieved),
             }
         }
     }
@@ -117,11 +145,11 @@ fn suits_independent(ask: &Ask, direction: Direction) -> bool {
 
 /// Length of the runs of the file that rank 0, which holds as much as any rank, has, and from the start of one to the
 /// start of the next \[B\].
-fn file_run(ask: &Ask, order: &[usize]) -> (u64, u64) {
-    let owned = ask.distribution.owned(0);
+fn file_run(ask: &Ask, distribution: &Distribution) -> (u64, u64) {
+    let owned = distribution.owned(0);
     let mut run = ask.stored.element.bytes();
     let mut extent = run;
-    for &d in order.iter().rev() {
+    for &d in ask.stored.order.iter().rev() {
         let triplet = ask.section.dims[d];
         let term = owned.dims[d].terms().iter().min_by_key(|term| term.len).copied();
         let contiguous = term.map_or(0, |term| term.len);
@@ -142,8 +170,8 @@ fn file_run(ask: &Ask, order: &[usize]) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::Stored;
-    use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+    use crate::transfer::{Spread, Stored};
+    use hyperslab_layout::{Dim, ElementType, Kind, Section};
 
     fn file(shape: &[u64], mesh: &[u64], dims: &[Dim], direction: Direction) -> Strategy {
         let placement = Placement::File { object: "a".into(), offset: 0 };
@@ -152,8 +180,9 @@ mod tests {
         let stored = Stored { shape: shape.to_vec(), element, fill: vec![0; 8].into(), order, placement };
         let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
         let ranks = distribution.ranks() as u32;
-        let ask = Ask { name: "a".into(), section: Section::whole(shape), distribution, memory: element, stored };
-        let transfer = Transfer { direction, asks: vec![ask], ranks, sync: false };
+        let (section, spread) = (Section::whole(shape), Spread::Regular(distribution));
+        let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks, sync: false });
         let machine = Machine { ranks_per_node: ranks, cores_per_node: 2 };
         choose(&transfer, machine, &Preference::default()).unwrap().strategy
     }
@@ -180,8 +209,9 @@ mod tests {
         let element = ElementType::native(Kind::Complex128);
         let stored = Stored { shape: shape.to_vec(), element, fill: vec![0; 16].into(), order: vec![0], placement };
         let distribution = Distribution::new(&shape, &[4], &[Dim::Cyclic(1)], None).unwrap();
-        let ask = Ask { name: "a".into(), section: Section::whole(&shape), distribution, memory: element, stored };
-        let transfer = Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false };
+        let (section, spread) = (Section::whole(&shape), Spread::Regular(distribution));
+        let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
+        let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false });
         let machine = Machine { ranks_per_node: 4, cores_per_node: 2 };
         let refused = choose(&transfer, machine, &wish).unwrap_err().to_string();
         assert!(refused.contains("may have 10 B"), "{refused}");

@@ -1,9 +1,9 @@
 //! What strategies share: how a unit is brought from storage into a slot and back.
 
-use crate::program::{Action, Place, Step, StepId, Whole};
-use crate::transfer::{Ask, Placement};
+use crate::program::{Action, After, Place, Step, StepId, Whole};
+use crate::transfer::{Ask, Placement, Transfer};
 use crate::units::Unit;
-use hyperslab_layout::Region;
+use hyperslab_layout::{Region, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -12,50 +12,75 @@ use std::sync::Arc;
 pub(crate) struct Emitter {
     next: StepId,
     queue: VecDeque<Step>,
+    /// The round that is being emitted.
+    pub(crate) round: u64,
 }
 
 impl Emitter {
-    pub(crate) fn emit(&mut self, after: &[StepId], action: Action) -> StepId {
+    pub(crate) fn emit(&mut self, after: &After, action: Action) -> StepId {
         let id = self.next;
         self.next += 1;
-        self.queue.push_back(Step { id, after: after.to_vec(), action });
+        self.queue.push_back(Step { id, round: self.round, after: after.clone(), action });
         id
     }
 
     pub(crate) fn pop(&mut self) -> Option<Step> {
         self.queue.pop_front()
     }
+
+    /// Where the next step will be: what is emitted from here on is [`Emitter::since`].
+    pub(crate) fn mark(&self) -> StepId {
+        self.next
+    }
+
+    /// All steps emitted since a mark.
+    pub(crate) fn since(&self, mark: StepId) -> After {
+        After::range(mark, self.next)
+    }
 }
 
 /// A unit in a slot.
-pub(crate) struct Placed<'a> {
-    pub(crate) ask: &'a Ask,
-    pub(crate) unit: &'a Unit,
+pub(crate) struct Placed {
+    transfer: Arc<Transfer>,
+    pub(crate) unit: Unit,
     /// Shape of the box stored for it: the chunk's, or what of the subchunk lies inside the array.
     shape: Vec<u64>,
     slot: u32,
     base: u64,
+    /// Whether the system's cache shall be bypassed.
+    direct: bool,
+    section: Arc<View>,
 }
 
-impl<'a> Placed<'a> {
+impl Placed {
     /// Puts a unit at this byte of a slot.
-    pub(crate) fn new(ask: &'a Ask, unit: &'a Unit, slot: u32, base: u64) -> Placed<'a> {
+    pub(crate) fn new(transfer: &Arc<Transfer>, unit: Unit, slot: u32, base: u64) -> Placed {
+        let ask = &transfer.asks[unit.array as usize];
         let shape = match &ask.stored.placement {
             Placement::Chunks { chunk, .. } => chunk.clone(),
             Placement::File { .. } => unit.extent.clone(),
         };
-        Placed { ask, unit, shape, slot, base }
+        let section = Arc::new(ask.stored.box_view(&ask.section, &unit.low, &shape, base));
+        Placed { transfer: transfer.clone(), unit, shape, slot, base, direct: false, section }
+    }
+
+    /// The same, moved between slot and storage past the system's cache where that is possible.
+    pub(crate) fn directly(self, direct: bool) -> Placed {
+        Placed { direct, ..self }
+    }
+
+    pub(crate) fn ask(&self) -> &Ask {
+        &self.transfer.asks[self.unit.array as usize]
     }
 
     /// Where the section's elements lie.
     pub(crate) fn section(&self) -> Place {
-        let view = self.ask.stored.box_view(&self.ask.section, &self.unit.low, &self.shape, self.base);
-        Place::Slot(self.slot, Arc::new(view))
+        Place::Slot(self.slot, self.section.clone())
     }
 
     /// The whole box as its own index space, and where it lies.
     fn whole(&self) -> (Region, Place) {
-        let view = self.ask.stored.dense_view(&self.shape, self.base);
+        let view = self.ask().stored.dense_view(&self.shape, self.base);
         (Region::whole(&self.shape), Place::Slot(self.slot, Arc::new(view)))
     }
 
@@ -65,71 +90,83 @@ impl<'a> Placed<'a> {
     }
 
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
-    pub(crate) fn prepare(&self, lane: &mut Emitter, after: &[StepId]) -> Vec<StepId> {
-        let Placement::Chunks { fresh, .. } = &self.ask.stored.placement else { return after.to_vec() };
+    pub(crate) fn prepare(&self, lane: &mut Emitter, after: &After) -> After {
+        let Placement::Chunks { fresh, .. } = &self.ask().stored.placement else { return after.clone() };
         if !self.unit.covered && !fresh {
-            return vec![self.load_whole(lane, after)];
+            return After::step(self.load_whole(lane, after));
         }
         if self.unit.covered && !self.padded() {
-            return after.to_vec();
+            return after.clone();
         }
         let (region, at) = self.whole();
-        vec![lane.emit(after, Action::Fill { region, at, value: self.ask.stored.fill.clone() })]
+        After::step(lane.emit(after, Action::Fill { region, at, value: self.ask().stored.fill.clone() }))
     }
 
     /// Reads what the section needs of the unit.
-    pub(crate) fn load(&self, lane: &mut Emitter, after: &[StepId]) -> StepId {
-        match &self.ask.stored.placement {
+    pub(crate) fn load(&self, lane: &mut Emitter, after: &After) -> StepId {
+        match &self.ask().stored.placement {
             Placement::File { .. } => self.load_section(lane, after, None),
             Placement::Chunks { codecs, .. } if codecs.is_plain() && !codecs.checksum_trailer() => {
-                self.load_section(lane, after, Some(self.ask.stored.fill.clone()))
+                self.load_section(lane, after, Some(self.ask().stored.fill.clone()))
             }
             Placement::Chunks { .. } => self.load_whole(lane, after),
         }
     }
 
-    fn load_section(&self, lane: &mut Emitter, after: &[StepId], absent: Option<Arc<[u8]>>) -> StepId {
-        let (object, there) = target(self.ask, self.unit);
-        let region = self.unit.region();
-        lane.emit(after, Action::Read { object, region, to: self.section(), there, whole: None, absent })
+    fn load_section(&self, lane: &mut Emitter, after: &After, absent: Option<Arc<[u8]>>) -> StepId {
+        let (object, there) = target(self.ask(), &self.unit);
+        let (region, to, direct) = (self.unit.region(), self.section(), self.direct);
+        lane.emit(after, Action::Read { object, region, to, there, whole: None, absent, direct })
     }
 
-    fn load_whole(&self, lane: &mut Emitter, after: &[StepId]) -> StepId {
-        let Placement::Chunks { codecs, .. } = &self.ask.stored.placement else {
+    fn load_whole(&self, lane: &mut Emitter, after: &After) -> StepId {
+        let ask = self.ask();
+        let Placement::Chunks { codecs, .. } = &ask.stored.placement else {
             return self.load_section(lane, after, None);
         };
         let (region, to) = self.whole();
-        let object = target(self.ask, self.unit).0;
-        let absent = self.ask.stored.fill.clone();
+        let object = target(ask, &self.unit).0;
+        let absent = ask.stored.fill.clone();
         if codecs.is_plain() {
-            let there = Arc::new(self.ask.stored.dense_view(&self.shape, 0));
+            let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: codecs.checksum_trailer() });
-            return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent) });
+            let direct = self.direct;
+            return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct });
         }
         let register = self.unit.number;
-        let bytes_max = codecs.max_encoded_bytes(region.elements() * self.ask.stored.element.bytes());
+        let bytes_max = codecs.max_encoded_bytes(region.elements() * ask.stored.element.bytes());
         let got = lane.emit(after, Action::Get { object: object.clone(), bytes_max, register });
-        lane.emit(&[got], Action::Decode { register, object, codecs: codecs.clone(), region, to, absent })
+        let codecs = codecs.clone();
+        lane.emit(&After::step(got), Action::Decode { register, object, codecs, region, to, absent })
     }
 
-    /// Writes the unit from its slot.
-    pub(crate) fn save(&self, lane: &mut Emitter, after: &[StepId]) -> StepId {
-        let (object, there) = target(self.ask, self.unit);
-        let Placement::Chunks { codecs, fresh, .. } = &self.ask.stored.placement else {
-            let region = self.unit.region();
-            let write = Action::Write { object, region, from: self.section(), there, whole: None, replace: false };
-            return lane.emit(after, write);
+    /// Writes the unit from its slot. Of a file, only these regions are written, when ranks hold no more of it.
+    pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) {
+        let ask = self.ask();
+        let Placement::Chunks { codecs, fresh, .. } = &ask.stored.placement else {
+            let regions = only.unwrap_or_else(|| vec![self.unit.region()]);
+            regions.into_iter().for_each(|region| self.save_section(lane, after, region));
+            return;
         };
+        let object = target(ask, &self.unit).0;
         let (region, from) = self.whole();
-        let replace = !fresh;
+        let (replace, direct) = (!fresh, self.direct);
         if codecs.is_plain() {
-            let there = Arc::new(self.ask.stored.dense_view(&self.shape, 0));
+            let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: codecs.checksum_trailer() });
-            return lane.emit(after, Action::Write { object, region, from, there, whole, replace });
+            lane.emit(after, Action::Write { object, region, from, there, whole, replace, direct });
+            return;
         }
         let register = self.unit.number;
         let encoded = lane.emit(after, Action::Encode { region, from, codecs: codecs.clone(), register });
-        lane.emit(&[encoded], Action::Put { object, register, replace })
+        lane.emit(&After::step(encoded), Action::Put { object, register, replace });
+    }
+
+    /// Writes elements of a unit of a file from its slot.
+    fn save_section(&self, lane: &mut Emitter, after: &After, region: Region) {
+        let (object, there) = target(self.ask(), &self.unit);
+        let (from, direct) = (self.section(), self.direct);
+        lane.emit(after, Action::Write { object, region, from, there, whole: None, replace: false, direct });
     }
 
     /// Whether these elements of the unit are all that its object holds.
@@ -140,7 +177,7 @@ impl<'a> Placed<'a> {
     /// Whether a rank that holds these elements of the unit may move them between its memory and the object without a
     /// slot. A checksum covers all of a chunk, and a chunk is only written whole.
     pub(crate) fn goes_direct(&self, region: &Region, write: bool) -> bool {
-        match &self.ask.stored.placement {
+        match &self.ask().stored.placement {
             Placement::File { .. } => true,
             Placement::Chunks { codecs, .. } => {
                 codecs.is_plain() && (self.is_all(region) || !write && !codecs.checksum_trailer())
@@ -148,28 +185,29 @@ impl<'a> Placed<'a> {
         }
     }
 
-    /// Reads or writes the unit's object straight from or to the user's array.
-    pub(crate) fn direct(&self, lane: &mut Emitter, after: &[StepId], region: Region, write: bool) -> StepId {
-        let (object, there) = target(self.ask, self.unit);
-        let place = Place::User(self.unit.array);
-        let (whole, absent, replace) = match &self.ask.stored.placement {
+    /// Reads or writes the unit's object straight from or to the user's array with this number.
+    pub(crate) fn straight(&self, lane: &mut Emitter, after: &After, exposed: u32, region: Region, write: bool) {
+        let (object, there) = target(self.ask(), &self.unit);
+        let place = Place::User(exposed);
+        let (whole, absent, replace) = match &self.ask().stored.placement {
             Placement::File { .. } => (None, None, false),
             Placement::Chunks { codecs, fresh, .. } => {
                 let whole = self.is_all(&region).then(|| Whole { checksum: codecs.checksum_trailer() });
-                (whole, Some(self.ask.stored.fill.clone()), !fresh)
+                (whole, Some(self.ask().stored.fill.clone()), !fresh)
             }
         };
+        let direct = self.direct;
         let action = if write {
-            Action::Write { object, region, from: place, there, whole, replace }
+            Action::Write { object, region, from: place, there, whole, replace, direct }
         } else {
-            Action::Read { object, region, to: place, there, whole, absent }
+            Action::Read { object, region, to: place, there, whole, absent, direct }
         };
-        lane.emit(after, action)
+        lane.emit(after, action);
     }
 }
 
 /// The object that holds a unit, and the view of the section's index space in it.
-pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Arc<str>, Arc<hyperslab_layout::View>) {
+pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Arc<str>, Arc<View>) {
     match &ask.stored.placement {
         Placement::File { object, offset, .. } => {
             let origin = vec![0; unit.low.len()];

@@ -73,7 +73,7 @@ pub fn explain(
         transfer.ranks
     );
     for ask in transfer.asks.iter().take(8) {
-        let _ = writeln!(text, "  {}{}: {} -> {}", ask.name, ask.section, ask.distribution, ask.stored.element);
+        let _ = writeln!(text, "  {}{}: {} -> {}", ask.name, ask.section, ask.spread, ask.stored.element);
     }
     let _ = writeln!(
         text,

@@ -8,14 +8,18 @@
 mod choose;
 mod emit;
 mod explain;
+mod facts;
+mod own;
 mod program;
+mod rounds;
 pub mod strategies;
 mod transfer;
 mod units;
 
 pub use choose::{Machine, Preference, choose};
 pub use explain::{Tally, explain, tally};
-pub use program::{Action, Lane, Place, Program, Step, StepId, Whole};
-pub use strategies::{Infeasible, Strategy};
-pub use transfer::{Ask, Direction, Parameters, Placement, Stored, Transfer};
-pub use units::{Unit, Units};
+pub use facts::{Facts, Met, Mine, Overlap, Told};
+pub use program::{Action, After, Lane, Place, Program, Step, StepId, Whole};
+pub use strategies::{Extent, Infeasible, Strategy, physical_order, shared_extent};
+pub use transfer::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Transfer};
+pub use units::{Touched, Unit, Units};

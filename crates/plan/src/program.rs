@@ -6,10 +6,54 @@
 
 use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::{Region, View};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Number of a step in its lane.
 pub type StepId = u64;
+
+/// Steps of one lane, as ranges `low..high` of their numbers: who follows all messages of a round needs no list of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct After(SmallVec<[(StepId, StepId); 2]>);
+
+impl After {
+    /// No step.
+    pub fn none() -> After {
+        After::default()
+    }
+
+    /// The steps `low..high`.
+    pub fn range(low: StepId, high: StepId) -> After {
+        After(if low < high { smallvec![(low, high)] } else { SmallVec::new() })
+    }
+
+    /// One step.
+    pub fn step(id: StepId) -> After {
+        After::range(id, id + 1)
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn and(mut self, other: &After) -> After {
+        for &(low, high) in &other.0 {
+            match self.0.last_mut() {
+                Some(last) if last.1 == low => last.1 = high,
+                _ => self.0.push((low, high)),
+            }
+        }
+        self
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The ranges.
+    pub fn ranges(&self) -> &[(StepId, StepId)] {
+        &self.0
+    }
+}
 
 /// A place for elements on this rank.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,6 +120,8 @@ pub enum Action {
         whole: Option<Whole>,
         /// What elements are when there is no such object; without it that is an error.
         absent: Option<Arc<[u8]>>,
+        /// A wish to bypass the system's cache.
+        direct: bool,
     },
     /// Write elements to an object.
     Write {
@@ -91,6 +137,8 @@ pub enum Action {
         whole: Option<Whole>,
         /// Whether readers may see the object already, so that it must change at once.
         replace: bool,
+        /// A wish to bypass the system's cache.
+        direct: bool,
     },
     /// Read an encoded object into a register.
     Get {
@@ -148,8 +196,10 @@ pub enum Action {
 pub struct Step {
     /// Its number in its lane, rising from 0.
     pub id: StepId,
+    /// The round it belongs to, for those who print programs.
+    pub round: u64,
     /// Steps of the same lane that must be over before it starts.
-    pub after: Vec<StepId>,
+    pub after: After,
     /// What to do.
     pub action: Action,
 }

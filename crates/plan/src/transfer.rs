@@ -4,6 +4,7 @@ use crate::Strategy;
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Axis, Distribution, ElementType, Section, Triplet, View, dense_strides};
+use std::fmt;
 use std::sync::Arc;
 
 /// Which way the data move.
@@ -75,6 +76,35 @@ impl Stored {
     }
 }
 
+/// Who holds which elements of a section's index space.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Spread {
+    /// In closed form, which every rank knows.
+    Regular(Distribution),
+    /// Each rank knows its own pieces: boxes of an adaptive mesh, element maps. The ranks that handle storage are told
+    /// of those that they need; see [`Facts`](crate::Facts).
+    Explicit,
+}
+
+impl Spread {
+    /// The closed form, where there is one.
+    pub fn regular(&self) -> Option<&Distribution> {
+        match self {
+            Spread::Regular(distribution) => Some(distribution),
+            Spread::Explicit => None,
+        }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Spread::Regular(distribution) => distribution.fmt(f),
+            Spread::Explicit => f.write_str("pieces of each rank's own"),
+        }
+    }
+}
+
 /// One array of a transfer.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -83,7 +113,7 @@ pub struct Ask {
     /// Which part of the stored array moves.
     pub section: Section,
     /// How the section's index space is spread over the ranks.
-    pub distribution: Distribution,
+    pub spread: Spread,
     /// Type of the elements in the memories.
     pub memory: ElementType,
     /// The array on disk.
@@ -128,13 +158,25 @@ impl Transfer {
     }
 }
 
+/// Between whom data cross in strategies that exchange them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Exchange {
+    /// Anybody sends to any server.
+    All,
+    /// What is written or read in one round passes through one of the ranks that hold a part of it, so data cross only
+    /// between ranks that share extents of the file.
+    Sharers,
+}
+
 /// The choices that a strategy leaves open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Which strategy.
     pub strategy: Strategy,
-    /// Ranks that act as servers, in the order in which they take turns.
+    /// Ranks that act as servers (or aggregators), in the order in which they take turns.
     pub servers: Vec<u32>,
+    /// Between whom data cross; for two-phase.
+    pub exchange: Exchange,
     /// Buffer slots of a server.
     pub slots: u32,
     /// Most bytes of a subchunk, and of the small chunks that are moved in one round \[B\].
@@ -143,6 +185,9 @@ pub struct Parameters {
     pub direct_run_bytes: u64,
     /// Most bytes of buffers on one rank \[B\].
     pub buffer_bytes_max: u64,
+    /// For disk-directed: the order in which groups of units lie on the disk, as runs (first group, how many); empty when
+    /// it is that of the file, or not known.
+    pub order: Vec<(u64, u64)>,
 }
 
 impl Default for Parameters {
@@ -150,10 +195,12 @@ impl Default for Parameters {
         Parameters {
             strategy: Strategy::ServerDirected,
             servers: vec![0],
+            exchange: Exchange::All,
             slots: 2,
             subchunk_bytes: 2 << 20,
             direct_run_bytes: 64 << 10,
             buffer_bytes_max: 256 << 20,
+            order: Vec::new(),
         }
     }
 }
@@ -161,25 +208,41 @@ impl Default for Parameters {
 impl Parameters {
     /// Bytes for the message in which rank 0 tells its choice.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![self.strategy as u8];
-        let numbers = [self.slots.into(), self.subchunk_bytes, self.direct_run_bytes, self.buffer_bytes_max];
-        numbers.iter().for_each(|n: &u64| bytes.extend(n.to_le_bytes()));
-        self.servers.iter().for_each(|s| bytes.extend(s.to_le_bytes()));
+        let mut bytes = vec![self.strategy as u8, self.exchange as u8];
+        let mut number = |n: u64| bytes.extend(n.to_le_bytes());
+        number(self.slots.into());
+        [self.subchunk_bytes, self.direct_run_bytes, self.buffer_bytes_max].iter().for_each(|&n| number(n));
+        number(self.servers.len() as u64);
+        self.servers.iter().for_each(|&server| number(server.into()));
+        self.order.iter().for_each(|&(first, count)| [first, count].into_iter().for_each(&mut number));
         bytes
     }
 
     /// Reads what [`Parameters::to_bytes`] made.
     pub fn from_bytes(bytes: &[u8]) -> Option<Parameters> {
-        let strategy = Strategy::ALL.into_iter().find(|&s| Some(&(s as u8)) == bytes.first())?;
-        let number = |i: usize| Some(u64::from_le_bytes(bytes.get(1 + 8 * i..9 + 8 * i)?.try_into().ok()?));
-        let servers = bytes.get(33..)?.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        Some(Parameters {
+        let (&[strategy, exchange], numbers) = bytes.split_first_chunk()?;
+        let strategy = Strategy::ALL.into_iter().find(|&s| s as u8 == strategy)?;
+        let exchange = [Exchange::All, Exchange::Sharers].into_iter().find(|&e| e as u8 == exchange)?;
+        let (numbers, rest) = numbers.as_chunks();
+        let mut numbers = numbers.iter().map(|&n| u64::from_le_bytes(n));
+        let slots = numbers.next()?.try_into().ok()?;
+        let (subchunk_bytes, direct_run_bytes) = (numbers.next()?, numbers.next()?);
+        let (buffer_bytes_max, count) = (numbers.next()?, numbers.next()?);
+        let servers: Vec<u32> = (&mut numbers).take(count as usize).map(|n| n as u32).collect();
+        let mut order = Vec::new();
+        while let Some(first) = numbers.next() {
+            order.push((first, numbers.next()?));
+        }
+        let whole = rest.is_empty() && servers.len() as u64 == count;
+        whole.then_some(Parameters {
             strategy,
             servers,
-            slots: number(0)?.try_into().ok()?,
-            subchunk_bytes: number(1)?,
-            direct_run_bytes: number(2)?,
-            buffer_bytes_max: number(3)?,
+            exchange,
+            slots,
+            subchunk_bytes,
+            direct_run_bytes,
+            buffer_bytes_max,
+            order,
         })
     }
 }
@@ -190,8 +253,11 @@ mod tests {
 
     #[test]
     fn parameters_travel_unchanged() {
+        let servers = vec![3, 70000];
+        let order = vec![(7, 2), (0, 7)];
+        let exchange = Exchange::Sharers;
         let parameters =
-            Parameters { servers: vec![3, 70000], slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
+            Parameters { servers, order, exchange, slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
         assert_eq!(Parameters::from_bytes(&parameters.to_bytes()), Some(parameters));
         assert_eq!(Parameters::from_bytes(&[9; 40]), None);
         assert_eq!(Parameters::from_bytes(&[]), None);

@@ -6,7 +6,8 @@
 
 use crate::transfer::{Ask, Placement, Transfer};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{IndexSet, Region, Triplet};
+use hyperslab_layout::{Distribution, IndexSet, Region, Triplet};
+use std::sync::Arc;
 
 /// The units along one dimension.
 #[derive(Clone, Debug)]
@@ -50,8 +51,8 @@ impl Axis {
     }
 
     /// Numbers of the units that hold an index of this set of positions.
-    fn touched(&self, owned: &IndexSet) -> Vec<u64> {
-        let Some((low, high)) = owned.hull() else { return Vec::new() };
+    fn touched(&self, owned: &IndexSet) -> Numbers {
+        let Some((low, high)) = owned.hull() else { return Numbers::Range(0, 0) };
         let number_of = |position: u64| {
             let coordinate = self.triplet.select(position) / self.unit;
             let in_list = |listed: &Vec<u64>| listed.partition_point(|&c| c < coordinate) as u64;
@@ -61,7 +62,45 @@ impl Axis {
             let (a, b) = self.positions(number);
             owned.meets(a, b)
         };
-        (number_of(low)..=number_of(high - 1)).filter(meets).collect()
+        let (first, last) = (number_of(low), number_of(high - 1));
+        if self.reaches_every(owned) {
+            return Numbers::Range(first, last + 1);
+        }
+        Numbers::List((first..=last).filter(meets).collect())
+    }
+
+    /// Whether no unit between the first and the last can miss the set: it has no gap, or gaps shorter than what any
+    /// unit holds.
+    fn reaches_every(&self, owned: &IndexSet) -> bool {
+        match owned.terms() {
+            [term] if term.count == 1 => true,
+            [term] => self.triplet.count <= 1 && term.step - term.len < self.unit,
+            _ => false,
+        }
+    }
+}
+
+/// Rising numbers of units along one dimension.
+#[derive(Clone, Debug)]
+enum Numbers {
+    /// All of `.0 .. .1`.
+    Range(u64, u64),
+    List(Vec<u64>),
+}
+
+impl Numbers {
+    fn len(&self) -> u64 {
+        match self {
+            Numbers::Range(low, high) => high - low,
+            Numbers::List(list) => list.len() as u64,
+        }
+    }
+
+    fn get(&self, i: u64) -> u64 {
+        match self {
+            Numbers::Range(low, _) => low + i,
+            Numbers::List(list) => list[i as usize],
+        }
     }
 }
 
@@ -106,7 +145,7 @@ struct Grid {
 /// All units of a transfer.
 #[derive(Clone, Debug)]
 pub struct Units {
-    grids: Vec<Grid>,
+    grids: Vec<Arc<Grid>>,
     count: u64,
 }
 
@@ -121,14 +160,8 @@ impl Units {
             let axes: Vec<Axis> = dims.map(|((&t, &extent), &u)| Axis::new(t, extent, u)).collect();
             let units: u64 = axes.iter().map(|axis| axis.count).product();
             let order = ask.stored.order.clone();
-            grids.push(Grid {
-                axes,
-                order,
-                first: count,
-                count: units,
-                unit,
-                element_bytes: ask.stored.element.bytes(),
-            });
+            let element_bytes = ask.stored.element.bytes();
+            grids.push(Arc::new(Grid { axes, order, first: count, count: units, unit, element_bytes }));
             count += units;
         }
         Units { grids, count }
@@ -184,24 +217,69 @@ impl Units {
         grid.make(number, array as u32, &numbers)
     }
 
-    /// Units of one array that hold an element of `owned`, a region of its section's index space, in rising order.
-    pub fn touched(&self, array: u32, owned: &Region) -> impl Iterator<Item = Unit> + use<> {
+    /// Units of one array that hold an element of `owned`, a region of its section's index space.
+    pub fn touched(&self, array: u32, owned: &Region) -> Touched {
         let grid = self.grids[array as usize].clone();
-        let none = owned.is_empty() || grid.count == 0;
-        let lists: Vec<Vec<u64>> = match none {
-            true => vec![Vec::new()],
+        let numbers = match owned.is_empty() || grid.count == 0 {
+            true => vec![Numbers::Range(0, 0)],
             false => grid.order.iter().map(|&d| grid.axes[d].touched(&owned.dims[d])).collect(),
         };
-        let total: usize = lists.iter().map(Vec::len).product();
-        (0..total).map(move |mut index| {
-            let mut numbers = vec![0; grid.axes.len()];
-            for (list, &d) in lists.iter().zip(&grid.order).rev() {
-                numbers[d] = list[index % list.len()];
-                index /= list.len();
-            }
-            let offset = grid.order.iter().fold(0, |n, &d| n * grid.axes[d].count + numbers[d]);
-            grid.make(grid.first + offset, array, &numbers)
-        })
+        let total = numbers.iter().map(Numbers::len).product();
+        Touched { grid, array, numbers, total }
+    }
+}
+
+/// Some units of one array, in rising order of their numbers, in closed form.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    grid: Arc<Grid>,
+    array: u32,
+    /// Per dimension, from the slowest to the fastest.
+    numbers: Vec<Numbers>,
+    total: u64,
+}
+
+impl Touched {
+    /// How many they are.
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Number, among all units, of unit `i` of these.
+    pub fn number(&self, mut i: u64) -> u64 {
+        let (mut offset, mut weight) = (0, 1);
+        for (numbers, &d) in self.numbers.iter().zip(&self.grid.order).rev() {
+            offset += numbers.get(i % numbers.len()) * weight;
+            i /= numbers.len();
+            weight *= self.grid.axes[d].count;
+        }
+        self.grid.first + offset
+    }
+
+    /// Unit `i` of these.
+    pub fn unit(&self, i: u64) -> Unit {
+        let mut rest = i;
+        let mut at = vec![0; self.grid.axes.len()];
+        for (numbers, &d) in self.numbers.iter().zip(&self.grid.order).rev() {
+            at[d] = numbers.get(rest % numbers.len());
+            rest /= numbers.len();
+        }
+        self.grid.make(self.number(i), self.array, &at)
+    }
+
+    /// How many of these have a number below `number`.
+    pub fn below(&self, number: u64) -> u64 {
+        let (mut low, mut high) = (0, self.total);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.number(middle) < number { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 }
 
@@ -241,15 +319,15 @@ fn unit_shape(ask: &Ask, bytes: u64) -> Vec<u64> {
 
 /// Whether every chunk of the array is held by one rank (or one group of replicas) alone; when not, an example of a
 /// dimension and an index at which two ranks meet inside a chunk.
-pub(crate) fn shared_chunk(ask: &Ask, chunk: &[u64]) -> Option<(usize, u64)> {
+pub(crate) fn shared_chunk(ask: &Ask, distribution: &Distribution, chunk: &[u64]) -> Option<(usize, u64)> {
     for (d, &extent) in chunk.iter().enumerate() {
-        let Some(m) = ask.distribution.over()[d] else { continue };
-        let ranks = ask.distribution.mesh()[m];
-        let shape = ask.distribution.shape()[d];
+        let Some(m) = distribution.over()[d] else { continue };
+        let ranks = distribution.mesh()[m];
+        let shape = distribution.shape()[d];
         let triplet = ask.section.dims[d];
         let chunk_of = |position: u64| triplet.select(position) / extent;
         for q in 0..ranks {
-            let owned = ask.distribution.owned_dim(d, q);
+            let owned = distribution.owned_dim(d, q);
             if owned.len() == shape {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Sorts what arrives: a fast rank may already close a call, or start the next, while this one still walks.
 
-use hyperslab_world::{Event, Fault, Reader, Ticket, World};
+use hyperslab_world::{Event, Fault, Reader, Ticket, World, Writer};
 use std::collections::VecDeque;
 
 /// First byte of a signal.
@@ -15,6 +15,8 @@ pub(crate) mod tag {
     pub(crate) const ABORT: u8 = 8;
     pub(crate) const REPORT: u8 = 9;
     pub(crate) const DECIDING: u8 = 10;
+    pub(crate) const TOLD: u8 = 11;
+    pub(crate) const HEARD: u8 = 12;
 }
 
 /// What has arrived and not been handled.
@@ -26,6 +28,10 @@ pub(crate) struct Inbox {
     pub(crate) consensus: VecDeque<(u32, u8, u64, Vec<u8>)>,
     /// Ranks that said that they progress.
     pub(crate) alive: Vec<u32>,
+    /// What others told this rank of their pieces: call, sender, contents.
+    pub(crate) told: Vec<(u64, u32, Vec<u8>)>,
+    /// Who has heard what this rank told: call, rank.
+    pub(crate) heard: Vec<(u64, u32)>,
     /// Rank 0 asks whether this rank is here.
     pub(crate) pinged: bool,
     /// Who answered, and what it waits for.
@@ -44,13 +50,18 @@ impl Inbox {
         for event in events {
             match event {
                 Event::Done(ticket, result) => self.done.push((ticket, result)),
-                Event::Signal(from, bytes) => self.signal(from, &bytes),
+                Event::Signal(from, bytes) => {
+                    if let Some(call) = self.signal(from, &bytes) {
+                        world.transport().signal(from, Writer::tagged(tag::HEARD).number(call).0);
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    fn signal(&mut self, from: u32, bytes: &[u8]) {
+    /// Sorts a signal in. Returns a call in which the sender waits to know that this rank has heard.
+    fn signal(&mut self, from: u32, bytes: &[u8]) -> Option<u64> {
         let mut reader = Reader::new(bytes);
         match reader.tag() {
             Some(tag @ (tag::UP | tag::DOWN | tag::QUERY | tag::VALUES | tag::DECIDING)) => {
@@ -63,8 +74,30 @@ impl Inbox {
             Some(tag::PONG) => self.pongs.push((from, String::from_utf8_lossy(reader.rest()).into_owned())),
             Some(tag::REPORT) => self.reports.extend(Fault::from_bytes(reader.rest()).map(|fault| (from, fault))),
             Some(tag::ABORT) => self.abort = self.abort.take().or(Fault::from_bytes(reader.rest())),
+            Some(tag::TOLD) => {
+                let call = reader.number()?;
+                self.told.push((call, from, reader.rest().to_vec()));
+                return Some(call);
+            }
+            Some(tag::HEARD) => self.heard.push((reader.number()?, from)),
             _ => {}
         }
+        None
+    }
+
+    /// Takes the ranks that have heard what this rank told in a call.
+    pub(crate) fn take_heard(&mut self, call: u64) -> Vec<u32> {
+        let of_call = self.heard.iter().filter(|heard| heard.0 == call).map(|heard| heard.1).collect();
+        self.heard.retain(|heard| heard.0 > call);
+        of_call
+    }
+
+    /// Takes what others told this rank in a call; drops what they told in earlier ones.
+    pub(crate) fn take_told(&mut self, call: u64) -> Vec<(u32, Vec<u8>)> {
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.told).into_iter().filter(|told| told.0 >= call).partition(|told| told.0 == call);
+        self.told = later;
+        now.into_iter().map(|(_, from, bytes)| (from, bytes)).collect()
     }
 
     /// Takes the next signal of agreement number `call`; drops those of earlier ones.

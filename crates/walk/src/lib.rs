@@ -8,8 +8,10 @@
 mod consensus;
 mod inbox;
 mod party;
+mod telling;
 mod walk;
 
 pub use consensus::{Consensus, Question};
 pub use party::{Limits, Party};
+pub use telling::Telling;
 pub use walk::{Walk, Walked};

@@ -98,6 +98,11 @@ impl Party {
         self.call
     }
 
+    /// Number of the agreement that began last.
+    pub(crate) fn call(&self) -> u64 {
+        self.call
+    }
+
     pub(crate) fn progress(&mut self) {
         self.progressed = true;
     }

@@ -196,8 +196,8 @@ impl Walk {
                 let Some(step) = lane.lane.next() else { break };
                 let id = step.id;
                 let mut waits = 0;
-                for before in &step.after {
-                    if let Some(pending) = lane.pending.get_mut(before) {
+                for &(low, high) in step.after.ranges() {
+                    for (_, pending) in lane.pending.range_mut(low..high) {
                         pending.followers.push(id);
                         waits += 1;
                     }
@@ -360,7 +360,7 @@ impl Walk {
                     None => Request::Read { object, moves },
                 }
             }
-            Action::Write { object, region, from, there, whole, replace } => {
+            Action::Write { object, region, from, there, whole, replace, .. } => {
                 let moves = self.moves(party, &region, &from, &there)?;
                 match whole {
                     Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace },

@@ -80,7 +80,7 @@ fn all_small_vectors() {
     for extent in [0, 1, 2, 3, 5, 6] {
         for ranks in 1..5 {
             for dim in kinds(extent, u64::from(ranks)) {
-                let d = Distribution::new(&[extent], &[u64::from(ranks)], &[dim], None);
+                let d = Distribution::new(&[extent], &[u64::from(ranks)], std::slice::from_ref(&dim), None);
                 // Without a distributed dimension the mesh replicates.
                 count += all_ways(&[extent], ranks, &d.unwrap());
             }
@@ -116,14 +116,14 @@ fn next(choices: &[(usize, usize)]) -> Option<Vec<usize>> {
 }
 
 /// Runs a transfer in all orders of delivery, and says how many there are.
-fn all_orders(ranks: u32, shapes: &[&[u64]], dim: Dim, direction: Direction, slots: u32, window: usize) -> u64 {
+fn all_orders(ranks: u32, shapes: &[&[u64]], dim: &Dim, direction: Direction, slots: u32, window: usize) -> u64 {
     let (mut script, mut count) = (Some(Vec::new()), 0);
     while let Some(choices) = script {
         let arrays: Vec<Array> = shapes.iter().enumerate().map(|(i, shape)| array(i, shape, i % 2 == 1)).collect();
         let mut case = Case::new(fastrand::Rng::with_seed(1), count, ranks, arrays);
         let mut asks = Vec::new();
         for array in &case.arrays {
-            let d = Distribution::new(&array.stored.shape, &[u64::from(ranks)], &[dim], None).unwrap();
+            let d = Distribution::new(&array.stored.shape, &[u64::from(ranks)], std::slice::from_ref(dim), None).unwrap();
             asks.push(whole(array, &d, direction));
         }
         let transfer: Arc<Transfer> = case.transfer(direction, asks);
@@ -141,7 +141,7 @@ fn all_orders_of_delivery() {
     let mut total = 0;
     for direction in [Direction::Write, Direction::Read] {
         for (slots, window) in [(1, 1), (1, 64), (2, 64), (3, 2)] {
-            for dim in [Dim::Block, Dim::Cyclic(1)] {
+            for dim in &[Dim::Block, Dim::Cyclic(1)] {
                 total += all_orders(2, &[&[8], &[3]], dim, direction, slots, window);
                 total += all_orders(3, &[&[6], &[2]], dim, direction, slots, window);
                 total += all_orders(4, &[&[6], &[4]], dim, direction, slots, window);

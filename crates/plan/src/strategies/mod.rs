@@ -1,9 +1,16 @@
 //! The strategies. Each is one file and a pure function from a transfer to a program.
 
+mod data_sieving;
+mod disk_directed;
 mod independent;
 mod root_gather;
 mod server_directed;
+mod two_phase;
 
+pub use disk_directed::{Extent, physical_order};
+pub use two_phase::shared_extent;
+
+use crate::facts::Facts;
 use crate::program::Program;
 use crate::transfer::{Parameters, Transfer};
 use hyperslab_layout::View;
@@ -17,20 +24,36 @@ pub enum Strategy {
     RootGather,
     /// Each rank reads and writes its own pieces.
     Independent,
+    /// Each rank reads and writes its own pieces and what lies between them.
+    DataSieving,
+    /// Data cross into a distribution that conforms to the file, then each aggregator moves its part.
+    TwoPhase,
     /// Servers pull subchunks from clients, or push them.
     ServerDirected,
+    /// The same in the order of the disk, past the system's cache.
+    DiskDirected,
 }
 
 impl Strategy {
     /// All strategies.
-    pub const ALL: [Strategy; 3] = [Strategy::RootGather, Strategy::Independent, Strategy::ServerDirected];
+    pub const ALL: [Strategy; 6] = [
+        Strategy::RootGather,
+        Strategy::Independent,
+        Strategy::DataSieving,
+        Strategy::TwoPhase,
+        Strategy::ServerDirected,
+        Strategy::DiskDirected,
+    ];
 
     /// Its name in commands and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Strategy::RootGather => "root-gather",
             Strategy::Independent => "independent",
+            Strategy::DataSieving => "data-sieving",
+            Strategy::TwoPhase => "two-phase",
             Strategy::ServerDirected => "server-directed",
+            Strategy::DiskDirected => "disk-directed",
         }
     }
 
@@ -43,20 +66,34 @@ impl Strategy {
     ///
     /// # Errors
     /// The reason why not. The answer is the same on all ranks.
-    pub fn feasible(self, transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
+    pub fn feasible(self, transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
         match self {
             Strategy::RootGather => root_gather::feasible(transfer, parameters),
             Strategy::Independent => independent::feasible(transfer, parameters),
+            Strategy::DataSieving => data_sieving::feasible(transfer, parameters),
+            Strategy::TwoPhase => two_phase::feasible(transfer, parameters),
             Strategy::ServerDirected => server_directed::feasible(transfer, parameters),
+            Strategy::DiskDirected => disk_directed::feasible(transfer, parameters),
         }
     }
 
-    /// The program of one rank, whose elements of array i lie where `views[i]` says.
-    pub fn program(self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32, views: &[Arc<View>]) -> Program {
+    /// The program of one rank, whose array exposed under number i lies where `views[i]` says. Arrays whose spread has a
+    /// closed form are exposed under their own numbers; those of explicit pieces under the numbers that the facts name.
+    pub fn program(
+        self,
+        transfer: &Arc<Transfer>,
+        parameters: &Parameters,
+        facts: &Arc<Facts>,
+        rank: u32,
+        views: &[Arc<View>],
+    ) -> Program {
         match self {
-            Strategy::RootGather => root_gather::program(transfer, parameters, rank),
-            Strategy::Independent => independent::program(transfer, parameters, rank, views),
-            Strategy::ServerDirected => server_directed::program(transfer, parameters, rank),
+            Strategy::RootGather => root_gather::program(transfer, parameters, facts, rank),
+            Strategy::Independent => independent::program(transfer, parameters, facts, rank, views),
+            Strategy::DataSieving => data_sieving::program(transfer, parameters, facts, rank),
+            Strategy::TwoPhase => two_phase::program(transfer, parameters, facts, rank),
+            Strategy::ServerDirected => server_directed::program(transfer, parameters, facts, rank),
+            Strategy::DiskDirected => disk_directed::program(transfer, parameters, facts, rank),
         }
     }
 }

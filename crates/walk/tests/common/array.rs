@@ -3,7 +3,7 @@
 use super::oracle;
 use hyperslab_format::zarr::BytesCodec;
 use hyperslab_layout::{Distribution, ElementType, Section};
-use hyperslab_plan::{Ask, Direction, Placement, Stored};
+use hyperslab_plan::{Ask, Direction, Placement, Spread, Stored};
 use std::collections::BTreeMap;
 
 /// Objects of a store and their bytes.
@@ -128,6 +128,7 @@ impl Array {
     /// A section of this array, in a distribution.
     pub(crate) fn ask(&self, section: Section, distribution: Distribution, direction: Direction) -> Ask {
         let memory = if direction == Direction::Write { self.write } else { self.read };
-        Ask { name: format!("a{}", self.number), section, distribution, memory, stored: self.stored.clone() }
+        let (name, spread) = (format!("a{}", self.number), Spread::Regular(distribution));
+        Ask { name, section, spread, memory, stored: self.stored.clone() }
     }
 }

@@ -117,7 +117,8 @@ impl<S: Store> Ranks<S> {
             .enumerate()
             .map(|(rank, users)| {
                 let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
-                let program = parameters.strategy.program(transfer, parameters, rank as u32, &views);
+                let facts = Arc::default();
+                let program = parameters.strategy.program(transfer, parameters, &facts, rank as u32, &views);
                 let walk = Walk::new(program, users.clone());
                 RefCell::new(match window {
                     Some(window) => walk.with_window(window),

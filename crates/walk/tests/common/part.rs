@@ -27,7 +27,7 @@ impl Part {
         imaginary: bool,
         filled: bool,
     ) -> Part {
-        let d = &ask.distribution;
+        let d = ask.spread.regular().expect("a closed form");
         let none = vec![Vec::new(); d.shape().len()];
         let owned = oracle::owned(d.shape(), d.dims(), d.mesh(), d.over(), u64::from(rank));
         let (here, owned) = (owned.is_some(), owned.unwrap_or(none));

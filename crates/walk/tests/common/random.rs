@@ -3,7 +3,7 @@
 use super::array::Array;
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Kind, Section, Triplet};
-use hyperslab_plan::{Ask, Direction, Parameters, Placement, Stored, Strategy};
+use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Placement, Stored, Strategy};
 use std::sync::Arc;
 
 pub(crate) fn any_element(random: &mut fastrand::Rng) -> ElementType {
@@ -142,5 +142,7 @@ pub(crate) fn any_parameters(random: &mut fastrand::Rng, strategy: Strategy, ran
         subchunk_bytes: powers[random.usize(0..powers.len())],
         direct_run_bytes: [0, 1, 8, 50, 1 << 16][random.usize(0..5)],
         buffer_bytes_max: 1 << 26,
+        exchange: if random.bool() { Exchange::All } else { Exchange::Sharers },
+        order: Vec::new(),
     }
 }

@@ -1,0 +1,215 @@
+//! Rounds: what all strategies share that move units through servers.
+//!
+//! Units are taken in groups, one unit each unless chunks are small. All groups have a place in one sequence, which every
+//! rank knows in closed form: that of the file (server-directed), that of the disk (disk-directed), or domain beside
+//! domain (two-phase). For each group of a write, its server receives the pieces from the ranks that hold them into a slot
+//! and writes the slot; a read is the reverse. With two slots or more, the pieces of one group travel while another is
+//! at the disk. No request travels: clients derive from the same closed forms what each server wants, and in which
+//! order.
+//!
+//! No cycle of waits: every rank handles groups in the order of the sequence. The first group that is not finished is
+//! the next of its server, and the next of each of its clients.
+
+mod client;
+mod course;
+mod server;
+
+use crate::facts::{Facts, Mine};
+use crate::program::{Lane, Program};
+use crate::strategies::{Infeasible, Strategy};
+use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
+use crate::units::{Unit, Units};
+use course::Course;
+use hyperslab_layout::Region;
+use std::sync::Arc;
+
+/// Alignment of units inside a slot \[B\].
+const UNIT_ALIGN: u64 = 64;
+
+/// How servers share the groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Duty {
+    /// They take turns.
+    Turns,
+    /// Each has a contiguous part of the file.
+    Domains,
+    /// Who holds something of a group serves it; holders take turns.
+    Sharers,
+}
+
+pub(crate) struct Rounds {
+    transfer: Arc<Transfer>,
+    units: Units,
+    servers: Vec<u32>,
+    slots: u32,
+    /// Units in a group.
+    group: u64,
+    duty: Duty,
+    course: Course,
+    rank: u32,
+    /// Whether the system's cache shall be bypassed.
+    direct: bool,
+}
+
+impl Rounds {
+    pub(crate) fn new(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32, duty: Duty) -> Rounds {
+        let units = Units::new(transfer, parameters.subchunk_bytes);
+        // Coding needs memory for each unit of a group, and for small units more than they themselves.
+        let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+        let group = (parameters.subchunk_bytes / each.max(1)).clamp(1, units.count().max(1));
+        let groups = units.count().div_ceil(group);
+        let servers = parameters.servers.clone();
+        let course = match duty {
+            Duty::Domains => Course::domains(groups, servers.len() as u64),
+            _ => Course::listed(groups, &parameters.order),
+        };
+        let slots = parameters.slots.max(1);
+        Rounds { transfer: transfer.clone(), units, servers, slots, group, duty, course, rank, direct: false }
+    }
+
+    /// The rounds of a strategy, or, of one without servers, rounds that say who checks explicit pieces for overlaps.
+    pub(crate) fn checking(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
+        let duty = if parameters.strategy == Strategy::TwoPhase { Duty::Domains } else { Duty::Turns };
+        let alone = Parameters { servers: vec![0], ..parameters.clone() };
+        let parameters = if parameters.strategy == Strategy::RootGather { &alone } else { parameters };
+        Rounds::new(transfer, parameters, rank, duty)
+    }
+
+    /// The same, past the system's cache where that is possible.
+    pub(crate) fn directly(self) -> Rounds {
+        Rounds { direct: true, ..self }
+    }
+
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
+    fn slot_bytes(&self) -> u64 {
+        self.group.min(self.units.count()) * self.units.bytes_max().next_multiple_of(UNIT_ALIGN)
+    }
+
+    /// Units in a group.
+    pub(crate) fn group_size(&self) -> u64 {
+        self.group
+    }
+
+    pub(crate) fn group_of(&self, unit: u64) -> u64 {
+        unit / self.group
+    }
+
+    /// Units of a group.
+    fn units_of(&self, group: u64) -> impl Iterator<Item = Unit> + '_ {
+        let first = group * self.group;
+        (first..(first + self.group).min(self.units.count())).map(|number| self.units.unit(number))
+    }
+
+    pub(crate) fn server_of(&self, group: u64) -> u32 {
+        match self.duty {
+            Duty::Sharers => self.sharer(group),
+            _ => self.servers[(self.course.place(group) % self.servers.len() as u64) as usize],
+        }
+    }
+
+    /// The round in which a group's server handles it.
+    fn round_of(&self, group: u64) -> u64 {
+        self.course.place(group) / self.servers.len() as u64
+    }
+
+    /// One of the ranks that hold a part of the first unit of a group, another one for each group.
+    fn sharer(&self, group: u64) -> u32 {
+        let unit = self.units.unit(group * self.group);
+        let Some(distribution) = self.transfer.asks[unit.array as usize].spread.regular() else {
+            return self.servers[0];
+        };
+        let holders = distribution.holders(&unit.bounds, self.replica(&unit));
+        let total = holders.total().max(1);
+        let candidates = (0..total).map(|i| holders.get((group + i) % total));
+        // Of uneven blocks some hold nothing.
+        candidates.into_iter().find(|&rank| !distribution.piece(rank, &unit.bounds).is_empty()).unwrap_or(0)
+    }
+
+    /// Which replica sends a unit; all replicas receive it.
+    fn replica(&self, unit: &Unit) -> Option<u64> {
+        (self.transfer.direction == Direction::Write).then_some(unit.number)
+    }
+
+    /// This rank's pieces of an array, and which of its units it sends, as (number of replicas, number of this one).
+    fn mine(&self, facts: &Facts, array: u32) -> (Vec<Mine>, (u64, u64)) {
+        let pieces = facts.pieces(&self.transfer, array, self.rank);
+        let turns = match &self.transfer.asks[array as usize].spread {
+            Spread::Regular(d) if self.transfer.direction == Direction::Write => {
+                (d.replication(), d.replica_of(self.rank))
+            }
+            _ => (1, 0),
+        };
+        (pieces, turns)
+    }
+
+    /// Whether the servers, the buffers and the pieces allow it.
+    pub(crate) fn feasible(&self, parameters: &Parameters) -> Result<(), Infeasible> {
+        let coding = self.units.coding_bytes_max(&self.transfer).saturating_mul(self.group);
+        let need = self.slot_bytes().saturating_add(coding).saturating_mul(u64::from(self.slots));
+        if need > parameters.buffer_bytes_max {
+            return Err(Infeasible {
+                reason: format!(
+                    "{} buffers of {} B for the largest chunk or subchunk need {need} B, but the buffers of a rank may have {} B",
+                    self.slots,
+                    self.slot_bytes(),
+                    parameters.buffer_bytes_max
+                ),
+                hint: "allow more buffer bytes, or store smaller chunks".into(),
+            });
+        }
+        let explicit = self.transfer.asks.iter().find(|ask| ask.spread == Spread::Explicit);
+        if let Some(ask) = explicit.filter(|_| self.duty == Duty::Sharers) {
+            return Err(Infeasible {
+                reason: format!(
+                    "the ranks that share an extent of '{}' are not known beforehand, because each has pieces of its own",
+                    ask.name
+                ),
+                hint: "let data cross between all ranks".into(),
+            });
+        }
+        check_servers(&parameters.servers, self.transfer.ranks)
+    }
+
+    /// The program of a rank.
+    pub(crate) fn program(self, facts: &Arc<Facts>) -> Program {
+        let rounds = Arc::new(self);
+        let mut lanes: Vec<Lane> = vec![Box::new(client::Client::new(rounds.clone(), facts))];
+        let (mut slots, mut slot_bytes) = (0, 0);
+        if let Some(server) = server::Server::new(rounds.clone(), facts) {
+            (slots, slot_bytes) = (rounds.slots, rounds.slot_bytes());
+            lanes.push(Box::new(server));
+        }
+        Program { slots, slot_bytes, lanes }
+    }
+}
+
+fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasible> {
+    let refuse = |reason: String, hint: &str| Err(Infeasible { reason, hint: hint.into() });
+    let mut sorted = servers.to_vec();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return refuse(format!("rank {} is named as a server twice", pair[0]), "name each server once");
+    }
+    match sorted.last() {
+        None => refuse("there is no server".into(), "name at least one rank as server"),
+        Some(&server) if server >= ranks => refuse(
+            format!("rank {server} shall be a server, but there are only {ranks} ranks"),
+            "name servers between 0 and the number of ranks - 1",
+        ),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Pieces of a message: number of the array on the side that has it exposed, elements, and where they lie here.
+type Parts = Vec<(u32, Region, crate::program::Place)>;
+
+/// The duty that an exchange implies for two-phase.
+pub(crate) fn duty_of(exchange: Exchange) -> Duty {
+    match exchange {
+        Exchange::All => Duty::Domains,
+        Exchange::Sharers => Duty::Sharers,
+    }
+}

@@ -1,0 +1,120 @@
+//! The sequence in which groups of units are handled.
+
+/// Groups `first..first + count`, whose places in the sequence start at `base` and lie `stride` apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Track {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    base: u64,
+    stride: u64,
+}
+
+impl Track {
+    pub(crate) fn place(&self, group: u64) -> u64 {
+        self.base + (group - self.first) * self.stride
+    }
+}
+
+/// A sequence of groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    /// In the order of their first groups; together they hold each group once.
+    tracks: Vec<Track>,
+    /// Numbers of tracks in the order of their bases.
+    by_base: Vec<usize>,
+    /// One past the last place.
+    places: u64,
+}
+
+impl Course {
+    /// In the order of runs (first group, how many), or that of their numbers when there are none. Groups that no run
+    /// names come last.
+    pub(crate) fn listed(groups: u64, order: &[(u64, u64)]) -> Course {
+        let mut base = 0;
+        let mut tracks = Vec::with_capacity(order.len() + 1);
+        for &(first, count) in order {
+            let count = count.min(groups.saturating_sub(first));
+            tracks.push(Track { first, count, base, stride: 1 });
+            base += count;
+        }
+        tracks.retain(|track| track.count > 0);
+        tracks.sort_by_key(|track| track.first);
+        let named = tracks.last().map_or(0, |last| last.first + last.count);
+        if named < groups {
+            tracks.push(Track { first: named, count: groups - named, base, stride: 1 });
+        }
+        Course::of(tracks, groups)
+    }
+
+    /// One contiguous domain a server, all servers side by side.
+    pub(crate) fn domains(groups: u64, servers: u64) -> Course {
+        let share = groups.div_ceil(servers.max(1)).max(1);
+        let domain = |s: u64| {
+            let first = s * share;
+            Track { first, count: share.min(groups.saturating_sub(first)), base: s, stride: servers }
+        };
+        let tracks = (0..servers).map(domain).filter(|track| track.count > 0).collect();
+        Course::of(tracks, share * servers)
+    }
+
+    fn of(tracks: Vec<Track>, places: u64) -> Course {
+        let mut by_base: Vec<usize> = (0..tracks.len()).collect();
+        by_base.sort_by_key(|&number| tracks[number].base);
+        Course { tracks, by_base, places }
+    }
+
+    pub(crate) fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    pub(crate) fn places(&self) -> u64 {
+        self.places
+    }
+
+    /// The place of a group.
+    pub(crate) fn place(&self, group: u64) -> u64 {
+        let number = self.tracks.partition_point(|track| track.first <= group);
+        self.tracks[number - 1].place(group)
+    }
+
+    /// The group at a place, if there is one.
+    pub(crate) fn group(&self, place: u64) -> Option<u64> {
+        let stride = self.tracks.first()?.stride;
+        let number = if stride > 1 {
+            // Domains: the tracks take turns.
+            (place % stride) as usize
+        } else {
+            self.by_base.partition_point(|&number| self.tracks[number].base <= place).checked_sub(1)?
+        };
+        let track = self.tracks.get(*self.by_base.get(number)?)?;
+        let offset = (place - track.base) / stride;
+        (offset < track.count).then_some(track.first + offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(course: &Course, groups: u64) -> Vec<u64> {
+        let sequence: Vec<u64> = (0..course.places()).filter_map(|place| course.group(place)).collect();
+        let mut sorted = sequence.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..groups).collect::<Vec<_>>(), "{course:?}");
+        assert!((0..groups).all(|group| course.group(course.place(group)) == Some(group)), "{course:?}");
+        sequence
+    }
+
+    #[test]
+    fn every_group_has_one_place() {
+        for groups in 0..20 {
+            check(&Course::listed(groups, &[]), groups);
+            for servers in 1..8 {
+                check(&Course::domains(groups, servers), groups);
+            }
+        }
+        assert_eq!(check(&Course::domains(7, 3), 7), [0, 3, 6, 1, 4, 2, 5]);
+        assert_eq!(check(&Course::listed(7, &[(5, 2), (0, 3), (3, 2)]), 7), [5, 6, 0, 1, 2, 3, 4]);
+        assert_eq!(check(&Course::listed(9, &[(2, 2), (0, 2)]), 9), [2, 3, 0, 1, 4, 5, 6, 7, 8]);
+    }
+}

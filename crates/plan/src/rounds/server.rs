@@ -1,0 +1,256 @@
+//! A server's lane: group after group, each through one slot.
+
+use super::client::Pieces;
+use super::{Duty, Parts, Rounds, UNIT_ALIGN};
+use crate::emit::{Emitter, Placed};
+use crate::facts::{Facts, Met};
+use crate::program::{Action, After, Place, Step, StepId};
+use crate::transfer::{Direction, Spread};
+use crate::units::Unit;
+use hyperslab_layout::Holders;
+use std::collections::BTreeMap;
+use std::collections::btree_map::IntoIter;
+use std::sync::Arc;
+
+/// The groups of one server, in the sequence.
+enum Groups {
+    /// Every so-manieth place.
+    Turns { place: u64, every: u64 },
+    /// Those of the rank's own pieces that it serves.
+    Shared(Box<Pieces>),
+}
+
+impl Groups {
+    fn next(&mut self, rounds: &Rounds) -> Option<u64> {
+        match self {
+            Groups::Turns { place, every } => {
+                let here = *place;
+                *place += *every;
+                // Places without a group come only at the end of a domain.
+                (here < rounds.course.places()).then(|| rounds.course.group(here))?
+            }
+            Groups::Shared(pieces) => loop {
+                let group = rounds.group_of(pieces.next()?.unit.number);
+                let place = rounds.course.place(group);
+                while pieces.peek() == Some(place) {
+                    pieces.next();
+                }
+                if rounds.server_of(group) == rounds.rank {
+                    return Some(group);
+                }
+            },
+        }
+    }
+}
+
+/// Ranks with which a group is exchanged, and their pieces.
+enum Clients {
+    /// Of a single unit of a regular array: found one by one.
+    Lazy(Holders),
+    Listed(IntoIter<u32, Parts>),
+}
+
+/// A group that is being emitted.
+struct Round {
+    placed: Vec<Placed>,
+    clients: Clients,
+    slot: usize,
+    /// The first step of the round; what the pieces wait for; the first of the steps that move pieces.
+    first: StepId,
+    ready: After,
+    moving: StepId,
+}
+
+pub(super) struct Server {
+    rounds: Arc<Rounds>,
+    facts: Arc<Facts>,
+    lane: Emitter,
+    groups: Groups,
+    begun: u64,
+    /// Steps that use each slot, to be over before its next use.
+    users: Vec<After>,
+    current: Option<Round>,
+    closed: bool,
+}
+
+impl Server {
+    /// The lane of this rank, if it may be a server.
+    pub(super) fn new(rounds: Arc<Rounds>, facts: &Arc<Facts>) -> Option<Server> {
+        let every = rounds.servers.len() as u64;
+        let groups = match rounds.duty {
+            Duty::Sharers => Groups::Shared(Box::new(Pieces::new(rounds.clone(), facts))),
+            _ => {
+                let place = rounds.servers.iter().position(|&server| server == rounds.rank)? as u64;
+                Groups::Turns { place, every }
+            }
+        };
+        let users = vec![After::none(); rounds.slots as usize];
+        let (lane, facts) = (Emitter::default(), facts.clone());
+        Some(Server { rounds, facts, lane, groups, begun: 0, users, current: None, closed: false })
+    }
+
+    fn unit(&self, mut unit: Unit) -> Unit {
+        unit.covered &= self.all_held(&unit);
+        unit
+    }
+
+    /// Whether somebody holds each element that the section selects of a unit: explicit pieces may leave some out.
+    fn all_held(&self, unit: &Unit) -> bool {
+        let regular = self.rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit;
+        let held = || self.met(unit.number).iter().map(|met| met.region.elements()).sum::<u64>();
+        regular || held() == unit.region().elements()
+    }
+
+    /// Explicit pieces of a unit.
+    fn met(&self, unit: u64) -> &[Met] {
+        self.facts.met.get(&unit).map_or(&[], Vec::as_slice)
+    }
+
+    /// Begins the next group. Returns whether there was one.
+    fn begin(&mut self) -> bool {
+        let rounds = self.rounds.clone();
+        let Some(group) = self.groups.next(&rounds) else { return false };
+        let slot = (self.begun % u64::from(rounds.slots)) as usize;
+        self.lane.round = rounds.round_of(group);
+        let free = std::mem::take(&mut self.users[slot]);
+        let align = rounds.units.bytes_max().next_multiple_of(UNIT_ALIGN);
+        let place = |(i, unit): (usize, Unit)| {
+            Placed::new(&rounds.transfer, self.unit(unit), slot as u32, i as u64 * align).directly(rounds.direct)
+        };
+        let placed: Vec<Placed> = rounds.units_of(group).enumerate().map(place).collect();
+        let first = self.lane.mark();
+        let mut ready = After::none();
+        for placed in placed.iter().filter(|placed| wanted(&rounds, &self.facts, &placed.unit)) {
+            match rounds.transfer.direction {
+                Direction::Write => ready = merge(ready, &placed.prepare(&mut self.lane, &free)),
+                Direction::Read => {
+                    placed.load(&mut self.lane, &free);
+                }
+            }
+        }
+        if rounds.transfer.direction == Direction::Read {
+            ready = self.lane.since(first);
+        }
+        let clients = self.clients(&placed);
+        let moving = self.lane.mark();
+        self.current = Some(Round { placed, clients, slot, first, ready, moving });
+        self.begun += 1;
+        true
+    }
+
+    fn clients(&self, placed: &[Placed]) -> Clients {
+        let rounds = &self.rounds;
+        if let [only] = placed
+            && let Some(distribution) = only.ask().spread.regular()
+        {
+            return Clients::Lazy(distribution.holders(&only.unit.bounds, rounds.replica(&only.unit)));
+        }
+        let mut all: BTreeMap<u32, Parts> = BTreeMap::new();
+        for placed in placed {
+            let unit = &placed.unit;
+            match placed.ask().spread.regular() {
+                Some(distribution) => {
+                    for rank in distribution.holders(&unit.bounds, rounds.replica(unit)) {
+                        let piece = distribution.piece(rank, &unit.bounds);
+                        if !piece.is_empty() {
+                            all.entry(rank).or_default().push((unit.array, piece, placed.section()));
+                        }
+                    }
+                }
+                None => self.met(unit.number).iter().for_each(|met| {
+                    let part = (met.exposed, met.region.clone(), placed.section());
+                    all.entry(met.rank).or_default().push(part);
+                }),
+            }
+        }
+        Clients::Listed(all.into_iter())
+    }
+
+    /// Emits the exchange with the next client of the current group. Returns whether there was one.
+    fn exchange(&mut self) -> bool {
+        let Some(round) = &mut self.current else { return false };
+        let (rank, parts) = match &mut round.clients {
+            Clients::Listed(all) => match all.next() {
+                Some(client) => client,
+                None => return false,
+            },
+            Clients::Lazy(holders) => loop {
+                let (Some(rank), [placed]) = (holders.next(), round.placed.as_slice()) else { return false };
+                let Some(distribution) = placed.ask().spread.regular() else { return false };
+                let piece = distribution.piece(rank, &placed.unit.bounds);
+                if !piece.is_empty() {
+                    break (rank, vec![(placed.unit.array, piece, placed.section())]);
+                }
+            },
+        };
+        let write = self.rounds.transfer.direction == Direction::Write;
+        if rank != self.rounds.rank {
+            let action = if write { Action::Recv { from: rank, parts } } else { Action::Send { to: rank, parts } };
+            self.lane.emit(&round.ready, action);
+            return true;
+        }
+        for (exposed, region, slot) in parts {
+            let user = Place::User(exposed);
+            let (from, to) = if write { (user, slot) } else { (slot, user) };
+            self.lane.emit(&round.ready, Action::Copy { region, from, to });
+        }
+        true
+    }
+
+    /// Ends the current group: what was received is written.
+    fn end(&mut self) {
+        let Some(round) = self.current.take() else { return };
+        if self.rounds.transfer.direction == Direction::Read {
+            self.users[round.slot] = self.lane.since(round.first);
+            return;
+        }
+        let filled = self.lane.since(round.moving);
+        let filled = if filled.is_empty() { round.ready } else { filled };
+        let saving = self.lane.mark();
+        for placed in round.placed.iter().filter(|placed| wanted(&self.rounds, &self.facts, &placed.unit)) {
+            let met = self.facts.met.get(&placed.unit.number).filter(|_| !self.all_held(&placed.unit));
+            let only = met.map(|met| met.iter().map(|met| met.region.clone()).collect());
+            placed.save(&mut self.lane, &filled, only);
+        }
+        let saved = self.lane.since(saving);
+        self.users[round.slot] = if saved.is_empty() { filled } else { saved };
+    }
+}
+
+/// Whether anybody holds something of a unit; otherwise it stays as it is.
+fn wanted(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
+    rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit || facts.met.contains_key(&unit.number)
+}
+
+/// Both, without naming the same steps twice in a row.
+fn merge(steps: After, more: &After) -> After {
+    if steps == *more { steps } else { steps.and(more) }
+}
+
+impl Iterator for Server {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.lane.pop() {
+                return Some(step);
+            }
+            if self.exchange() {
+                continue;
+            }
+            if self.current.is_some() {
+                self.end();
+                continue;
+            }
+            if self.begin() {
+                continue;
+            }
+            if self.closed || !self.rounds.transfer.sync || self.begun == 0 {
+                return None;
+            }
+            self.closed = true;
+            let last = self.users.iter().fold(After::none(), |all, users| all.and(users));
+            self.lane.emit(&last, Action::Sync { below: self.rounds.transfer.objects_below() });
+        }
+    }
+}

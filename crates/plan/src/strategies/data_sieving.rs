@@ -1,0 +1,123 @@
+//! Data sieving: each rank reads the shortest contiguous part of the file that covers its piece of a subchunk, holes and
+//! all, and takes out what it wants; to write, it puts its elements in and writes the part back.
+//!
+//! Source: PASSION's and ROMIO's data sieving (Thakur, Gropp, Lusk 1996; reference to interfaces, section 7). ROMIO
+//! locks the range while it is read, changed and written. Here there are no locks: a part is only written back when no
+//! other rank writes an element of it in the same call, which closed forms tell; otherwise the piece is written alone,
+//! as independent writers do. Chunks are read whole, which is the same idea.
+
+use super::Infeasible;
+use super::independent::through_slot;
+use crate::emit::{Emitter, Placed};
+use crate::facts::Facts;
+use crate::own::{self, Carry, Own};
+use crate::program::{Action, After, Place, Program};
+use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
+use crate::units::Unit;
+use hyperslab_layout::{Axis, Region, Triplet, View, dense_strides};
+use std::sync::Arc;
+
+pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
+    own::feasible(transfer, parameters, "data-sieving")
+}
+
+pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
+    own::program(transfer, parameters, facts, rank, Sieve { rank })
+}
+
+struct Sieve {
+    rank: u32,
+}
+
+impl Carry for Sieve {
+    fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After) {
+        let Own { unit, exposed, region } = own;
+        let write = transfer.direction == Direction::Write;
+        let placed = Placed::new(transfer, unit, slot, 0);
+        let ask = placed.ask();
+        let Placement::File { object, offset } = &ask.stored.placement else {
+            own::carry_chunk(lane, &placed, exposed, region, free, write);
+            return;
+        };
+        let cover = Cover::of(ask, &placed.unit, &region);
+        let holes = cover.elements() > region.elements();
+        if !holes || write && !self.alone(ask, &cover) {
+            through_slot(lane, &placed, slot, exposed, region, (free, write));
+            return;
+        }
+        let user = Place::User(exposed);
+        let whole = Region::whole(&cover.extent);
+        let at = Place::Slot(slot, Arc::new(ask.stored.dense_view(&cover.extent, 0)));
+        let piece = Place::Slot(slot, Arc::new(ask.stored.box_view(&ask.section, &cover.low, &cover.extent, 0)));
+        let there = Arc::new(cover.view(ask, *offset));
+        let read = Action::Read {
+            object: object.clone(),
+            region: whole.clone(),
+            to: at.clone(),
+            there: there.clone(),
+            whole: None,
+            absent: None,
+            direct: false,
+        };
+        let read = lane.emit(free, read);
+        if !write {
+            lane.emit(&After::step(read), Action::Copy { region, from: piece, to: user });
+            return;
+        }
+        let copied = lane.emit(&After::step(read), Action::Copy { region, from: user, to: piece });
+        let (object, region) = (object.clone(), whole);
+        let write = Action::Write { object, region, from: at, there, whole: None, replace: false, direct: false };
+        lane.emit(&After::step(copied), write);
+    }
+}
+
+impl Sieve {
+    /// Whether this rank alone writes inside the cover: all that the section selects of it is this rank's.
+    fn alone(&self, ask: &Ask, cover: &Cover) -> bool {
+        let Spread::Regular(distribution) = &ask.spread else { return false };
+        let positions = |(d, triplet): (usize, &Triplet)| {
+            triplet.positions(cover.low[d], cover.low[d] + cover.extent[d])
+        };
+        let bounds: Vec<(u64, u64)> = ask.section.dims.iter().enumerate().map(positions).collect();
+        let all: u64 = bounds.iter().map(|(low, high)| high - low).product();
+        // Of replicated data, another replica may write its own turn of the same elements' neighbours.
+        distribution.replication() == 1 && distribution.piece(self.rank, &bounds).elements() == all
+    }
+}
+
+/// A box of a stored array that is contiguous in the file.
+struct Cover {
+    low: Vec<u64>,
+    extent: Vec<u64>,
+}
+
+impl Cover {
+    /// The smallest that holds a piece of a unit.
+    fn of(ask: &Ask, unit: &Unit, region: &Region) -> Cover {
+        let (mut low, mut extent) = (unit.low.clone(), unit.extent.clone());
+        for &d in &ask.stored.order {
+            let Some((a, b)) = region.dims[d].hull() else { break };
+            let triplet = ask.section.dims[d];
+            let (first, last) = (triplet.select(a), triplet.select(b - 1));
+            (low[d], extent[d]) = (first, last + 1 - first);
+            // Behind the slowest dimension that varies, only whole rows are contiguous.
+            if extent[d] > 1 {
+                break;
+            }
+        }
+        Cover { low, extent }
+    }
+
+    fn elements(&self) -> u64 {
+        self.extent.iter().product()
+    }
+
+    /// The box's own index space in the file.
+    fn view(&self, ask: &Ask, offset: u64) -> View {
+        let element = ask.stored.element;
+        let strides = dense_strides(&ask.stored.shape, &ask.stored.order, element.bytes());
+        let first: i64 = self.low.iter().zip(&strides).map(|(&low, stride)| low as i64 * stride).sum();
+        let axes = self.extent.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride));
+        View { base: offset as i64 + first, axes: axes.collect(), element }
+    }
+}

@@ -1,0 +1,77 @@
+//! Disk-directed I/O: subchunks in the order in which they lie on the disk, several of them at the disk at once.
+//!
+//! Source: Kotz 1997, section 4: each I/O processor sorts the blocks of a request by their physical address, keeps two
+//! buffers a disk busy, and moves data between its buffers and the memories of all compute processors as the disk
+//! delivers. Here the order is a fact: rank 0 asks the file system where the bytes of a file lie (FIEMAP on Linux) and
+//! tells the order of groups with the parameters, so that clients expect them in the same order. Where the file system
+//! does not tell, the order is that of the file. Reads and writes bypass the system's cache where it allows it, with as
+//! many requests outstanding as there are slots; two slots are the double buffering of the paper.
+
+use super::Infeasible;
+use crate::facts::Facts;
+use crate::program::Program;
+use crate::rounds::{Duty, Rounds};
+use crate::transfer::{Parameters, Placement, Transfer};
+use crate::units::Units;
+use std::sync::Arc;
+
+fn rounds(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
+    Rounds::new(transfer, parameters, rank, Duty::Turns).directly()
+}
+
+pub(super) fn feasible(transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
+    rounds(transfer, parameters, 0).feasible(parameters)
+}
+
+pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
+    rounds(transfer, parameters, rank).program(facts)
+}
+
+/// Some bytes of an object and where on the disk they lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Offset in the object \[B\].
+    pub offset: u64,
+    /// Place on the disk \[B\].
+    pub physical: u64,
+    /// Length \[B\].
+    pub bytes: u64,
+}
+
+/// The groups of a transfer in the order in which their first bytes lie on the disk, as runs (first group, how many).
+/// `extents` says where an object lies, in rising order of offsets, and is empty where nobody knows; such groups keep
+/// the order of the file and come last. Empty when the order of the file is that of the disk.
+pub fn physical_order(
+    transfer: &Arc<Transfer>,
+    parameters: &Parameters,
+    mut extents: impl FnMut(&str) -> Vec<Extent>,
+) -> Vec<(u64, u64)> {
+    let rounds = rounds(transfer, parameters, 0);
+    let units: &Units = rounds.units();
+    let Some(last) = units.count().checked_sub(1) else { return Vec::new() };
+    let mut known: Vec<Option<Vec<Extent>>> = vec![None; transfer.asks.len()];
+    let mut place = |group: u64| {
+        let unit = units.unit(group * rounds.group_size());
+        let ask = &transfer.asks[unit.array as usize];
+        let Placement::File { object, offset } = &ask.stored.placement else { return (1, 0) };
+        let at = unit.low.iter().zip(hyperslab_layout::dense_strides(
+            &ask.stored.shape,
+            &ask.stored.order,
+            ask.stored.element.bytes(),
+        ));
+        let at = offset + at.map(|(&low, stride)| low * stride as u64).sum::<u64>();
+        let map = known[unit.array as usize].get_or_insert_with(|| extents(object));
+        let extent = map[..map.partition_point(|extent| extent.offset <= at)].last();
+        extent.filter(|extent| at < extent.offset + extent.bytes).map_or((1, 0), |e| (0, e.physical + (at - e.offset)))
+    };
+    let mut order: Vec<((u8, u64), u64)> = (0..=rounds.group_of(last)).map(|group| (place(group), group)).collect();
+    order.sort_unstable();
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (_, group) in order {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == group => *count += 1,
+            _ => runs.push((group, 1)),
+        }
+    }
+    if runs.len() == 1 { Vec::new() } else { runs }
+}

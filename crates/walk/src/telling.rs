@@ -1,0 +1,115 @@
+//! Telling: pieces that no closed form describes go to the ranks that must know of them, and to nobody else.
+//!
+//! Each message is answered, so that who has all answers knows that everybody whom it told has heard. An agreement
+//! after that tells all ranks that nothing is under way any more: nobody needs to know beforehand who will tell him
+//! something.
+
+use crate::inbox::tag;
+use crate::party::Party;
+use hyperslab_layout::{IndexSet, Region};
+use hyperslab_plan::Told;
+use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
+use std::collections::BTreeMap;
+
+/// One rank's part in an exchange of facts.
+pub struct Telling {
+    call: u64,
+    /// Ranks that have not answered.
+    missing: Vec<u32>,
+    /// What the rank would tell itself.
+    own: Option<(u32, Told)>,
+}
+
+impl Telling {
+    /// Tells each of these ranks its part, in the call that all ranks opened last.
+    pub fn new(world: &mut dyn World, party: &Party, mut told: BTreeMap<u32, Told>) -> Telling {
+        let call = party.call();
+        let own = told.remove(&party.rank()).map(|own| (party.rank(), own));
+        for (&to, told) in &told {
+            world.transport().signal(to, to_bytes(call, told));
+        }
+        Telling { call, missing: told.into_keys().collect(), own }
+    }
+
+    /// Goes on; `true` once all have heard.
+    pub fn poll(&mut self, party: &mut Party) -> bool {
+        let heard = party.inbox.take_heard(self.call);
+        if !heard.is_empty() {
+            party.progress();
+        }
+        self.missing.retain(|rank| !heard.contains(rank));
+        self.missing.is_empty()
+    }
+
+    /// What it waits for, for messages.
+    pub fn waits_for(&self) -> String {
+        format!("waits for rank {} to hear of pieces", crate::consensus::list(&self.missing))
+    }
+
+    /// What this rank was told, in the order of ranks. Complete once all ranks have agreed that their telling is over.
+    ///
+    /// # Errors
+    /// When a message makes no sense.
+    pub fn heard(self, party: &mut Party) -> Result<Vec<(u32, Told)>, Fault> {
+        let mut all: Vec<(u32, Told)> = self.own.into_iter().collect();
+        for (from, bytes) in party.inbox.take_told(self.call) {
+            let told = from_bytes(&bytes).ok_or_else(|| {
+                Fault::new(FaultKind::Peer, format!("rank {from} told of pieces in a way that makes no sense"))
+            })?;
+            all.push((from, told));
+        }
+        all.sort_by_key(|told| told.0);
+        Ok(all)
+    }
+}
+
+fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
+    let mut w = Writer::tagged(tag::TOLD).number(call);
+    for (unit, exposed, region) in told {
+        w = w.number(*unit).number(u64::from(*exposed)).number(region.ndim() as u64);
+        for set in &region.dims {
+            w = w.number(set.terms().len() as u64);
+            for term in set.terms() {
+                w = w.number(term.start).number(term.len).number(term.step).number(term.count);
+            }
+        }
+    }
+    w.0
+}
+
+fn from_bytes(bytes: &[u8]) -> Option<Told> {
+    let mut r = Reader::new(bytes);
+    let mut told = Told::new();
+    while let Some(unit) = r.number() {
+        let exposed = r.number()?.try_into().ok()?;
+        let dims = (0..r.number()?).map(|_| set_from(&mut r)).collect::<Option<_>>()?;
+        told.push((unit, exposed, Region { dims }));
+    }
+    Some(told)
+}
+
+fn set_from(r: &mut Reader) -> Option<IndexSet> {
+    let terms = (0..r.number()?).map(|_| IndexSet::progression(r.number()?, r.number()?, r.number()?, r.number()?));
+    Some(IndexSet::union_of_disjoint(terms.collect::<Option<_>>()?))
+}
+
+impl Party {
+    /// Tells other ranks of pieces, and hears of theirs. Collective; waits.
+    ///
+    /// # Errors
+    /// The one failure that all ranks get.
+    pub fn tell(
+        &mut self,
+        world: &mut dyn World,
+        what: &str,
+        told: BTreeMap<u32, Told>,
+    ) -> Result<Vec<(u32, Told)>, Fault> {
+        let mut telling = Telling::new(world, self, told);
+        self.drive(world, None, |_, party| {
+            if telling.poll(party) { None } else { Some(format!("{what}: {}", telling.waits_for())) }
+        })?;
+        let question = crate::Question { what: format!("exchange of pieces for {what}"), ..Default::default() };
+        self.agree(world, question, || Ok(Vec::new()))?;
+        telling.heard(self)
+    }
+}
