@@ -17,6 +17,11 @@ pub(crate) fn local((address, bytes, kind, shape, strides, offset, owner): Raw) 
     Ok(LocalArray { memory, element, shape, strides, offset })
 }
 
+/// The local arrays of one array, one for each piece.
+pub(crate) fn locals(raws: Vec<Raw>) -> PyResult<Vec<LocalArray>> {
+    raws.into_iter().map(local).collect()
+}
+
 pub(crate) fn element(kind: &str) -> PyResult<ElementType> {
     ElementType::from_numpy(kind).ok_or_else(|| {
         PyTypeError::new_err(format!(

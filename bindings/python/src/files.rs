@@ -1,11 +1,11 @@
 //! Raw and npy files.
 
-use crate::arrays::{Raw, RawSection, element, local, section};
+use crate::arrays::{Raw, RawSection, element, locals, section};
 use crate::comm::{Comm, Report};
 use crate::errors::raise;
-use crate::layout::Distribution;
+use crate::layout::Held;
 use crate::store::{RawOptions, mode, options};
-use hyperslab::{Contents, FileArray, LocalArray, Order};
+use hyperslab::{Contents, FileArray, Order};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -95,29 +95,29 @@ impl RawFile {
     fn write(
         &self,
         py: Python<'_>,
-        arrays: Vec<(String, Raw)>,
-        distribution: Distribution,
+        arrays: Vec<(String, Vec<Raw>)>,
+        held: Held,
         kind: Option<String>,
         part: Option<RawSection>,
     ) -> PyResult<Report> {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
-        let arrays = arrays.into_iter().map(|(name, array)| Ok((name, local(array)?))).collect::<PyResult<Vec<_>>>()?;
-        let part = section(part);
-        self.with(py, move |file| file.write(&arrays, &distribution.0, kind, part.as_ref())).map(Report)
+        let arrays =
+            arrays.into_iter().map(|(name, arrays)| Ok((name, locals(arrays)?))).collect::<PyResult<Vec<_>>>()?;
+        let (holding, part) = (held.holding(), section(part));
+        self.with(py, move |file| file.write(&arrays, &holding, kind, part.as_ref())).map(Report)
     }
 
     fn read(
         &self,
         py: Python<'_>,
         names: Vec<String>,
-        distribution: Option<Distribution>,
+        held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Raw>,
     ) -> PyResult<Report> {
-        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
-        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |file| file.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
+        let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
     }
 
@@ -143,15 +143,15 @@ pub(crate) fn save_npy(
     py: Python<'_>,
     comm: &Comm,
     path: PathBuf,
-    array: Raw,
-    distribution: &Distribution,
+    arrays: Vec<Raw>,
+    held: Held,
     kind: &str,
     order_name: &str,
     raw: RawOptions,
 ) -> PyResult<Report> {
-    let (array, element, order, options) = (local(array)?, element(kind)?, order(order_name)?, options(raw)?);
-    let (comm, distribution) = (comm.0.clone(), distribution.0.clone());
+    let (arrays, element, order, options) = (locals(arrays)?, element(kind)?, order(order_name)?, options(raw)?);
+    let (comm, holding) = (comm.0.clone(), held.holding());
     let saved =
-        py.detach(move || hyperslab::RawFile::save_npy(&comm, &path, array, &distribution, element, order, options));
+        py.detach(move || hyperslab::RawFile::save_npy(&comm, &path, arrays, &holding, element, order, options));
     saved.map(Report).map_err(|error| raise(py, error))
 }

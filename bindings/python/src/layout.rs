@@ -4,6 +4,45 @@ use hyperslab::{Dim, IndexSet};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+/// Pieces of this rank's own.
+#[pyclass(frozen, from_py_object, module = "hyperslab._core")]
+#[derive(Clone)]
+pub(crate) struct Pieces(hyperslab::Holding);
+
+#[pymethods]
+impl Pieces {
+    /// Boxes, each as lowest index and one past the highest per dimension.
+    #[staticmethod]
+    fn boxes(shape: Vec<u64>, boxes: Vec<Vec<(u64, u64)>>) -> Pieces {
+        Pieces(hyperslab::Holding::Boxes { shape, boxes })
+    }
+
+    /// Runs of elements in row-major order, each as first element and length.
+    #[staticmethod]
+    fn runs(shape: Vec<u64>, starts: Vec<u64>, lengths: Vec<u64>) -> PyResult<Pieces> {
+        if starts.len() != lengths.len() {
+            return Err(PyValueError::new_err(format!("{} offsets have {} lengths", starts.len(), lengths.len())));
+        }
+        Ok(Pieces(hyperslab::Holding::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }))
+    }
+}
+
+/// How the ranks hold an array.
+#[derive(FromPyObject)]
+pub(crate) enum Held {
+    Regular(Distribution),
+    Pieces(Pieces),
+}
+
+impl Held {
+    pub(crate) fn holding(self) -> hyperslab::Holding {
+        match self {
+            Held::Regular(distribution) => distribution.0.into(),
+            Held::Pieces(pieces) => pieces.0,
+        }
+    }
+}
+
 /// A global index space spread over a mesh of ranks.
 #[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone)]

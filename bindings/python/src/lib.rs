@@ -17,12 +17,14 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<layout::Distribution>()?;
+    module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;
     module.add_class::<comm::Report>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<files::RawFile>()?;
     module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(store::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
     Ok(())
 }

@@ -1,12 +1,10 @@
 //! Zarr stores and steps.
 
-use crate::arrays::{Raw, RawSection, element, local, section};
+use crate::arrays::{Raw, RawSection, element, locals, section};
 use crate::comm::{Comm, Report};
 use crate::errors::raise;
-use crate::layout::Distribution;
-use hyperslab::{
-    Codecs, Direction, Kind, LocalArray, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk,
-};
+use crate::layout::{Distribution, Held};
+use hyperslab::{Codecs, Direction, Kind, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -47,7 +45,8 @@ pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
             ))
         })
     };
-    let wish = Preference { strategy: strategy(name)?, servers, subchunk_bytes, buffer_bytes_max, slots: None };
+    let wish =
+        Preference { strategy: strategy(name)?, servers, subchunk_bytes, buffer_bytes_max, ..Preference::default() };
     Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
 }
 
@@ -182,26 +181,19 @@ impl Store {
     fn write(
         &self,
         py: Python<'_>,
-        asks: Vec<(String, Raw, Distribution, Option<RawSection>)>,
+        asks: Vec<(String, Vec<Raw>, Held, Option<RawSection>)>,
         new: RawNew,
     ) -> PyResult<Report> {
         let new = new_array(new)?;
-        let asks = asks.into_iter().map(|(name, array, distribution, part)| {
-            Ok(WriteAsk { name, array: local(array)?, distribution: distribution.0, section: section(part) })
+        let asks = asks.into_iter().map(|(name, arrays, held, part)| {
+            Ok(WriteAsk { name, arrays: locals(arrays)?, holding: held.holding(), section: section(part) })
         });
         let asks = asks.collect::<PyResult<Vec<_>>>()?;
         self.with(py, move |store| store.write(&asks, &new)).map(Report)
     }
 
-    fn append(
-        &self,
-        py: Python<'_>,
-        name: String,
-        array: Raw,
-        distribution: Distribution,
-        axis: usize,
-    ) -> PyResult<Report> {
-        let ask = WriteAsk::new(name, local(array)?, distribution.0);
+    fn append(&self, py: Python<'_>, name: String, arrays: Vec<Raw>, held: Held, axis: usize) -> PyResult<Report> {
+        let ask = WriteAsk::pieces(name, locals(arrays)?, held.holding());
         self.with(py, move |store| store.append(&ask, axis)).map(Report)
     }
 
@@ -210,14 +202,13 @@ impl Store {
         &self,
         py: Python<'_>,
         names: Vec<String>,
-        distribution: Option<Distribution>,
+        held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Raw>,
     ) -> PyResult<Report> {
-        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
-        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |store| store.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
+        let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
     }
 
@@ -289,4 +280,10 @@ pub(crate) fn explain(
     let (new, wish, element) = (new_array(new)?, options(raw)?.wish, element(kind)?);
     hyperslab::explain_write(name, &distribution.0, element, &new, direction, &wish, machine)
         .map_err(|error| raise(py, error))
+}
+
+/// Names of the strategies.
+#[pyfunction]
+pub(crate) fn strategies() -> Vec<&'static str> {
+    Strategy::ALL.iter().map(|strategy| strategy.name()).collect()
 }

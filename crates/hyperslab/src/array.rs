@@ -1,5 +1,6 @@
 //! Arrays in memory, and the chunks that suit them on disk.
 
+use crate::holding::Holding;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Region, View};
 use hyperslab_pack::Memory;
@@ -85,7 +86,7 @@ impl LocalArray {
         Ok(Exposed { memory: self.memory.clone(), view: Arc::new(view) })
     }
 
-    fn check(&self, name: &str) -> Result<(), Fault> {
+    pub(crate) fn check(&self, name: &str) -> Result<(), Fault> {
         if self.strides.len() != self.shape.len() {
             return Err(Fault::new(
                 FaultKind::Invalid,
@@ -108,10 +109,8 @@ impl LocalArray {
         Ok(())
     }
 
-    /// A part that stands in where the user's own cannot be used, so that the rank can still take part.
-    pub(crate) fn stand_in(distribution: &Distribution, rank: u32, element: ElementType) -> Result<LocalArray, Fault> {
-        let nothing = u64::from(rank) >= distribution.ranks();
-        let shape = if nothing { vec![0; distribution.shape().len()] } else { distribution.owned(rank).shape() };
+    /// A new row-major array.
+    pub(crate) fn fresh(shape: Vec<u64>, element: ElementType) -> Result<LocalArray, Fault> {
         let bytes = volume(&shape).unwrap_or(u64::MAX).saturating_mul(element.bytes());
         let memory = Memory::allocate(bytes.max(element.bytes()))
             .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a local part of {bytes} B")))?;
@@ -137,10 +136,9 @@ pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) ->
 
 /// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest
 /// dimensions first (Panda calls it natural chunking).
-pub fn natural_chunks(distribution: &Distribution, section_is_whole: bool, element_bytes: u64) -> Vec<u64> {
-    let shape = distribution.shape();
-    let mut chunk: Vec<u64> = shape.iter().map(|&extent| extent.max(1)).collect();
-    if section_is_whole {
+pub fn natural_chunks(holding: &Holding, section_is_whole: bool, element_bytes: u64) -> Vec<u64> {
+    let mut chunk: Vec<u64> = holding.shape().iter().map(|&extent| extent.max(1)).collect();
+    if let Some(distribution) = holding.regular().filter(|_| section_is_whole) {
         for (d, extent) in chunk.iter_mut().enumerate() {
             let ranks = distribution.over()[d].map_or(1, |m| distribution.mesh()[m]);
             *extent = match &distribution.dims()[d] {
@@ -170,12 +168,12 @@ mod tests {
     #[test]
     fn natural_chunks_are_the_blocks_cut_small() {
         let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
-        assert_eq!(natural_chunks(&d, true, 8), [128, 256, 128]);
+        assert_eq!(natural_chunks(&d.into(), true, 8), [128, 256, 128]);
         let small = Distribution::new(&[40], &[16], &[Dim::Block], None).unwrap();
-        assert_eq!(natural_chunks(&small, true, 8), [3]);
+        assert_eq!(natural_chunks(&small.into(), true, 8), [3]);
         let scalar = Distribution::new(&[], &[2], &[], None).unwrap();
-        assert_eq!(natural_chunks(&scalar, true, 8), [0u64; 0]);
+        assert_eq!(natural_chunks(&scalar.into(), true, 8), [0u64; 0]);
         let empty = Distribution::new(&[0, 5], &[2], &[Dim::Block, Dim::Whole], None).unwrap();
-        assert_eq!(natural_chunks(&empty, true, 8), [1, 5]);
+        assert_eq!(natural_chunks(&empty.into(), true, 8), [1, 5]);
     }
 }

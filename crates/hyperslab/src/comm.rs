@@ -1,12 +1,16 @@
 //! A rank's membership in a communicator, and the course of a collective call.
 
 use crate::report::Report;
-use hyperslab_plan::{Action, Machine as PlanMachine, Parameters, Preference, Program, Step, Transfer, choose};
+use hyperslab_plan::{
+    Action, After, Direction, Facts, Machine as PlanMachine, Mine, Overlap, Parameters, Preference, Program, Spread,
+    Step, Transfer, choose,
+};
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -172,7 +176,16 @@ impl Comm {
         };
         let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
         let transfer = Arc::new(compiled.transfer);
-        let program = parameters.strategy.program(&transfer, &parameters, party.rank(), &views);
+        let facts = match learn(machine, party, &what, &transfer, &parameters, compiled.mine) {
+            Ok(facts) => Arc::new(facts),
+            Err(fault) => {
+                if party.rank() == 0 {
+                    undo();
+                }
+                return Err(fault);
+            }
+        };
+        let program = parameters.strategy.program(&transfer, &parameters, &facts, party.rank(), &views);
         let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
         let walk = Walk::new(program, compiled.users);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
@@ -211,7 +224,7 @@ impl Comm {
         let Member { machine, party, .. } = &mut *member;
         if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
             let action = Action::Sync { below: [below.into()].into() };
-            let step = Step { id: 0, after: Vec::new(), action };
+            let step = Step { id: 0, round: 0, after: After::none(), action };
             let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
             let watched = Watched { what, total: 0, scale: 1, observer: &mut None };
             fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();
@@ -255,9 +268,47 @@ fn run(
 /// What a rank walks: the transfer that all agreed on, and its own arrays.
 pub(crate) struct Compiled {
     pub(crate) transfer: Transfer,
+    /// The arrays, by the numbers under which they are exposed.
     pub(crate) users: Vec<Exposed>,
+    /// Pieces of this rank that no distribution describes.
+    pub(crate) mine: BTreeMap<u32, Vec<Mine>>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
     pub(crate) fault: Option<Fault>,
+}
+
+/// Lets the ranks that handle storage know of pieces that no closed form describes, and refuses to write what several
+/// pieces hold.
+fn learn(
+    machine: &mut Machine,
+    party: &mut Party,
+    what: &str,
+    transfer: &Arc<Transfer>,
+    parameters: &Parameters,
+    mine: BTreeMap<u32, Vec<Mine>>,
+) -> Result<Facts, Fault> {
+    let mut facts = Facts::of_mine(mine);
+    if transfer.asks.iter().all(|ask| ask.spread != Spread::Explicit) {
+        return Ok(facts);
+    }
+    let told = facts.to_tell(transfer, parameters, party.rank());
+    for (from, told) in party.tell(machine, what, told)? {
+        facts.hear(from, told);
+    }
+    if transfer.direction == Direction::Write {
+        let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
+        let question = Question { what: what.into(), fields: Vec::new(), fault, opens: false };
+        party.agree(machine, question, || Ok(Vec::new()))?;
+    }
+    Ok(facts)
+}
+
+fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
+    let Overlap { array, ranks: (first, second), at } = overlap;
+    let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
+    let name = &transfer.asks[*array as usize].name;
+    let text = format!("{what}: element {at:?} of '{name}' would be written by {who}: their pieces overlap");
+    Fault::new(FaultKind::Invalid, text)
+        .hint("each element may be written once; leave ghost cells out of the pieces that are written")
 }
 
 /// Makes a transfer of what rank 0 told.
@@ -286,10 +337,11 @@ pub(crate) struct Call<'a> {
 }
 
 /// Chooses parameters on rank 0, as the first part of what it tells.
-pub(crate) fn choose_parameters(transfer: &Transfer, wish: &Preference) -> Result<Writer, Fault> {
+pub(crate) fn choose_parameters(transfer: Transfer, wish: &Preference) -> Result<Writer, Fault> {
+    let transfer = Arc::new(transfer);
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
-    let parameters = choose(transfer, machine, wish).map_err(|no| {
+    let parameters = choose(&transfer, machine, wish).map_err(|no| {
         let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
         Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}", no.reason))
             .hint(no.hint)

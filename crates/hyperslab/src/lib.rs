@@ -30,6 +30,7 @@
 mod array;
 mod comm;
 mod error;
+mod holding;
 mod raw;
 mod report;
 mod zarr;
@@ -37,6 +38,7 @@ mod zarr;
 pub use array::{LocalArray, natural_chunks};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
+pub use holding::Holding;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, mesh};

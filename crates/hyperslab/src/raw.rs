@@ -4,16 +4,17 @@
 use crate::array::LocalArray;
 use crate::comm::{Call, Comm, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
+use crate::holding::{Holding, number_parts};
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, ElementType, Section};
+use hyperslab_layout::{ElementType, Section};
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
 use hyperslab_real::Directory;
 use hyperslab_walk::Question;
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -144,19 +145,19 @@ impl RawFile {
     pub fn save_npy(
         comm: &Comm,
         path: &Path,
-        array: LocalArray,
-        distribution: &Distribution,
+        arrays: Vec<LocalArray>,
+        holding: &Holding,
         element: ElementType,
         order: Order,
         options: Options,
     ) -> Result<Report, Error> {
         let fortran_order = order == Order::ColumnMajor;
-        let header = NpyHeader { element, fortran_order, shape: distribution.shape().to_vec() }.to_bytes();
+        let header = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() }.to_bytes();
         let mut file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             RawFile::open(comm, path, Mode::Write, options, contents)?
         };
-        match file.write(&[(NPY_NAME.to_string(), array)], distribution, Some(element), None) {
+        match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None) {
             Ok(report) => file.close(None).map(|()| report),
             Err(error) => {
                 // What was begun goes away, on all ranks alike; the error to show is that of the write.
@@ -237,8 +238,8 @@ impl RawFile {
     /// The same on all ranks.
     pub fn write(
         &mut self,
-        arrays: &[(String, LocalArray)],
-        distribution: &Distribution,
+        arrays: &[(String, Vec<LocalArray>)],
+        holding: &Holding,
         element: Option<ElementType>,
         section: Option<&Section>,
     ) -> Result<Report, Error> {
@@ -246,30 +247,32 @@ impl RawFile {
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let new = self.mode.writes_new();
         let before = (self.arrays.len(), self.end);
-        let prepared = self.add(arrays, distribution, element, section);
-        let rank = self.comm.rank();
-        let users: Result<Vec<Exposed>, Fault> =
-            arrays.iter().map(|(name, array)| array.expose(name, distribution, (rank, self.ranks))).collect();
-        let (indices, users, fault) = match (prepared, users) {
-            (Ok(indices), Ok(users)) => (indices, users, None),
+        let at = (self.comm.rank(), self.ranks);
+        let parts: Result<Vec<_>, Fault> =
+            arrays.iter().map(|(name, locals)| holding.expose(name, locals, at)).collect();
+        let prepared = self.add(arrays, holding, element, section);
+        let (indices, parts, fault) = match (prepared, parts) {
+            (Ok(indices), Ok(parts)) => (indices, parts, None),
             (Err(fault), _) | (_, Err(fault)) => (Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
         let asks: Vec<Ask> = indices
             .iter()
             .zip(arrays)
-            .map(|(&index, (name, array))| Ask {
+            .map(|(&index, (name, locals))| Ask {
                 name: name.clone(),
-                section: section.cloned().unwrap_or_else(|| Section::whole(distribution.shape())),
-                distribution: distribution.clone(),
-                memory: array.element,
+                section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
+                spread: holding.spread(),
+                memory: crate::zarr::memory_type(Some(locals), 0, self.arrays[index].element),
                 stored: self.stored(index),
             })
             .collect();
+        let (users, mine) = number_parts(parts);
         let mut fields =
             vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
         fields.push(("type of the stored elements".into(), format!("{element:?}")));
-        for (name, array) in arrays {
-            crate::zarr::describe(&mut fields, name, Some(distribution), section, Some(array.element));
+        for (name, locals) in arrays {
+            let element = locals.first().map(|array| array.element);
+            crate::zarr::describe(&mut fields, name, Some(holding), section, element);
         }
         let transfer =
             Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
@@ -282,7 +285,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let chosen = choose_parameters(&transfer, &self.options.wish)?;
+                let chosen = choose_parameters(transfer.clone(), &self.options.wish)?;
                 if new {
                     lengthen(&directory, &hidden, header, end, first)?;
                 } else {
@@ -291,7 +294,7 @@ impl RawFile {
                 }
                 Ok(chosen.0)
             }),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, fault: None })),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             publish: Box::new(|| {
                 if !new {
                     directory.remove(&marker)?;
@@ -318,8 +321,8 @@ impl RawFile {
     /// Numbers of the arrays to write; in a new file they are added to it.
     fn add(
         &mut self,
-        arrays: &[(String, LocalArray)],
-        distribution: &Distribution,
+        arrays: &[(String, Vec<LocalArray>)],
+        holding: &Holding,
         element: Option<ElementType>,
         section: Option<&Section>,
     ) -> Result<Vec<usize>, Fault> {
@@ -328,10 +331,10 @@ impl RawFile {
             return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
         }
         let mut indices = Vec::with_capacity(arrays.len());
-        for (i, (name, array)) in arrays.iter().enumerate() {
+        for (i, (name, locals)) in arrays.iter().enumerate() {
             let known = self.arrays.iter().position(|a| a.name == *name);
             if !self.mode.writes_new() {
-                indices.push(self.known(name, distribution, section)?);
+                indices.push(self.known(name, holding, section)?);
                 continue;
             }
             if known.is_some() || section.is_some() || arrays[..i].iter().any(|a| a.0 == *name) {
@@ -340,11 +343,13 @@ impl RawFile {
                     "mode r+ changes a file that exists",
                 );
             }
-            let added = FileArray {
-                name: name.clone(),
-                shape: distribution.shape().to_vec(),
-                element: element.unwrap_or(array.element),
+            let Some(element) = element.or(locals.first().map(|array| array.element)) else {
+                return fail(
+                    format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
+                    "give dtype= on all ranks",
+                );
             };
+            let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
             let start = if self.arrays.is_empty() { self.header.len() as u64 } else { self.end };
             self.end = start + added.bytes()?;
             self.arrays.push(added);
@@ -355,7 +360,7 @@ impl RawFile {
     }
 
     /// Number of an array of the file that the distribution, over all of it or a section, fits.
-    fn known(&self, name: &str, distribution: &Distribution, section: Option<&Section>) -> Result<usize, Fault> {
+    fn known(&self, name: &str, holding: &Holding, section: Option<&Section>) -> Result<usize, Fault> {
         let index = self.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.arrays.iter().map(|a| a.name.as_str()).collect();
             Fault::new(
@@ -363,7 +368,7 @@ impl RawFile {
                 format!("the file has no array '{name}', only {}", crate::zarr::listed(&names)),
             )
         })?;
-        crate::zarr::checked_section(name, section, &self.arrays[index].shape, distribution)?;
+        crate::zarr::checked_section(name, section, &self.arrays[index].shape, holding.shape())?;
         Ok(index)
     }
 
@@ -374,13 +379,13 @@ impl RawFile {
     pub fn read(
         &self,
         names: &[&str],
-        distribution: Option<&Distribution>,
+        holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<Vec<LocalArray>>,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
-        let prepared = self.asks(names, distribution, section, into.as_deref()).and_then(|asks| {
+        let prepared = self.asks(names, holding, section, into.as_deref()).and_then(|asks| {
             let made = crate::zarr::destinations(&asks, into.as_deref(), (rank, self.ranks))?;
             made.2.clone().map_or(Ok((asks, made)), Err)
         });
@@ -388,21 +393,25 @@ impl RawFile {
             Ok((asks, made)) => (asks, made, None),
             Err(fault) => (Vec::new(), Default::default(), Some(fault.context(&what))),
         };
-        let (users, locals, _) = made;
+        let (parts, locals, _) = made;
         let mut fields =
             vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
         for name in names {
-            crate::zarr::describe(&mut fields, name, distribution, section, None);
+            crate::zarr::describe(&mut fields, name, holding, section, None);
         }
+        let asks = asks.into_iter().map(|(ask, _)| ask).collect();
         let transfer = Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
-        let users = RefCell::new(users);
+        let exposure = RefCell::new(number_parts(parts));
         let call = Call {
             what: what.clone(),
             fields,
             durable: false,
             prepared: fault,
-            decide: Box::new(|| choose_parameters(&transfer, &self.options.wish).map(|w: Writer| w.0)),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users: users.take(), fault: None })),
+            decide: Box::new(|| choose_parameters(transfer.clone(), &self.options.wish).map(|w: Writer| w.0)),
+            compile: Box::new(|_| {
+                let (users, mine) = exposure.take();
+                Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
+            }),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
             tidy: Box::new(|| {}),
@@ -414,11 +423,12 @@ impl RawFile {
     fn asks(
         &self,
         names: &[&str],
-        distribution: Option<&Distribution>,
+        holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<&[LocalArray]>,
-    ) -> Result<Vec<Ask>, Fault> {
-        if into.is_some_and(|arrays| arrays.len() != names.len()) {
+    ) -> Result<Vec<(Ask, Holding)>, Fault> {
+        let each = holding.map_or(1, Holding::arrays);
+        if into.is_some_and(|arrays| arrays.len() != names.len() * each) {
             return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
         }
         if self.mode.writes_new() {
@@ -428,17 +438,13 @@ impl RawFile {
         let each = names.iter().enumerate().map(|(i, name)| {
             let found = self.arrays.iter().find(|a| a.name == *name);
             let shape = section.map(Section::shape).or_else(|| found.map(|a| a.shape.clone())).unwrap_or_default();
-            let distribution = match distribution {
-                Some(distribution) => distribution.clone(),
-                None => Distribution::replicated(&shape, u64::from(self.ranks))
-                    .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))?,
-            };
-            let index = self.known(name, &distribution, section)?;
+            let held = holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)?;
+            let index = self.known(name, &held, section)?;
             let stored = self.stored(index);
             let native = ElementType::native(stored.element.kind);
-            let memory = into.map_or(native, |arrays| arrays[i].element);
+            let memory = crate::zarr::memory_type(into, i * each, native);
             let section = section.cloned().unwrap_or_else(|| Section::whole(&stored.shape));
-            Ok(Ask { name: (*name).to_string(), section, distribution, memory, stored })
+            Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
         });
         each.collect()
     }

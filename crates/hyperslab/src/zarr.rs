@@ -11,8 +11,9 @@ mod step;
 use crate::array::LocalArray;
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
+use crate::holding::Holding;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
-use hyperslab_layout::{Distribution, Kind, Section};
+use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_real::Directory;
 use hyperslab_walk::Question;
@@ -20,7 +21,7 @@ use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub(crate) use call::{checked_section, describe, destinations, listed};
+pub(crate) use call::{checked_section, describe, destinations, listed, memory_type};
 pub use explain::explain_write;
 pub use step::Step;
 
@@ -133,10 +134,10 @@ impl Default for NewArray {
 pub struct WriteAsk {
     /// Its name.
     pub name: String,
-    /// This rank's part.
-    pub array: LocalArray,
+    /// This rank's part: one array, or one for each of its boxes.
+    pub arrays: Vec<LocalArray>,
     /// How the ranks hold it.
-    pub distribution: Distribution,
+    pub holding: Holding,
     /// The part of an existing array to write; without it, a new array is made.
     pub section: Option<Section>,
 }
@@ -144,7 +145,17 @@ pub struct WriteAsk {
 impl WriteAsk {
     /// A new array.
     pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> WriteAsk {
-        WriteAsk { name: name.into(), array, distribution, section: None }
+        WriteAsk { name: name.into(), arrays: vec![array], holding: distribution.into(), section: None }
+    }
+
+    /// A new array that each rank holds in pieces of its own.
+    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> WriteAsk {
+        WriteAsk { name: name.into(), arrays, holding, section: None }
+    }
+
+    /// Type of the elements in memory; a rank without pieces has none.
+    pub(crate) fn element(&self) -> Option<ElementType> {
+        self.arrays.first().map(|array| array.element)
     }
 }
 

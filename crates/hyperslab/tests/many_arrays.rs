@@ -41,7 +41,7 @@ fn rank(comm: &Comm, path: &std::path::Path) {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)], None).unwrap();
     let before = comm.agreements();
-    let (arrays, _) = store.read(&wanted, Some(&dealt), None, None).unwrap();
+    let (arrays, _) = store.read(&wanted, Some(&dealt.clone().into()), None, None).unwrap();
     assert_eq!(comm.agreements() - before, 2);
     for (i, array) in arrays.iter().enumerate() {
         let expected: Vec<f64> = (0..RANKS).flat_map(|holder| [value(i, holder); 8]).collect();

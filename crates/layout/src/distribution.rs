@@ -482,7 +482,8 @@ mod tests {
                 dims.extend((1..8).filter(|n| n * ranks >= extent).map(Dim::BlockOf));
                 dims.extend((0..4).map(|salt| uneven(extent, ranks, salt)));
                 for dim in dims {
-                    let distribution = Distribution::new(&[extent], &[ranks], std::slice::from_ref(&dim), None).unwrap();
+                    let distribution =
+                        Distribution::new(&[extent], &[ranks], std::slice::from_ref(&dim), None).unwrap();
                     for q in 0..ranks {
                         let owned: Vec<u64> = distribution.owned_dim(0, q).iter().collect();
                         let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, &dim) == q).collect();

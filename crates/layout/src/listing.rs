@@ -4,9 +4,9 @@
 //! maps of elements, Galley's batched requests, offset and length lists). Sorted by global index, and with regular
 //! repetitions folded into one entry, such a list is a region and a view like any other.
 
+use crate::IndexSet;
 use crate::index_set::Term;
 use crate::view::{Axis, Listed};
-use crate::IndexSet;
 
 /// Indices that are held, none of them twice, and where each lies.
 #[derive(Clone, Debug)]
@@ -17,27 +17,28 @@ pub struct Layer {
     pub axis: Axis,
 }
 
-/// The layers of a list of runs `(first index, length)`, which lie one after another in memory.
+/// The layers of a list of runs `(first index, length, position in memory)`.
 ///
 /// One layer is enough unless an index is listed more than once, as readers may; then each layer holds it once.
-/// Returns `None` when an index or a position does not fit.
-pub fn layers(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Layer>> {
-    let mut at = 0i64;
+/// Returns `None` when an index or a position does not fit, or more than `most` layers are needed.
+pub fn layers(runs: impl IntoIterator<Item = (u64, u64, u64)>, most: usize) -> Option<Vec<Layer>> {
     let mut sorted = Vec::new();
-    for (start, len) in runs {
-        if len == 0 {
-            continue;
+    for (start, len, at) in runs {
+        let fits = |first: u64| first.checked_add(len).is_some_and(|end| end < 1 << 62);
+        if len > 0 && !(fits(start) && fits(at)) {
+            return None;
         }
-        start.checked_add(len).filter(|&end| end < 1 << 62)?;
-        sorted.push((start, len, at));
-        at = at.checked_add_unsigned(len)?;
+        if len > 0 {
+            sorted.push((start, len, at as i64));
+        }
     }
     sorted.sort_unstable();
     let mut layers: Vec<Vec<Listed>> = Vec::new();
     for (start, len, at) in sorted {
-        let free = layers.iter_mut().find(|layer| layer.last().is_none_or(|last| last.term.end() <= start));
+        let free = layers.iter().position(|layer| layer.last().is_none_or(|last| last.term.end() <= start));
         match free {
-            Some(layer) => append(layer, start, len, at),
+            Some(free) => append(&mut layers[free], start, len, at),
+            None if layers.len() == most => return None,
             None => layers.push(vec![single(start, len, at)]),
         }
     }
@@ -77,8 +78,19 @@ fn append(list: &mut Vec<Listed>, start: u64, len: u64, at: i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Layer;
+    use crate::{Axis, IndexSet};
     use crate::{ElementType, Kind, Region, View, dense_strides, nests};
+
+    /// Layers of runs that lie one after another.
+    fn layers(runs: impl IntoIterator<Item = (u64, u64)>) -> Option<Vec<Layer>> {
+        let mut at = 0u64;
+        let placed = runs.into_iter().map(|(start, len)| {
+            at += len;
+            (start, len, at - len)
+        });
+        super::layers(placed, 64)
+    }
 
     #[test]
     fn regular_lists_are_short() {
@@ -90,6 +102,7 @@ mod tests {
         assert_eq!(layers((0..1000).map(|i| (i, 1))).unwrap()[0].set, IndexSet::range(0, 1000));
         assert_eq!(layers((0..5).map(|_| (7, 2))).unwrap().len(), 5);
         assert!(layers([(u64::MAX, 2)]).is_none());
+        assert!(super::layers((0..5).map(|i| (7, 2, 2 * i)), 4).is_none());
     }
 
     #[test]
@@ -106,7 +119,8 @@ mod tests {
             let element = ElementType::native(Kind::Int32);
             let mut expected: Vec<(i64, i64)> = Vec::new();
             for (start, len) in &runs {
-                expected.extend((0..*len).map(|j| (start + j) as i64 * 4).zip((expected.len()..).map(|n| n as i64 * 4)));
+                expected
+                    .extend((0..*len).map(|j| (start + j) as i64 * 4).zip((expected.len()..).map(|n| n as i64 * 4)));
             }
             expected.sort_unstable();
             let file = View::held(&Region::whole(&[100]), 0, &dense_strides(&[100], &[0], 4), element);

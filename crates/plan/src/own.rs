@@ -154,7 +154,14 @@ impl<C: Carry> Iterator for OwnLane<C> {
 }
 
 /// A piece of a chunk goes through a slot that holds the whole chunk.
-pub(crate) fn carry_chunk(lane: &mut Emitter, placed: &Placed, exposed: u32, region: Region, free: &After, write: bool) {
+pub(crate) fn carry_chunk(
+    lane: &mut Emitter,
+    placed: &Placed,
+    exposed: u32,
+    region: Region,
+    free: &After,
+    write: bool,
+) {
     let user = crate::program::Place::User(exposed);
     if write {
         let ready = placed.prepare(lane, free);

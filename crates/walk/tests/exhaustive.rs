@@ -123,7 +123,8 @@ fn all_orders(ranks: u32, shapes: &[&[u64]], dim: &Dim, direction: Direction, sl
         let mut case = Case::new(fastrand::Rng::with_seed(1), count, ranks, arrays);
         let mut asks = Vec::new();
         for array in &case.arrays {
-            let d = Distribution::new(&array.stored.shape, &[u64::from(ranks)], std::slice::from_ref(dim), None).unwrap();
+            let d =
+                Distribution::new(&array.stored.shape, &[u64::from(ranks)], std::slice::from_ref(dim), None).unwrap();
             asks.push(whole(array, &d, direction));
         }
         let transfer: Arc<Transfer> = case.transfer(direction, asks);

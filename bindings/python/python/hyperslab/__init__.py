@@ -30,22 +30,27 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
     "ArrayInfo",
+    "Boxes",
     "CorruptError",
     "DisagreementError",
     "Distribution",
+    "ElementMap",
     "Error",
     "ExistsError",
     "InterruptedError",
     "InvalidError",
     "NotFoundError",
     "PeerError",
+    "Pieces",
     "PoisonedError",
     "RawFile",
     "Report",
+    "Runs",
     "Step",
     "StorageError",
     "Store",

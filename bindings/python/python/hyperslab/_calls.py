@@ -15,6 +15,7 @@ import numpy as np
 from hyperslab import _core
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
+from hyperslab.pieces import Boxes, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 #: Address, bytes, type, shape, strides, offset, owner.
 Raw: TypeAlias = tuple[int, int, str, list[int], list[int], int, Any]
+#: How the ranks hold an array.
+Holding: TypeAlias = "Distribution | Pieces"
 #: Start, stride, count and block of a dimension.
 RawSection: TypeAlias = list[tuple[int, int, int, int]]
 #: What a section may be given as.
@@ -66,6 +69,32 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         -low,
         array,
     )
+
+
+def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[Raw]:
+    """Where the elements of a rank's part lie: of one array, or of one for each box."""
+    if not isinstance(dist, Boxes):
+        return [describe(np.asarray(arrays) if np.isscalar(arrays) else arrays, guard, writable=writable)]
+    if isinstance(arrays, np.ndarray) and len(dist) == 1 and arrays.ndim == dist.ndim:
+        arrays = [arrays]
+    if not isinstance(arrays, (Sequence, np.ndarray)) or len(arrays) != len(dist):
+        count = len(arrays) if isinstance(arrays, (Sequence, np.ndarray)) else type(arrays).__name__
+        message = f"{len(dist)} boxes need a list of {len(dist)} local arrays, found {count}"
+        raise InvalidError(message)
+    return [describe(array, guard, writable=writable) for array in arrays]
+
+
+def local_extents(raws: Sequence[Raw]) -> list[int]:
+    """Extents of the first local array."""
+    return raws[0][3] if raws else []
+
+
+def holding(dist: Any) -> Holding:
+    """How the ranks hold an array, or an error that says what was given instead."""
+    if not isinstance(dist, (Distribution, Pieces)):
+        message = f"dist should be a Distribution or Pieces, but is {type(dist).__name__}"
+        raise InvalidError(message)
+    return dist
 
 
 def section_of(section: SectionLike | None, shape: Sequence[int] | None) -> RawSection | None:
@@ -191,13 +220,10 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
             bar.close()
 
 
-def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Distribution | None) -> Distribution:
+def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Holding | None) -> Holding:
     """The distribution given, or, in one process, the one that holds everything."""
     if dist is not None:
-        if not isinstance(dist, Distribution):
-            message = f"dist should be a Distribution, but is {type(dist).__name__}"
-            raise InvalidError(message)
-        return dist
+        return holding(dist)
     if comm.size > 1:
         message = (
             f"{comm.size} ranks write together, but no distribution says who holds what\n"

@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._calls import SectionLike, attending, describe, run, section_of, whole
+from hyperslab._calls import (
+    Holding,
+    SectionLike,
+    attending,
+    describe_all,
+    holding,
+    local_extents,
+    run,
+    section_of,
+    whole,
+)
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
-from hyperslab.store import Report, _check_open, options, whole_checked
+from hyperslab.store import Report, _check_open, options
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
 __all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
 
@@ -123,8 +133,8 @@ class RawFile:
 
     def write(
         self,
-        arrays: Mapping[str, NDArray[Any]],
-        dist: Distribution | None = None,
+        arrays: Mapping[str, Any],
+        dist: Holding | None = None,
         *,
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
@@ -136,7 +146,7 @@ class RawFile:
         ----------
         arrays : mapping of names to arrays
             This rank's parts.
-        dist : Distribution, optional
+        dist : Distribution or Pieces, optional
             Who holds what.
         dtype : optional
             Type of the stored elements, with byte order; that of the memory by default.
@@ -147,11 +157,11 @@ class RawFile:
         """
         what = f"write of {', '.join(repr(name) for name in list(arrays)[:4])} to '{self.path}'"
         with attending(self._comm, what):
-            raws = [(name, describe(array, guard)) for name, array in arrays.items()]
+            raws = [(name, describe_all(array, dist, guard)) for name, array in arrays.items()]
             if not raws:
                 message = "no array is given"
                 raise InvalidError(message)
-            spread = whole(self._comm, raws[0][1][3], dist)
+            spread = whole(self._comm, local_extents(raws[0][1]), dist)
             known = self.arrays
             shape = known[raws[0][0]][0] if section is not None and raws[0][0] in known else None
             part = section_of(section, shape)
@@ -161,15 +171,18 @@ class RawFile:
     def read(
         self,
         name: str,
-        dist: Distribution | None = None,
+        dist: Holding | None = None,
         *,
         section: SectionLike | None = None,
-        out: NDArray[Any] | None = None,
+        out: Any = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
-    ) -> NDArray[Any]:
-        """Read this rank's part of an array. Collective. Without a distribution every rank gets everything."""
+    ) -> Any:
+        """Read this rank's part of an array. Collective. Without a distribution every rank gets everything.
+
+        Returns one array, or with `Boxes` a list of them.
+        """
         what = f"read of '{name}' from '{self.path}'"
         with attending(self._comm, what):
             known = self.arrays
@@ -179,11 +192,11 @@ class RawFile:
             shape, kind = known[name]
             part = section_of(section, shape)
             extents = shape if part is None else [count * block for _, _, count, block in part]
-            spread = Distribution.replicated(extents, self._comm.size) if dist is None else whole_checked(dist)
+            spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
             native = kind.newbyteorder("=") if dtype is None else np.dtype(dtype)
             target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
-            raw = describe(target, guard, writable=True)
-        run(lambda: self._file.read([name], spread._core, part, [raw]), self._comm, what)
+            raws = describe_all(target, spread, guard, writable=True)
+        run(lambda: self._file.read([name], spread._core, part, raws), self._comm, what)
         return target
 
     def close(self) -> None:
@@ -215,8 +228,8 @@ class RawFile:
 
 def save_npy(
     path: str | os.PathLike[str],
-    array: NDArray[Any],
-    dist: Distribution | None = None,
+    array: Any,
+    dist: Holding | None = None,
     *,
     comm: Any = None,
     order: Literal["C", "F"] = "C",
@@ -232,23 +245,26 @@ def save_npy(
     given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
     with attending(member, what):
         _check_open("w", given)
-        raw = describe(array, guard)
-        spread = whole(member, raw[3], dist)
-        kind = raw[2] if dtype is None else np.dtype(dtype).str
-    return run(lambda: _core.save_npy(member, os.fspath(path), raw, spread._core, kind, order, given), member, what)
+        raws = describe_all(array, dist, guard)
+        spread = whole(member, local_extents(raws), dist)
+        if dtype is None and not raws:
+            message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype= on all ranks"
+            raise InvalidError(message)
+        kind = raws[0][2] if dtype is None else np.dtype(dtype).str
+    return run(lambda: _core.save_npy(member, os.fspath(path), raws, spread._core, kind, order, given), member, what)
 
 
 def load_npy(
     path: str | os.PathLike[str],
-    dist: Distribution | None = None,
+    dist: Holding | None = None,
     *,
     comm: Any = None,
     section: SectionLike | None = None,
-    out: NDArray[Any] | None = None,
+    out: Any = None,
     dtype: DTypeLike | None = None,
     order: Literal["C", "F"] = "C",
     guard: int = 0,
-) -> NDArray[Any]:
+) -> Any:
     """Read this rank's part of an npy file. Collective."""
     member = connect(comm)
     given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003

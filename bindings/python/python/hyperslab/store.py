@@ -14,11 +14,14 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
+    Holding,
     SectionLike,
     attending,
-    describe,
+    describe_all,
     fill_json,
+    holding,
     json_of,
+    local_extents,
     run,
     section_of,
     whole,
@@ -26,6 +29,7 @@ from hyperslab._calls import (
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
+from hyperslab.pieces import Boxes, Runs
 
 if TYPE_CHECKING:
     from typing import Self
@@ -156,7 +160,7 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
     if not (given[1] >= 0 and given[2] > 0):
         message = f"limits of {given[1]} s and {given[2]} s make no sense"
         raise InvalidError(message)
-    known = ("root-gather", "independent", "server-directed")
+    known = _core.strategies()
     if given[6] is not None and given[6] not in known:
         message = f"there is no strategy {given[6]!r}\n  hint: there are {', '.join(known)}"
         raise InvalidError(message)
@@ -223,16 +227,17 @@ class Store:
         return Store(self._store.group(name), self._comm)
 
     @overload
-    def write(self, name: str, array: NDArray[Any], dist: Distribution | None = None, /, **options: Any) -> Report: ...
+    def write(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Report: ...
     @overload
     def write(
-        self, name: Mapping[str, NDArray[Any]], array: Distribution | None = None, /, **options: Any
+        self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any
     ) -> Report: ...
     def write(self, name: Any, array: Any = None, dist: Any = None, /, **options: Any) -> Report:
         """Write one array, or several in one call. Collective.
 
         ``write(name, array, dist)`` writes one array, ``write({name: array, ...}, dist)`` several that are distributed
-        alike. `array` is this rank's part, in any memory order. Without a section, the arrays are new, and become
+        alike. `array` is this rank's part, in any memory order; with `Boxes`, a list of arrays. Without a section, the
+        arrays are new, and become
         visible when all of the call is done (in a step: when the step is).
 
         Parameters
@@ -306,12 +311,12 @@ class Store:
         return self._with(strategy, lambda: self._store.write(asks, new), what)
 
     def _ask(
-        self, name: str, array: NDArray[Any], dist: Distribution | None, section: SectionLike | None, guard: int
-    ) -> tuple[str, Any, _core.Distribution, Any]:
-        raw = describe(np.asarray(array) if np.isscalar(array) else array, guard)
+        self, name: str, array: Any, dist: Holding | None, section: SectionLike | None, guard: int
+    ) -> tuple[str, list[Any], Any, Any]:
+        raws = describe_all(array, dist, guard)
         shape = self[name].shape if section is not None else None
-        spread = whole(self._comm, raw[3], dist)
-        return (name, raw, spread._core, section_of(section, shape))
+        spread = whole(self._comm, local_extents(raws), dist)
+        return (name, raws, spread._core, section_of(section, shape))
 
     def _with(self, strategy: str | None, call: Callable[[], Report], what: str) -> Report:
         if strategy is None:
@@ -324,7 +329,7 @@ class Store:
             self._store.prefer(before)
 
     def append(
-        self, name: str, array: NDArray[Any], dist: Distribution | None = None, *, axis: int = 0, guard: int = 0
+        self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0
     ) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
 
@@ -332,32 +337,36 @@ class Store:
         """
         what = f"append to '{name}' in '{self.path}'"
         with attending(self._comm, what):
-            raw = describe(array, guard)
-            spread = whole(self._comm, raw[3], dist)
-            along = axis + len(raw[3]) if axis < 0 else axis
-        return run(lambda: self._store.append(name, raw, spread._core, along), self._comm, what)
+            raws = describe_all(array, dist, guard)
+            spread = whole(self._comm, local_extents(raws), dist)
+            along = axis + spread.ndim if axis < 0 else axis
+        return run(lambda: self._store.append(name, raws, spread._core, along), self._comm, what)
 
     @overload
     def read(
         self, name: str, dist: Distribution | None = None, *, out: NDArray[Any] | None = None, **options: Any
     ) -> NDArray[Any]: ...
     @overload
+    def read(self, name: str, dist: Boxes, *, out: Any = None, **options: Any) -> list[NDArray[Any]]: ...
+    @overload
+    def read(self, name: str, dist: Runs, *, out: NDArray[Any] | None = None, **options: Any) -> NDArray[Any]: ...
+    @overload
     def read(
         self,
         name: Sequence[str],
-        dist: Distribution | None = None,
+        dist: Holding | None = None,
         *,
-        out: Mapping[str, NDArray[Any]] | None = None,
+        out: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> dict[str, NDArray[Any]]: ...
-    def read(self, name: Any, dist: Distribution | None = None, *, out: Any = None, **options: Any) -> Any:
+    ) -> dict[str, Any]: ...
+    def read(self, name: Any, dist: Holding | None = None, *, out: Any = None, **options: Any) -> Any:
         """Read this rank's part of one array, or of several in one call. Collective.
 
         Parameters
         ----------
         name : str or sequence of str
             One array, or several that are distributed alike.
-        dist : Distribution, optional
+        dist : Distribution or Pieces, optional
             Who gets what; need not be the one it was written with. Without it every rank gets everything.
         section : optional
             Only this part of the array; `dist` spreads the shape of the section.
@@ -382,7 +391,7 @@ class Store:
     def _read(
         self,
         name: Any,
-        dist: Distribution | None,
+        dist: Holding | None,
         *,
         out: Any,
         section: SectionLike | None = None,
@@ -404,7 +413,9 @@ class Store:
                 if each not in targets:
                     kind = infos[each].dtype if dtype is None else dtype
                     targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
-            raws = [describe(targets[each], guard, writable=True) for each in names]
+            raws = [
+                raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)
+            ]
             given = None if dist is None else dist._core
         self._with(strategy, lambda: self._store.read(names, given, part, raws), what)
         return targets[name] if single else {each: targets[each] for each in names}
@@ -504,17 +515,9 @@ class Step(Store):
 
 
 def _spread(
-    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Distribution | None, size: int
-) -> Distribution:
+    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int
+) -> Holding:
     if dist is not None:
-        return whole_checked(dist)
+        return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]
     return Distribution.replicated(shape, size)
-
-
-def whole_checked(dist: Distribution) -> Distribution:
-    """A distribution, or an error that says what was given instead."""
-    if not isinstance(dist, Distribution):
-        message = f"dist should be a Distribution, but is {type(dist).__name__}"
-        raise InvalidError(message)
-    return dist

@@ -1,16 +1,17 @@
 //! Reading and writing arrays of a group.
 
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
-use crate::array::{LocalArray, check_ranks, natural_chunks};
+use crate::array::{LocalArray, natural_chunks};
 use crate::comm::{Call, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
+use crate::holding::{Holding, Part, number_parts};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
-use hyperslab_layout::{Distribution, ElementType, Section};
+use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
 use hyperslab_real::Directory;
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ pub(crate) fn checked_section(
     name: &str,
     section: Option<&Section>,
     shape: &[u64],
-    distribution: &Distribution,
+    holding: &[u64],
 ) -> Result<Section, Fault> {
     let section = section.cloned().unwrap_or_else(|| Section::whole(shape));
     let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
@@ -76,11 +77,10 @@ pub(crate) fn checked_section(
         let (text, hint) = text.split_once("\n  hint: ").unwrap_or((&text, "the array's shape bounds the section"));
         return fail(format!("section {section} of '{name}': {text}"), hint);
     }
-    if section.shape() != distribution.shape() {
+    if section.shape() != holding {
         return fail(
             format!(
-                "the distribution has shape {:?}, but section {section} of '{name}' (shape {shape:?}) has {:?}",
-                distribution.shape(),
+                "the distribution has shape {holding:?}, but section {section} of '{name}' (shape {shape:?}) has {:?}",
                 section.shape()
             ),
             "a distribution spreads the section's own index space: give it the section's shape",
@@ -92,9 +92,10 @@ pub(crate) fn checked_section(
 impl Store {
     /// Metadata of a new array.
     fn new_metadata(ask: &WriteAsk, new: &NewArray) -> Result<ArrayMetadata, Fault> {
-        let kind = new.kind.unwrap_or(ask.array.element.kind);
-        let shape = ask.distribution.shape();
-        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.distribution, true, kind.bytes()));
+        let kind = new.kind.or(ask.element().map(|element| element.kind));
+        let kind = kind.unwrap_or(hyperslab_layout::Kind::Float64);
+        let shape = ask.holding.shape();
+        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.holding, true, kind.bytes()));
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         if let Some(value) = &new.fill_value {
@@ -123,13 +124,15 @@ impl Store {
             }
             asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()
         });
+        let at = (self.comm.rank(), self.ranks);
+        let prepared = prepared.and_then(|metadata| {
+            let typed = |ask: &WriteAsk| typed(&ask.name, ask.element(), update || new.kind.is_some(), at.0);
+            asks.iter().try_for_each(typed).map(|()| metadata)
+        });
         let (metadata, fault) = split(prepared);
         let metadata = metadata.unwrap_or_default();
-        let users = asks
-            .iter()
-            .map(|ask| ask.array.expose(&ask.name, &ask.distribution, (self.comm.rank(), self.ranks)))
-            .collect();
-        let (users, unfit) = split::<Vec<Exposed>>(users);
+        let parts = asks.iter().map(|ask| ask.holding.expose(&ask.name, &ask.arrays, at)).collect();
+        let (parts, unfit) = split::<Vec<Vec<Part>>>(parts);
         let mut fields = vec![
             ("operation".to_string(), "write".to_string()),
             ("directory".into(), self.path().display().to_string()),
@@ -140,7 +143,7 @@ impl Store {
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         for ask in asks {
-            describe(&mut fields, &ask.name, Some(&ask.distribution), ask.section.as_ref(), Some(ask.array.element));
+            describe(&mut fields, &ask.name, Some(&ask.holding), ask.section.as_ref(), ask.element());
         }
         let writer = Writing { store: self, asks, metadata: &metadata, new, update, marked: RefCell::default() };
         let fresh = !update;
@@ -154,19 +157,14 @@ impl Store {
                 let asked = hear(payload)?.into_iter().zip(asks);
                 let asks = asked.map(|(told, ask)| {
                     let section =
-                        checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, &ask.distribution)?;
-                    Ok(Ask {
-                        name: ask.name.clone(),
-                        section,
-                        distribution: ask.distribution.clone(),
-                        memory: ask.array.element,
-                        stored: stored(&told.metadata, &told.prefix, told.fresh),
-                    })
+                        checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
+                    Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
                 });
                 let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
                 let sync = self.options.durable && !self.staged;
                 let transfer = Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync };
-                Ok(Compiled { transfer, users: users.unwrap_or_default(), fault: None })
+                let (users, mine) = number_parts(parts.unwrap_or_default());
+                Ok(Compiled { transfer, users, mine, fault: None })
             }),
             publish: Box::new(|| writer.publish().map(|()| Vec::new())),
             undo: Box::new(|| {
@@ -187,54 +185,52 @@ impl Store {
     pub fn read(
         &self,
         names: &[&str],
-        distribution: Option<&Distribution>,
+        holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<Vec<LocalArray>>,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
-        let rank = self.comm.rank();
+        let at = (self.comm.rank(), self.ranks);
         let mut prepared = check_asks(names).err();
-        if let (Some(distribution), Some(name)) = (distribution, names.first()) {
-            prepared = prepared.or(check_ranks(name, distribution, self.ranks).err());
+        if let (Some(holding), Some(name)) = (holding, names.first()) {
+            prepared = prepared.or(holding.check(name, at).err());
         }
+        let each = holding.map_or(1, Holding::arrays);
         if let Some(arrays) = &into {
-            let fits = |distribution: &Distribution| {
+            let fits = |holding: &Holding| {
                 names
                     .iter()
-                    .zip(arrays)
-                    .try_for_each(|(name, array)| array.expose(name, distribution, (rank, self.ranks)).map(|_| ()))
+                    .enumerate()
+                    .try_for_each(|(i, name)| holding.expose(name, &arrays[i * each..(i + 1) * each], at).map(|_| ()))
             };
-            let count =
-                Fault::new(FaultKind::Invalid, format!("{} arrays are read into {}", names.len(), arrays.len()));
-            let counted = if arrays.len() == names.len() { Ok(()) } else { Err(count) };
-            prepared = prepared.or(counted.and_then(|()| distribution.map_or(Ok(()), fits)).err());
+            let wanted = names.len() * each;
+            let count = Fault::new(FaultKind::Invalid, format!("{wanted} arrays are read into {}", arrays.len()));
+            let counted = if arrays.len() == wanted { Ok(()) } else { Err(count) };
+            prepared = prepared.or(counted.and_then(|()| holding.map_or(Ok(()), fits)).err());
         }
         let mut fields = vec![
             ("operation".to_string(), "read".to_string()),
             ("directory".into(), self.path().display().to_string()),
         ];
         for name in names {
-            describe(&mut fields, name, distribution, section, None);
+            describe(&mut fields, name, holding, section, None);
         }
-        let spread = |told: &Told| match distribution {
-            Some(distribution) => Ok(distribution.clone()),
-            None => {
-                let shape = section.map_or_else(|| told.metadata.shape.clone(), Section::shape);
-                Distribution::replicated(&shape, u64::from(self.ranks))
-                    .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
-            }
+        let held = |told: &Told| {
+            let shape = section.map_or_else(|| told.metadata.shape.clone(), Section::shape);
+            holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)
         };
-        let asks = |told: &[Told]| -> Result<Vec<Ask>, Fault> {
+        let asks = |told: &[Told]| -> Result<Vec<(Ask, Holding)>, Fault> {
             let each = told.iter().zip(names).enumerate().map(|(i, (told, name))| {
-                let distribution = spread(told)?;
-                let section = checked_section(name, section, &told.metadata.shape, &distribution)?;
+                let held = held(told)?;
+                let section = checked_section(name, section, &told.metadata.shape, held.shape())?;
                 let native = ElementType::native(told.metadata.element);
-                let memory = into.as_ref().map_or(native, |arrays| arrays[i].element);
+                let memory = memory_type(into.as_deref(), i * held.arrays(), native);
                 let stored = stored(&told.metadata, &told.prefix, false);
-                Ok(Ask { name: (*name).to_string(), section, distribution, memory, stored })
+                Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
             });
             each.collect()
         };
+        let only = |asks: Vec<(Ask, Holding)>| asks.into_iter().map(|(ask, _)| ask).collect();
         let transfer = |asks| Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
         let arrays = RefCell::new(Vec::new());
         let call = Call {
@@ -249,14 +245,15 @@ impl Store {
                     Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
-                let chosen = asks(&told).and_then(|asks| choose_parameters(&transfer(asks), &self.options.wish));
+                let chosen = asks(&told).and_then(|asks| choose_parameters(transfer(only(asks)), &self.options.wish));
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
             compile: Box::new(|payload| {
                 let asks = asks(&hear(payload)?)?;
-                let (users, locals, fault) = destinations(&asks, into.as_deref(), (rank, self.ranks))?;
+                let (parts, locals, fault) = destinations(&asks, into.as_deref(), at)?;
                 arrays.replace(locals);
-                Ok(Compiled { transfer: transfer(asks), users, fault })
+                let (users, mine) = number_parts(parts);
+                Ok(Compiled { transfer: transfer(only(asks)), users, mine, fault })
             }),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
@@ -273,20 +270,16 @@ impl Store {
     pub fn append(&mut self, ask: &WriteAsk, axis: usize) -> Result<Report, Error> {
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let (_, fault) = split(self.check_writable(&what).and_then(|()| check_name(&ask.name)));
-        let users =
-            ask.array.expose(&ask.name, &ask.distribution, (self.comm.rank(), self.ranks)).map(|user| vec![user]);
-        let (users, unfit) = split::<Vec<Exposed>>(users);
+        let parts = ask.holding.expose(&ask.name, &ask.arrays, (self.comm.rank(), self.ranks));
+        let (parts, unfit) = split::<Vec<Part>>(parts);
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
-        describe(&mut fields, &ask.name, Some(&ask.distribution), None, Some(ask.array.element));
+        describe(&mut fields, &ask.name, Some(&ask.holding), None, ask.element());
         let (directory, base) = (self.directory(), self.base());
         let grown = RefCell::new(None);
-        let asked = |told: &Told| Ask {
-            name: ask.name.clone(),
-            section: tail(&told.metadata.shape, ask.distribution.shape(), axis),
-            distribution: ask.distribution.clone(),
-            memory: ask.array.element,
-            stored: stored(&told.metadata, &told.prefix, false),
+        let asked = |told: &Told| {
+            let section = tail(&told.metadata.shape, ask.holding.shape(), axis);
+            ask.asked(section, stored(&told.metadata, &told.prefix, false))
         };
         let sync = self.options.durable && !self.staged;
         let transfer = |ask| Transfer { direction: Direction::Write, asks: vec![ask], ranks: self.ranks, sync };
@@ -297,17 +290,18 @@ impl Store {
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             decide: Box::new(|| {
                 let mut metadata = read_array(&directory, &base, &ask.name)?;
-                metadata.shape = grow(&metadata.shape, ask.distribution.shape(), axis).map_err(|f| f.context(&what))?;
+                metadata.shape = grow(&metadata.shape, ask.holding.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let chosen = choose_parameters(&transfer(asked(&told)), &self.options.wish)?;
+                let chosen = choose_parameters(transfer(asked(&told)), &self.options.wish)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
             compile: Box::new(|payload| {
                 let told = hear(payload)?;
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
-                Ok(Compiled { transfer: transfer(asked(one)), users: users.unwrap_or_default(), fault: None })
+                let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
+                Ok(Compiled { transfer: transfer(asked(one)), users, mine, fault: None })
             }),
             publish: Box::new(|| {
                 if let Some(metadata) = grown.take() {
@@ -373,19 +367,12 @@ impl Writing<'_> {
             told.push(Told { prefix, fresh: true, metadata: self.metadata[i].clone() });
         }
         let asks = told.iter().zip(self.asks).map(|(told, ask)| {
-            let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, &ask.distribution)?;
-            let stored = stored(&told.metadata, &told.prefix, told.fresh);
-            Ok(Ask {
-                name: ask.name.clone(),
-                section,
-                distribution: ask.distribution.clone(),
-                memory: ask.array.element,
-                stored,
-            })
+            let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
+            Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: false };
-        let chosen = choose_parameters(&transfer, &self.store.options.wish)?;
+        let chosen = choose_parameters(transfer, &self.store.options.wish)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&directory, ask, &told.metadata.shape)?;
@@ -404,7 +391,7 @@ impl Writing<'_> {
     fn mark(&self, directory: &Directory, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
         let marker = format!("{}{}/{MARKER}", self.base(), ask.name);
         let before = directory.read(&marker)?.unwrap_or_default();
-        if !before.is_empty() && ask.distribution.shape() != shape {
+        if !before.is_empty() && ask.holding.shape() != shape {
             self.marked.borrow_mut().push(ask.name.clone());
         }
         let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
@@ -516,49 +503,83 @@ fn check_asks(names: &[&str]) -> Result<(), Fault> {
 pub(crate) fn describe(
     fields: &mut Vec<(String, String)>,
     name: &str,
-    distribution: Option<&Distribution>,
+    holding: Option<&Holding>,
     section: Option<&Section>,
     element: Option<ElementType>,
 ) {
     fields.push((format!("array {}", fields.len()), format!("'{name}'")));
-    if let Some(d) = distribution {
-        fields.push((format!("shape of '{name}'"), format!("{:?}", d.shape())));
-        fields.push((format!("distribution of '{name}'"), d.to_string()));
+    if let Some(held) = holding {
+        fields.push((format!("shape of '{name}'"), format!("{:?}", held.shape())));
+        fields.push((format!("distribution of '{name}'"), held.to_string()));
     }
     if let Some(section) = section {
         fields.push((format!("section of '{name}'"), section.to_string()));
     }
-    if let Some(element) = element {
+    // A rank without pieces has no type, and pieces of several types are converted each by itself.
+    if let Some(element) = element.filter(|_| holding.is_none_or(|held| held.regular().is_some())) {
         fields.push((format!("element type of '{name}'"), element.to_string()));
     }
 }
 
-/// Arrays to read into: the user's, or fresh ones; a stand-in where the user's does not fit.
-#[allow(clippy::type_complexity)]
+/// Refuses a new array whose stored type this rank should tell, and does not know.
+fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Result<(), Fault> {
+    if known || element.is_some() || rank > 0 {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultKind::Invalid,
+        format!("rank 0 holds no piece of '{name}', so the type of its elements is unknown"),
+    )
+    .hint("give dtype= on all ranks"))
+}
+
+impl WriteAsk {
+    /// What is asked of a stored array.
+    fn asked(&self, section: Section, stored: Stored) -> Ask {
+        let memory = self.element().unwrap_or(stored.element);
+        Ask { name: self.name.clone(), section, spread: self.holding.spread(), memory, stored }
+    }
+}
+
+/// Type of the elements in memory: that of the first array to read into, or that of fresh ones.
+pub(crate) fn memory_type(into: Option<&[LocalArray]>, first: usize, fresh: ElementType) -> ElementType {
+    into.and_then(|arrays| arrays.get(first)).map_or(fresh, |array| array.element)
+}
+
+/// Parts to read into, the local arrays of all of them, and what is wrong with them.
+pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
+
+/// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
 pub(crate) fn destinations(
-    asks: &[Ask],
+    asks: &[(Ask, Holding)],
     into: Option<&[LocalArray]>,
     (rank, size): (u32, u32),
-) -> Result<(Vec<Exposed>, Vec<LocalArray>, Option<Fault>), Fault> {
-    let (mut users, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
-    for (i, ask) in asks.iter().enumerate() {
-        let wanted = match into.map(|arrays| &arrays[i]) {
-            Some(array) => array.expose(&ask.name, &ask.distribution, (rank, size)).map(|user| (user, array.clone())),
-            None => LocalArray::stand_in(&ask.distribution, rank, ask.memory)
-                .and_then(|array| Ok((array.expose(&ask.name, &ask.distribution, (rank, size))?, array))),
+) -> Result<Destinations, Fault> {
+    let (mut parts, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
+    for (ask, holding) in asks {
+        let fresh = || {
+            let arrays = holding.stand_in(rank, ask.memory)?;
+            Ok((holding.expose(&ask.name, &arrays, (rank, size))?, arrays))
         };
-        let (user, array) = match wanted {
+        let made = match into {
+            None => fresh(),
+            Some(all) => {
+                let first = locals.len().min(all.len());
+                let arrays = all[first..all.len().min(first + holding.arrays())].to_vec();
+                holding.expose(&ask.name, &arrays, (rank, size)).map(|parts| (parts, arrays))
+            }
+        };
+        let (part, arrays) = match made {
             Ok(both) => both,
             Err(unfit) => {
                 fault.get_or_insert(unfit);
-                let array = LocalArray::stand_in(&ask.distribution, rank, ask.memory)?;
-                (array.expose(&ask.name, &ask.distribution, (rank, size))?, array)
+                fresh()?
             }
         };
-        users.push(user);
-        locals.push(array);
+        parts.push(part);
+        locals.extend(arrays);
     }
-    Ok((users, locals, fault))
+    Ok((parts, locals, fault))
 }
 
 fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {

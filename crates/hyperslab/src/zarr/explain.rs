@@ -6,7 +6,7 @@ use crate::array::natural_chunks;
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::{Distribution, ElementType, Section, View, dense_strides};
-use hyperslab_plan::{Ask, Direction, Machine, Preference, Transfer, choose, explain};
+use hyperslab_plan::{Ask, Direction, Machine, Preference, Spread, Transfer, choose, explain};
 use std::sync::Arc;
 
 /// Ranks whose programs are counted in an explanation.
@@ -27,13 +27,13 @@ pub fn explain_write(
     machine: Machine,
 ) -> Result<String, Error> {
     let kind = new.kind.unwrap_or(element.kind);
-    let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(distribution, true, kind.bytes()));
+    let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&distribution.clone().into(), true, kind.bytes()));
     let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
     let metadata = ArrayMetadata::new(name, distribution.shape(), kind, &chunks, codecs).map_err(format_fault)?;
     let ask = Ask {
         name: name.into(),
         section: Section::whole(distribution.shape()),
-        distribution: distribution.clone(),
+        spread: Spread::Regular(distribution.clone()),
         memory: element,
         stored: stored(&metadata, &format!("{name}/"), true),
     };
@@ -44,7 +44,13 @@ pub fn explain_write(
         let owned = distribution.owned(rank);
         let order: Vec<usize> = (0..owned.ndim()).collect();
         let strides = dense_strides(&owned.shape(), &order, element.bytes());
-        parameters.strategy.program(&transfer, &parameters, rank, &[Arc::new(View::held(&owned, 0, &strides, element))])
+        parameters.strategy.program(
+            &transfer,
+            &parameters,
+            &Arc::default(),
+            rank,
+            &[Arc::new(View::held(&owned, 0, &strides, element))],
+        )
     };
     let mut text = format!("chunks {chunks:?}\n");
     text.push_str(&explain(&transfer, &parameters, RANKS_SHOWN, program));

@@ -75,9 +75,8 @@ impl Sieve {
     /// Whether this rank alone writes inside the cover: all that the section selects of it is this rank's.
     fn alone(&self, ask: &Ask, cover: &Cover) -> bool {
         let Spread::Regular(distribution) = &ask.spread else { return false };
-        let positions = |(d, triplet): (usize, &Triplet)| {
-            triplet.positions(cover.low[d], cover.low[d] + cover.extent[d])
-        };
+        let positions =
+            |(d, triplet): (usize, &Triplet)| triplet.positions(cover.low[d], cover.low[d] + cover.extent[d]);
         let bounds: Vec<(u64, u64)> = ask.section.dims.iter().enumerate().map(positions).collect();
         let all: u64 = bounds.iter().map(|(low, high)| high - low).product();
         // Of replicated data, another replica may write its own turn of the same elements' neighbours.
