@@ -17,6 +17,11 @@ impl Pieces {
         Pieces(hyperslab::Holding::Boxes { shape, boxes })
     }
 
+    #[getter]
+    fn shape(&self) -> Vec<u64> {
+        self.0.shape().to_vec()
+    }
+
     /// Runs of elements in row-major order, each as first element and length.
     #[staticmethod]
     fn runs(shape: Vec<u64>, starts: Vec<u64>, lengths: Vec<u64>) -> PyResult<Pieces> {
@@ -157,4 +162,29 @@ impl Distribution {
 #[pyfunction]
 pub(crate) fn balanced_mesh(size: u64, ndim: usize) -> Vec<u64> {
     hyperslab::mesh::balanced(size, ndim)
+}
+
+/// Chunks of a disk schema: a distribution over servers.
+#[pyfunction]
+pub(crate) fn schema_chunks(schema: &Distribution, element_bytes: u64) -> Vec<u64> {
+    hyperslab::schema_chunks(&schema.0, element_bytes, hyperslab::CHUNK_BYTES_MAX)
+}
+
+/// Chunks for requests of a typical shape.
+#[pyfunction]
+#[pyo3(signature = (shape, request, element_bytes, chunk_bytes=None))]
+pub(crate) fn chunks_for_request(
+    shape: Vec<u64>,
+    request: Vec<Option<u64>>,
+    element_bytes: u64,
+    chunk_bytes: Option<u64>,
+) -> PyResult<Vec<u64>> {
+    if shape.len() != request.len() {
+        return Err(PyValueError::new_err(format!(
+            "a typical request of {} dimensions cannot be one of an array of shape {shape:?}",
+            request.len()
+        )));
+    }
+    let most = chunk_bytes.unwrap_or(hyperslab::CHUNK_BYTES_MAX);
+    Ok(hyperslab::chunks_for_request(&shape, &request, element_bytes, most))
 }

@@ -26,5 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;
     module.add_function(wrap_pyfunction!(store::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::schema_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(layout::chunks_for_request, module)?)?;
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use crate::holding::Holding;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, ElementType, Region, View};
+use hyperslab_layout::{Distribution, ElementType, Region, View, cut};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::sync::Arc;
 
 /// Most bytes of a chunk when the user does not say \[B\].
-const CHUNK_BYTES_MAX: u64 = 32 << 20;
+pub const CHUNK_BYTES_MAX: u64 = 32 << 20;
 
 /// A rank's part of an array, in its memory.
 #[derive(Clone, Debug)]
@@ -136,28 +136,11 @@ pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) ->
 
 /// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest
 /// dimensions first (Panda calls it natural chunking).
-pub fn natural_chunks(holding: &Holding, section_is_whole: bool, element_bytes: u64) -> Vec<u64> {
-    let mut chunk: Vec<u64> = holding.shape().iter().map(|&extent| extent.max(1)).collect();
-    if let Some(distribution) = holding.regular().filter(|_| section_is_whole) {
-        for (d, extent) in chunk.iter_mut().enumerate() {
-            let ranks = distribution.over()[d].map_or(1, |m| distribution.mesh()[m]);
-            *extent = match &distribution.dims()[d] {
-                hyperslab_layout::Dim::BlockOf(n) => (*n).min(*extent),
-                _ => extent.div_ceil(ranks),
-            };
-        }
+pub fn natural_chunks(holding: &Holding, element_bytes: u64) -> Vec<u64> {
+    match holding.regular() {
+        Some(distribution) => hyperslab_layout::natural_chunks(distribution, element_bytes, CHUNK_BYTES_MAX),
+        None => cut(holding.shape().iter().map(|&extent| extent.max(1)).collect(), element_bytes, CHUNK_BYTES_MAX),
     }
-    for d in 0..chunk.len() {
-        let bytes = volume(&chunk).unwrap_or(u64::MAX).saturating_mul(element_bytes);
-        if bytes <= CHUNK_BYTES_MAX {
-            break;
-        }
-        // Cut into equal parts if a divisor is near, so that edges still meet the distribution's.
-        let parts = bytes.div_ceil(CHUNK_BYTES_MAX).min(chunk[d]);
-        let even = (parts..=chunk[d].min(parts * 2)).find(|parts| chunk[d].is_multiple_of(*parts));
-        chunk[d] = even.map_or_else(|| chunk[d].div_ceil(parts), |parts| chunk[d] / parts);
-    }
-    chunk
 }
 
 #[cfg(test)]
@@ -168,12 +151,12 @@ mod tests {
     #[test]
     fn natural_chunks_are_the_blocks_cut_small() {
         let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
-        assert_eq!(natural_chunks(&d.into(), true, 8), [128, 256, 128]);
+        assert_eq!(natural_chunks(&d.into(), 8), [128, 256, 128]);
         let small = Distribution::new(&[40], &[16], &[Dim::Block], None).unwrap();
-        assert_eq!(natural_chunks(&small.into(), true, 8), [3]);
+        assert_eq!(natural_chunks(&small.into(), 8), [3]);
         let scalar = Distribution::new(&[], &[2], &[], None).unwrap();
-        assert_eq!(natural_chunks(&scalar.into(), true, 8), [0u64; 0]);
+        assert_eq!(natural_chunks(&scalar.into(), 8), [0u64; 0]);
         let empty = Distribution::new(&[0, 5], &[2], &[Dim::Block, Dim::Whole], None).unwrap();
-        assert_eq!(natural_chunks(&empty.into(), true, 8), [1, 5]);
+        assert_eq!(natural_chunks(&empty.into(), 8), [1, 5]);
     }
 }

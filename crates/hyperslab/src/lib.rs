@@ -35,13 +35,16 @@ mod raw;
 mod report;
 mod zarr;
 
-pub use array::{LocalArray, natural_chunks};
+pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
 pub use holding::Holding;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
-pub use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, mesh};
+pub use hyperslab_layout::{
+    ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request, mesh,
+    schema_chunks,
+};
 pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::FaultKind;

@@ -4,6 +4,7 @@
 //! never on the number of elements or ranks.
 #![forbid(unsafe_code)]
 
+mod chunking;
 mod distribution;
 mod element;
 mod index_set;
@@ -14,6 +15,7 @@ mod region;
 mod section;
 mod view;
 
+pub use chunking::{chunks_for_request, cut, natural_chunks, schema_chunks};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, ElementType, Kind};
 pub use index_set::{IndexSet, Term};

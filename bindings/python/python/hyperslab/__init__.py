@@ -12,6 +12,7 @@ or a set of them, whatever the layout on either side. Files are ordinary Zarr v3
 from __future__ import annotations
 
 from hyperslab._core import __version__
+from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
 from hyperslab.distribution import Distribution
 from hyperslab.errors import (
@@ -56,6 +57,7 @@ __all__ = [
     "Store",
     "ThreadComm",
     "TimeoutError",
+    "TypicalRequest",
     "UnsupportedError",
     "__version__",
     "explain",

@@ -248,7 +248,7 @@ def save_npy(
         raws = describe_all(array, dist, guard)
         spread = whole(member, local_extents(raws), dist)
         if dtype is None and not raws:
-            message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype= on all ranks"
+            message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype="
             raise InvalidError(message)
         kind = raws[0][2] if dtype is None else np.dtype(dtype).str
     return run(lambda: _core.save_npy(member, os.fspath(path), raws, spread._core, kind, order, given), member, what)

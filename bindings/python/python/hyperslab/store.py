@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from hyperslab._calls import (
     section_of,
     whole,
 )
+from hyperslab.chunking import Chunks, chunk_shape
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
@@ -229,24 +230,23 @@ class Store:
     @overload
     def write(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Report: ...
     @overload
-    def write(
-        self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any
-    ) -> Report: ...
+    def write(self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any) -> Report: ...
     def write(self, name: Any, array: Any = None, dist: Any = None, /, **options: Any) -> Report:
         """Write one array, or several in one call. Collective.
 
         ``write(name, array, dist)`` writes one array, ``write({name: array, ...}, dist)`` several that are distributed
         alike. `array` is this rank's part, in any memory order; with `Boxes`, a list of arrays. Without a section, the
-        arrays are new, and become
-        visible when all of the call is done (in a step: when the step is).
+        arrays are new, and become visible when all of the call is done (in a step: when the step is).
 
         Parameters
         ----------
         section : optional
             Write this part of an existing array instead: a slice, an integer or (start, stride, count, block) for each
             dimension. `dist` then spreads the shape of the section.
-        chunks : sequence of int, optional
-            Shape of the chunks. By default a chunk is what one rank holds, cut to moderate size.
+        chunks : sequence of int, Distribution or TypicalRequest, optional
+            Shape of the chunks; or a disk schema, which is a distribution over as many servers as its mesh has; or the
+            shape of a typical request, from which a layout is chosen. By default a chunk is what one rank holds, cut to
+            moderate size.
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
         fill_value : optional
@@ -280,7 +280,7 @@ class Store:
         dist: Any,
         *,
         section: SectionLike | None = None,
-        chunks: Sequence[SupportsIndex] | None = None,
+        chunks: Chunks | None = None,
         dtype: DTypeLike | None = None,
         fill_value: Any = None,
         dimension_names: Sequence[str | None] | None = None,
@@ -299,7 +299,7 @@ class Store:
         with attending(self._comm, what):
             asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
             new = (
-                None if chunks is None else [chunk.__index__() for chunk in chunks],
+                chunk_shape(chunks, asks, dtype),
                 None if dtype is None else np.dtype(dtype).str,
                 bool(checksum),
                 zstd,
@@ -328,9 +328,7 @@ class Store:
         finally:
             self._store.prefer(before)
 
-    def append(
-        self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0
-    ) -> Report:
+    def append(self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
 
         Readers see the new shape once all is written.
@@ -413,9 +411,7 @@ class Store:
                 if each not in targets:
                     kind = infos[each].dtype if dtype is None else dtype
                     targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
-            raws = [
-                raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)
-            ]
+            raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
             given = None if dist is None else dist._core
         self._with(strategy, lambda: self._store.read(names, given, part, raws), what)
         return targets[name] if single else {each: targets[each] for each in names}
@@ -514,9 +510,7 @@ class Step(Store):
             self._give_up(error)
 
 
-def _spread(
-    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int
-) -> Holding:
+def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:
     if dist is not None:
         return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]

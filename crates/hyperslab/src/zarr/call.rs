@@ -95,7 +95,7 @@ impl Store {
         let kind = new.kind.or(ask.element().map(|element| element.kind));
         let kind = kind.unwrap_or(hyperslab_layout::Kind::Float64);
         let shape = ask.holding.shape();
-        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.holding, true, kind.bytes()));
+        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.holding, kind.bytes()));
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         if let Some(value) = &new.fill_value {

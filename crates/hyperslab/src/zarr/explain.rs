@@ -27,7 +27,7 @@ pub fn explain_write(
     machine: Machine,
 ) -> Result<String, Error> {
     let kind = new.kind.unwrap_or(element.kind);
-    let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&distribution.clone().into(), true, kind.bytes()));
+    let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&distribution.clone().into(), kind.bytes()));
     let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
     let metadata = ArrayMetadata::new(name, distribution.shape(), kind, &chunks, codecs).map_err(format_fault)?;
     let ask = Ask {

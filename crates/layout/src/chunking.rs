@@ -1,0 +1,152 @@
+//! Chunk shapes that suit an array: those of a disk schema, or those of a typical request.
+
+use crate::mesh::volume;
+use crate::{Dim, Distribution};
+
+/// What a rank holds of a distribution in memory, cut along its slowest dimensions until it has at most `bytes_max`
+/// bytes: Panda's natural chunking. Of CYCLIC dimensions, which no chunk can follow, a rank's share.
+pub fn natural_chunks(distribution: &Distribution, element_bytes: u64, bytes_max: u64) -> Vec<u64> {
+    cut(blocks(distribution, |extent, ranks, _| extent.div_ceil(ranks)), element_bytes, bytes_max)
+}
+
+/// The blocks of a distribution over a mesh of servers, cut likewise: Panda's disk schemas. Of CYCLIC(k) dimensions, k.
+pub fn schema_chunks(schema: &Distribution, element_bytes: u64, bytes_max: u64) -> Vec<u64> {
+    cut(blocks(schema, |extent, _, k| k.min(extent)), element_bytes, bytes_max)
+}
+
+/// Extents of the blocks of a distribution; those of CYCLIC(k) dimensions are `cyclic(extent, ranks, k)`.
+fn blocks(distribution: &Distribution, cyclic: impl Fn(u64, u64, u64) -> u64) -> Vec<u64> {
+    let extent = |(d, dim): (usize, &Dim)| {
+        let extent = distribution.shape()[d];
+        let ranks = distribution.over()[d].map_or(1, |m| distribution.mesh()[m]);
+        match dim {
+            Dim::BlockOf(n) => (*n).min(extent),
+            Dim::Cyclic(k) => cyclic(extent, ranks, *k),
+            Dim::Block | Dim::Blocks(_) | Dim::Whole => extent.div_ceil(ranks),
+        }
+        .max(1)
+    };
+    distribution.dims().iter().enumerate().map(extent).collect()
+}
+
+/// Cuts a box along its slowest dimensions first, into equal parts where a divisor is near, so that edges still meet.
+pub fn cut(mut chunk: Vec<u64>, element_bytes: u64, bytes_max: u64) -> Vec<u64> {
+    for d in 0..chunk.len() {
+        let bytes = bytes_of(&chunk, element_bytes);
+        if bytes <= bytes_max {
+            break;
+        }
+        let parts = bytes.div_ceil(bytes_max.max(1)).min(chunk[d]);
+        let even = (parts..=chunk[d].min(parts * 2)).find(|parts| chunk[d].is_multiple_of(*parts));
+        chunk[d] = even.map_or_else(|| chunk[d].div_ceil(parts), |parts| chunk[d] / parts);
+    }
+    chunk
+}
+
+/// Chunks for requests of a typical shape, of which `None` leaves dimensions open.
+///
+/// Source: Disk Resident Arrays, where the user gives only this hint (`ndai_chunking`; Chen et al., multisystem study,
+/// section 2): a request's extent that does not divide the array's is replaced by the nearest that does; open
+/// dimensions are filled, the shortest first, while the chunk fits `bytes_max`. Where a request is larger than that,
+/// DRA shrinks all of its extents alike; here each is cut into parts that are equal where a divisor is near, the longest
+/// first, so that a request is a whole number of chunks.
+pub fn chunks_for_request(shape: &[u64], request: &[Option<u64>], element_bytes: u64, bytes_max: u64) -> Vec<u64> {
+    let asked =
+        |(&extent, &wish): (&u64, &Option<u64>)| wish.map(|wish| divisor_near(extent, wish.clamp(1, extent.max(1))));
+    let given: Vec<Option<u64>> = shape.iter().zip(request).map(asked).collect();
+    let mut chunk: Vec<u64> = given.iter().map(|extent| extent.unwrap_or(1)).collect();
+    if bytes_of(&chunk, element_bytes) > bytes_max {
+        return shrink(&chunk, element_bytes, bytes_max);
+    }
+    let mut open: Vec<usize> = (0..shape.len()).filter(|&d| given[d].is_none()).collect();
+    open.sort_by_key(|&d| shape[d]);
+    for d in open {
+        let room = bytes_max / bytes_of(&chunk, element_bytes).max(1);
+        chunk[d] = shape[d].clamp(1, room.max(1));
+        if chunk[d] < shape[d] {
+            chunk[d] = largest_divisor(shape[d], chunk[d]).filter(|&even| 2 * even > chunk[d]).unwrap_or(chunk[d]);
+            break;
+        }
+    }
+    chunk
+}
+
+/// The extent nearest to `wish` that divides `extent`, if the number of parts rounds to one that does.
+fn divisor_near(extent: u64, wish: u64) -> u64 {
+    let parts = ((extent + wish / 2) / wish).max(1);
+    if extent.is_multiple_of(parts) { extent / parts } else { wish }
+}
+
+/// The largest divisor of `extent` that is at most `most`.
+fn largest_divisor(extent: u64, most: u64) -> Option<u64> {
+    (extent.div_ceil(most.max(1))..=extent.min(1 << 20)).find(|&parts| extent.is_multiple_of(parts)).map(|p| extent / p)
+}
+
+/// Cuts a box into equal parts, always along its longest side, until one fits.
+fn shrink(request: &[u64], element_bytes: u64, bytes_max: u64) -> Vec<u64> {
+    let mut parts = vec![1u64; request.len()];
+    let part = |parts: &[u64]| -> Vec<u64> { request.iter().zip(parts).map(|(&n, &p)| n.div_ceil(p)).collect() };
+    let mut chunk = part(&parts);
+    while bytes_of(&chunk, element_bytes) > bytes_max {
+        let Some(longest) = (0..chunk.len()).filter(|&d| chunk[d] > 1).max_by_key(|&d| chunk[d]) else { break };
+        // Straight to the next number of parts that makes them smaller, and equal where there is one near.
+        let side = request[longest];
+        let next = side.div_ceil(chunk[longest] - 1);
+        parts[longest] = (next..=(2 * next).min(side)).find(|&p| side.is_multiple_of(p)).unwrap_or(next);
+        chunk = part(&parts);
+    }
+    chunk
+}
+
+fn bytes_of(chunk: &[u64], element_bytes: u64) -> u64 {
+    volume(chunk).unwrap_or(u64::MAX).saturating_mul(element_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn schemas_of_panda() {
+        let schema = |mesh: &[u64], dims: &[Dim]| {
+            schema_chunks(&Distribution::new(&[512, 512, 256], mesh, dims, None).unwrap(), 8, 1 << 30)
+        };
+        assert_eq!(schema(&[8], &[Dim::Block, Dim::Whole, Dim::Whole]), [64, 512, 256]);
+        assert_eq!(schema(&[2, 2, 2], &[const { Dim::Block }; 3]), [256, 256, 128]);
+        assert_eq!(schema(&[4], &[Dim::Whole, Dim::Whole, Dim::Cyclic(16)]), [512, 512, 16]);
+        let rows = Distribution::new(&[512, 512, 256], &[8], &[Dim::Block, Dim::Whole, Dim::Whole], None).unwrap();
+        assert_eq!(natural_chunks(&rows, 8, 32 * MIB), [32, 512, 256]);
+    }
+
+    #[test]
+    fn requests_that_fit_are_taken_as_they_are() {
+        assert_eq!(chunks_for_request(&[1000, 1000], &[Some(100), Some(50)], 8, MIB), [100, 50]);
+        // 1000 / 90 is about 11, which does not divide; 1000 / 130 is about 8, which does.
+        assert_eq!(chunks_for_request(&[1000, 1000], &[Some(90), Some(130)], 8, MIB), [90, 125]);
+        // Longer than the array.
+        assert_eq!(chunks_for_request(&[10, 10], &[Some(90), Some(5)], 8, MIB), [10, 5]);
+    }
+
+    #[test]
+    fn open_dimensions_are_filled() {
+        // 1 MiB holds 131,072 doubles: rows of 1000, of which 125 divide the array evenly.
+        assert_eq!(chunks_for_request(&[1000, 1000], &[None, Some(1000)], 8, MIB), [125, 1000]);
+        assert_eq!(chunks_for_request(&[1000, 1000], &[None, None], 8, 1 << 30), [1000, 1000]);
+        // The shorter one first.
+        assert_eq!(chunks_for_request(&[64, 4096, 4096], &[None, Some(1), None], 8, MIB), [64, 1, 2048]);
+    }
+
+    #[test]
+    fn large_requests_are_whole_numbers_of_chunks() {
+        for (request, bytes_max) in [([3000, 2000], MIB), ([4096, 64], MIB / 4), ([1 << 20, 1], 4096), ([7, 5], 8)] {
+            let wish = request.map(Some);
+            let chunk = chunks_for_request(&request, &wish, 8, bytes_max);
+            assert!(chunk.iter().product::<u64>() * 8 <= bytes_max, "{request:?}: {chunk:?}");
+            // Sides differ by less than a factor of two and a bit, unless the request itself is thinner.
+            let (long, short) = (chunk[0].max(chunk[1]), chunk[0].min(chunk[1]));
+            assert!(long <= 3 * short || request.contains(&short), "{request:?}: {chunk:?}");
+        }
+    }
+}
