@@ -53,8 +53,8 @@ impl Machine {
                 if !wire.is_one_process() {
                     let processes = wire.size();
                     let text = format!(
-                        "a store in memory lives in one process, but the communicator joins {processes} processes, \
-                         of which each would have a store of its own"
+                        "a store in memory cannot be opened by the {processes} processes of a communicator: it lives \
+                         in one process, and each of them would have another"
                     );
                     return Err(Fault::new(FaultKind::Unsupported, text).hint(
                         "give a path (below /dev/shm it lies in the memory of one host), or let threads be the ranks",

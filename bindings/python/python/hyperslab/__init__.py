@@ -30,6 +30,7 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "ExistsError",
     "InterruptedError",
     "InvalidError",
+    "MemoryPath",
+    "MemoryStore",
     "NotFoundError",
     "PeerError",
     "PoisonedError",
