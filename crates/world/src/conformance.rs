@@ -1,6 +1,9 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
-use crate::Names;
+use crate::{Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
+use hyperslab_layout::{ElementType, Kind, Region, View, dense_strides};
+use hyperslab_pack::Memory;
+use std::sync::Arc;
 
 /// Tests names that are seen from a root that is an empty directory; leaves it empty.
 ///
@@ -172,4 +175,174 @@ fn what_is_missing_is_said(names: &dyn Names) {
     names.sync_files(&["f".to_string()]).expect("syncs");
     names.sync("").expect("syncs");
     names.remove("f").expect("removes");
+}
+
+/// Tests a store on objects whose names begin with `below` and a slash; leaves them there.
+///
+/// # Panics
+/// When the contract of [`Store`] is not kept.
+pub fn objects(store: &mut dyn Store, below: &str) {
+    Objects { store, below, ticket: 0 }.all();
+}
+
+/// A store under test.
+struct Objects<'a> {
+    store: &'a mut dyn Store,
+    below: &'a str,
+    ticket: u64,
+}
+
+/// Rows and columns of the array that is moved: of 2-byte elements, transposed in the object.
+const SHAPE: [u64; 2] = [3, 5];
+
+/// The elements of `memory` in row-major order, at `offset` of an object in column-major order.
+fn transposed(memory: &Memory, offset: i64) -> Moves {
+    let region = Region::whole(&SHAPE);
+    let element = ElementType::native(Kind::UInt16);
+    let here = View::held(&region, 0, &dense_strides(&SHAPE, &[0, 1], 2), element);
+    let there = View::held(&region, offset, &dense_strides(&SHAPE, &[1, 0], 2), element);
+    Moves { region, memory: memory.clone(), here: Arc::new(here), there: Arc::new(there) }
+}
+
+fn numbered() -> Memory {
+    Memory::from_vec((0..15u16).flat_map(u16::to_ne_bytes).collect())
+}
+
+fn empty() -> Memory {
+    Memory::allocate(30).expect("30 B")
+}
+
+impl Objects<'_> {
+    fn all(&mut self) {
+        self.whole_objects();
+        self.parts_of_objects();
+        self.bytes();
+        self.what_is_missing();
+        self.many_at_once();
+        self.carry_out(Request::Sync { below: [self.below.into()].into() }).expect("syncs");
+    }
+
+    fn name(&self, name: &str) -> Arc<str> {
+        format!("{}/{name}", self.below).into()
+    }
+
+    /// Hands a request over and waits for its end.
+    fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+        self.ticket += 1;
+        self.store.submit(self.ticket, request);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.store.poll(&mut done);
+        }
+        assert_eq!((done.len(), done[0].0), (1, self.ticket), "one ticket comes back, the one that was given");
+        done.remove(0).1
+    }
+
+    fn moved(&mut self, request: Request) -> Moved {
+        match self.carry_out(request) {
+            Ok(Outcome::Done(moved)) => moved,
+            other => panic!("should have been done: {other:?}"),
+        }
+    }
+
+    fn content(&mut self, name: &str) -> Vec<u8> {
+        self.moved(Request::Get { object: self.name(name), bytes_max: 1 << 20 }).content
+    }
+
+    fn put(&mut self, name: &str, bytes: &[u8]) {
+        let moved = self.moved(Request::Put { object: self.name(name), bytes: bytes.to_vec(), replace: true });
+        assert_eq!(moved.bytes, bytes.len() as u64);
+    }
+
+    fn corrupt(&mut self, request: Request) {
+        let fault = self.carry_out(request).expect_err("the object is damaged");
+        assert!(fault.kind == FaultKind::Corrupt && fault.text.contains(self.below), "{fault}");
+    }
+
+    fn whole_objects(&mut self) {
+        let columns: Vec<u8> = (0..15u16).flat_map(|i| (i % 3 * 5 + i / 3).to_ne_bytes()).collect();
+        // Directories of objects are made as they are needed.
+        for (name, checksum, replace) in
+            [("c/0/0", false, false), ("c/0/1", true, false), ("c/0/0", false, true), ("c/0/1", true, true)]
+        {
+            let object = self.name(name);
+            let moves = transposed(&numbered(), 0);
+            let moved = self.moved(Request::WriteWhole { object: object.clone(), moves, checksum, replace });
+            assert_eq!(moved.bytes, 30, "bytes of elements are counted");
+            let content = self.content(name);
+            assert_eq!(content[..30], columns);
+            assert_eq!(content.len(), if checksum { 34 } else { 30 });
+            let target = empty();
+            let moves = transposed(&target, 0);
+            self.moved(Request::ReadWhole { object: object.clone(), moves: moves.clone(), checksum });
+            assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+            self.corrupt(Request::ReadWhole { object: object.clone(), moves: moves.clone(), checksum: !checksum });
+            if checksum {
+                let mut damaged = content.clone();
+                damaged[7] ^= 1;
+                self.put(name, &damaged);
+                self.corrupt(Request::ReadWhole { object: object.clone(), moves, checksum });
+            }
+        }
+    }
+
+    fn parts_of_objects(&mut self) {
+        self.put("file", &[0xEE; 40]);
+        let object = self.name("file");
+        let moved = self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8) });
+        assert_eq!(moved.bytes, 30);
+        let content = self.content("file");
+        assert_eq!((content.len(), &content[..8], &content[38..]), (40, &[0xEE; 8][..], &[0xEE; 2][..]));
+        let target = empty();
+        self.moved(Request::Read { object: object.clone(), moves: transposed(&target, 8) });
+        assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 12) });
+        // Beyond its end, an object grows.
+        self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50) });
+        assert_eq!(self.content("file").len(), 80);
+        self.moved(Request::Read { object, moves: transposed(&target, 50) });
+        assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+    }
+
+    fn bytes(&mut self) {
+        for content in [&b"some bytes"[..], b"", b"more than there were"] {
+            self.put("bytes", content);
+            assert_eq!(self.content("bytes"), content);
+        }
+        self.moved(Request::Get { object: self.name("bytes"), bytes_max: 20 });
+        self.corrupt(Request::Get { object: self.name("bytes"), bytes_max: 19 });
+    }
+
+    fn what_is_missing(&mut self) {
+        let object = self.name("nothing/here");
+        let target = empty();
+        let moves = transposed(&target, 0);
+        for request in [
+            Request::Read { object: object.clone(), moves: moves.clone() },
+            Request::ReadWhole { object: object.clone(), moves, checksum: false },
+            Request::Get { object: object.clone(), bytes_max: 9 },
+        ] {
+            assert_eq!(self.carry_out(request), Ok(Outcome::Absent));
+        }
+        assert_eq!(target.to_vec(0, 30), [0; 30]);
+    }
+
+    /// Requests that do not touch the same bytes may overtake each other; all come back.
+    fn many_at_once(&mut self) {
+        let object = |i: u64| self.name(&format!("many/{i}"));
+        let requests: Vec<Request> =
+            (0..50).map(|i| Request::Put { object: object(i), bytes: vec![i as u8; 9], replace: i % 2 == 0 }).collect();
+        for (i, request) in requests.into_iter().enumerate() {
+            self.store.submit(1000 + i as u64, request);
+        }
+        let mut done = Vec::new();
+        while done.len() < 50 {
+            self.store.poll(&mut done);
+        }
+        assert!(done.iter().all(|one| one.1.is_ok()), "{done:?}");
+        let mut tickets: Vec<u64> = done.iter().map(|one| one.0).collect();
+        tickets.sort_unstable();
+        assert!(tickets.into_iter().eq(1000..1050));
+        (0..50).for_each(|i| assert_eq!(self.content(&format!("many/{i}")), [i as u8; 9]));
+    }
 }

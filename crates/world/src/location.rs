@@ -4,7 +4,13 @@ use crate::MemoryTree;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a store or a file is.
+/// Where a store or a file is. What can be opened takes anything that becomes one: paths, and trees in memory.
+///
+/// ```
+/// use hyperslab_world::{Location, MemoryTree};
+/// let memory = MemoryTree::new();
+/// assert!(Location::from(memory.below("run.zarr")).to_string().ends_with("/run.zarr"));
+/// ```
 #[derive(Clone, Debug)]
 pub enum Location {
     /// In the file system.

@@ -52,9 +52,14 @@ impl TreeStore {
                     let sum = content.checksum(moves.bytes());
                     content.memory.write_bytes(moves.bytes(), &sum.to_le_bytes());
                 }
-                self.put(&object, content.memory)
+                self.put(&object, content.memory, moves.bytes())
             }
-            Request::Put { object, bytes, .. } => self.put(&object, Memory::from_vec(bytes)),
+            Request::Put { object, mut bytes, .. } => {
+                // Whoever compressed them left room for the worst.
+                bytes.shrink_to_fit();
+                let length = bytes.len() as u64;
+                self.put(&object, Memory::from_vec(bytes), length)
+            }
             Request::Read { object, moves } => self.found(&object, |file| read(&file.content(), &moves, &object)),
             Request::ReadWhole { object, moves, checksum } => {
                 self.found(&object, |file| read_whole(&file.content(), &moves, checksum, &object))
@@ -77,8 +82,7 @@ impl TreeStore {
     }
 
     /// Gives a whole object its place, which makes its directory: readers see the old one or this one.
-    fn put(&self, object: &str, memory: Memory) -> Result<Outcome, Fault> {
-        let bytes = memory.bytes();
+    fn put(&self, object: &str, memory: Memory, bytes: u64) -> Result<Outcome, Fault> {
         let file = File::new(memory);
         self.tree(object)?.doing("writing", object, |top, inner| {
             if let Some((above, _)) = inner.rsplit_once('/') {
@@ -166,4 +170,82 @@ fn read_whole(content: &Content, moves: &Moves, checksum: bool, object: &str) ->
         }
     }
     read(content, moves, object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Names;
+    use hyperslab_layout::{ElementType, Kind, Region, View};
+    use std::sync::Arc;
+
+    #[test]
+    fn it_keeps_the_contract_of_stores() {
+        let tree = MemoryTree::new();
+        let mut store = TreeStore::default();
+        store.mount(&tree);
+        crate::conformance::objects(&mut store, &tree.full("d"));
+        assert_eq!(tree.list("").unwrap(), ["d"]);
+    }
+
+    #[test]
+    fn it_keeps_no_tree_alive_and_says_so() {
+        let (gone, there) = (MemoryTree::new(), MemoryTree::new());
+        let mut store = TreeStore::default();
+        for tree in [&gone, &there, &gone] {
+            store.mount(tree);
+        }
+        assert_eq!(store.trees.len(), 2);
+        let object: Arc<str> = gone.full("x").into();
+        drop(gone);
+        store.submit(1, Request::Put { object: object.clone(), bytes: vec![1], replace: false });
+        store.submit(2, Request::Put { object: there.full("x").into(), bytes: vec![2], replace: false });
+        let mut done = Vec::new();
+        store.poll(&mut done);
+        let fault = done[0].1.clone().unwrap_err();
+        assert!(fault.text.contains(&*object) && fault.text.contains("gone"), "{fault}");
+        assert!(done[1].1.is_ok());
+        assert_eq!(there.files(), [("x".to_string(), vec![2])]);
+        store.mount(&there);
+        assert_eq!(store.trees.len(), 1, "what is gone is forgotten");
+    }
+
+    /// Elements of one byte of which every `step`th, from `start` on, lies in the object.
+    fn every(memory: &Memory, start: i64, step: i64) -> Moves {
+        let count = memory.bytes();
+        let region = Region::whole(&[count]);
+        let element = ElementType::native(Kind::UInt8);
+        let here = Arc::new(View::held(&region, 0, &[1], element));
+        let there = Arc::new(View::held(&region, start, &[step], element));
+        Moves { region, memory: memory.clone(), here, there }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "ranks that are threads write into one file at the same time")]
+    fn threads_write_into_one_file_while_it_grows() {
+        const RANKS: u64 = 4;
+        const EACH: u64 = 20_000;
+        let tree = MemoryTree::new();
+        tree.create("f", b"", 1).unwrap();
+        std::thread::scope(|scope| {
+            for rank in 0..RANKS {
+                let tree = &tree;
+                scope.spawn(move || {
+                    let mut store = TreeStore::default();
+                    store.mount(tree);
+                    let mine = Memory::from_vec(vec![rank as u8 + 1; 1000]);
+                    for turn in 0..EACH / 1000 {
+                        let moves = every(&mine, (turn * 1000 * RANKS + rank) as i64, RANKS as i64);
+                        store.submit(turn, Request::Write { object: tree.full("f").into(), moves });
+                    }
+                    let mut done = Vec::new();
+                    store.poll(&mut done);
+                    assert!(done.len() == 20 && done.iter().all(|one| one.1.is_ok()));
+                });
+            }
+        });
+        let found = tree.read_prefix("f", u64::MAX).unwrap().unwrap();
+        assert_eq!(found.len() as u64, RANKS * EACH);
+        assert!(found.chunks(4).all(|four| four == [1, 2, 3, 4]));
+    }
 }
