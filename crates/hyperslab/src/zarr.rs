@@ -7,6 +7,8 @@
 mod call;
 mod explain;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
