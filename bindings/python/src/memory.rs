@@ -22,6 +22,11 @@ impl Memory {
         self.0.below(name).to_string()
     }
 
+    /// Length of a file [B], `None` when there is no such file.
+    fn length(&self, name: &str) -> Option<u64> {
+        self.0.length(name)
+    }
+
     /// Names and lengths [B] of all files.
     fn lengths(&self, py: Python<'_>) -> Vec<(String, u64)> {
         py.detach(|| self.0.lengths())

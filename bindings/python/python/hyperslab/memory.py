@@ -110,7 +110,7 @@ class MemoryStore(MutableMapping[str, bytes]):
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a file with this name."""
-        return isinstance(name, str) and any(name == known for known, _ in self._core.lengths())
+        return isinstance(name, str) and self._core.length(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         """Names of all files, sorted."""
