@@ -64,9 +64,9 @@ fn files_are_read_as_they_were_written(names: &dyn Names) {
 
 fn a_file_is_created_long_and_resized(names: &dyn Names) {
     names.write("f", &[9; 64], false).expect("writes");
-    names.create("f", b"head", 10).expect("creates");
+    names.create("f", b"headtail", 10).expect("creates");
     assert_eq!(names.length("f"), Some(10));
-    assert_eq!(names.read_prefix("f", 4).expect("reads").as_deref(), Some(&b"head"[..]));
+    assert_eq!(names.read_prefix("f", 8).expect("reads").as_deref(), Some(&b"headtail"[..]));
     names.resize("f", 4).expect("shortens");
     names.resize("f", 8).expect("lengthens");
     assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b"head\0\0\0\0"[..]));
@@ -287,12 +287,12 @@ impl Objects<'_> {
     }
 
     fn parts_of_objects(&mut self) {
-        self.put("file", &[0xEE; 40]);
+        self.put("file", &[0xEE; 41]);
         let object = self.name("file");
         let moved = self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8) });
         assert_eq!(moved.bytes, 30);
         let content = self.content("file");
-        assert_eq!((content.len(), &content[..8], &content[38..]), (40, &[0xEE; 8][..], &[0xEE; 2][..]));
+        assert_eq!((content.len(), &content[..8], &content[38..]), (41, &[0xEE; 8][..], &[0xEE; 3][..]));
         let target = empty();
         self.moved(Request::Read { object: object.clone(), moves: transposed(&target, 8) });
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
@@ -300,6 +300,7 @@ impl Objects<'_> {
         // Beyond its end, an object grows.
         self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50) });
         assert_eq!(self.content("file").len(), 80);
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52) });
         self.moved(Request::Read { object, moves: transposed(&target, 50) });
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
     }
