@@ -33,14 +33,19 @@ pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     if error.kind() == FaultKind::Interrupted && INTERRUPTED.swap(false, Ordering::Relaxed) {
         return PyKeyboardInterrupt::new_err(text);
     }
+    let raised = raise_alone(py, error);
+    // A context that ends with it knows by this mark that all ranks have it, and need not be told.
+    match raised.value(py).setattr("_collective", true) {
+        Ok(()) => raised,
+        Err(error) => error,
+    }
+}
+
+/// Raises an error of this rank alone as the exception for its kind.
+pub(crate) fn raise_alone(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
     let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
-    // A context that ends with it knows by this mark that all ranks have it, and need not be told.
-    let marked = class.and_then(|class| class.call1((text,))).and_then(|value| {
-        value.setattr("_collective", true)?;
-        Ok(value)
-    });
-    match marked {
+    match class.and_then(|class| class.call1((error.to_string(),))) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }

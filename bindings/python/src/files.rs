@@ -4,11 +4,11 @@ use crate::arrays::{Raw, RawSection, element, locals, section};
 use crate::comm::{Comm, Report};
 use crate::errors::raise;
 use crate::layout::Held;
+use crate::memory::Place;
 use crate::store::{RawOptions, mode, options};
 use hyperslab::{Contents, FileArray, Order};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn order(name: &str) -> PyResult<Order> {
@@ -45,10 +45,10 @@ impl RawFile {
     #[staticmethod]
     #[pyo3(name = "open")]
     #[allow(clippy::too_many_arguments)]
-    fn open_path(
+    fn open_place(
         py: Python<'_>,
         comm: &Comm,
-        path: PathBuf,
+        place: Place,
         name: &str,
         raw: RawOptions,
         order_name: &str,
@@ -62,15 +62,15 @@ impl RawFile {
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
         let opened = py.detach(move || {
             let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
-            hyperslab::RawFile::open(&comm, &path, mode, options, contents)
+            hyperslab::RawFile::open(&comm, place, mode, options, contents)
         });
         opened.map(|file| RawFile(Mutex::new(Some(file)))).map_err(|error| raise(py, error))
     }
 
     #[staticmethod]
-    fn open_npy(py: Python<'_>, comm: &Comm, path: PathBuf, raw: RawOptions) -> PyResult<RawFile> {
+    fn open_npy(py: Python<'_>, comm: &Comm, place: Place, raw: RawOptions) -> PyResult<RawFile> {
         let (options, comm) = (options(raw)?, comm.0.clone());
-        let opened = py.detach(move || hyperslab::RawFile::open_npy(&comm, &path, options));
+        let opened = py.detach(move || hyperslab::RawFile::open_npy(&comm, place, options));
         opened.map(|file| RawFile(Mutex::new(Some(file)))).map_err(|error| raise(py, error))
     }
 
@@ -78,8 +78,8 @@ impl RawFile {
         self.with(py, |file| Ok(file.header().to_vec()))
     }
 
-    fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
-        self.with(py, |file| Ok(file.path()))
+    fn path(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |file| Ok(file.path().to_string_lossy().into_owned()))
     }
 
     fn removed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -142,7 +142,7 @@ impl RawFile {
 pub(crate) fn save_npy(
     py: Python<'_>,
     comm: &Comm,
-    path: PathBuf,
+    place: Place,
     arrays: Vec<Raw>,
     held: Held,
     kind: &str,
@@ -152,6 +152,6 @@ pub(crate) fn save_npy(
     let (arrays, element, order, options) = (locals(arrays)?, element(kind)?, order(order_name)?, options(raw)?);
     let (comm, holding) = (comm.0.clone(), held.holding());
     let saved =
-        py.detach(move || hyperslab::RawFile::save_npy(&comm, &path, arrays, &holding, element, order, options));
+        py.detach(move || hyperslab::RawFile::save_npy(&comm, place, arrays, &holding, element, order, options));
     saved.map(Report).map_err(|error| raise(py, error))
 }

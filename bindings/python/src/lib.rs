@@ -8,6 +8,7 @@ mod comm;
 mod errors;
 mod files;
 mod layout;
+mod memory;
 mod store;
 
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<comm::Report>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<files::RawFile>()?;
+    module.add_class::<memory::Memory>()?;
     module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;
     module.add_function(wrap_pyfunction!(store::strategies, module)?)?;

@@ -4,10 +4,10 @@ use crate::arrays::{Raw, RawSection, element, locals, section};
 use crate::comm::{Comm, Report};
 use crate::errors::raise;
 use crate::layout::{Distribution, Held};
+use crate::memory::Place;
 use hyperslab::{Codecs, Direction, Kind, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -119,9 +119,9 @@ impl Store {
 impl Store {
     #[staticmethod]
     #[pyo3(name = "open")]
-    fn open_path(py: Python<'_>, comm: &Comm, path: PathBuf, name: &str, raw: RawOptions) -> PyResult<Store> {
+    fn open_place(py: Python<'_>, comm: &Comm, place: Place, name: &str, raw: RawOptions) -> PyResult<Store> {
         let (mode, options, comm) = (mode(name)?, options(raw)?, comm.0.clone());
-        let opened = py.detach(move || hyperslab::Store::open(&comm, &path, mode, options));
+        let opened = py.detach(move || hyperslab::Store::open(&comm, place, mode, options));
         opened.map(|store| Store(Mutex::new(Some(Inner::Group(store))))).map_err(|error| raise(py, error))
     }
 
@@ -130,8 +130,8 @@ impl Store {
         Ok(Store(Mutex::new(Some(Inner::Group(group)))))
     }
 
-    fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
-        self.with(py, |store| Ok(store.path()))
+    fn path(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |store| Ok(store.path().to_string_lossy().into_owned()))
     }
 
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {

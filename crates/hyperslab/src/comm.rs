@@ -9,7 +9,7 @@ use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
+use hyperslab_world::{Exposed, Fault, FaultKind, Location, Names, Reader, World, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -141,6 +141,11 @@ impl Comm {
     /// Tells this how far transfers are.
     pub fn observed_by(&self, observer: Option<Observer>) {
         self.member().observer = observer;
+    }
+
+    /// Names at a place, or why not all ranks can reach it.
+    pub(crate) fn names(&self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
+        self.member().machine.names(location)
     }
 
     /// Agrees that all ranks do the same, and gives everybody what rank 0 finds.

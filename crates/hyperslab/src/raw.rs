@@ -12,11 +12,11 @@ use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
-use hyperslab_real::Directory;
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// An array of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,7 +61,8 @@ pub struct Contents<'a> {
 pub struct RawFile {
     comm: Comm,
     ranks: u32,
-    directory: PathBuf,
+    /// Names in the directory that holds the file.
+    directory: Arc<dyn Names>,
     name: String,
     mode: Mode,
     options: Options,
@@ -81,12 +82,19 @@ impl RawFile {
     /// # Errors
     /// The same on all ranks, when the path does not fit the mode, or the length of an existing file is not what the
     /// arrays need.
-    pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options, contents: Contents) -> Result<RawFile, Error> {
+    pub fn open(
+        comm: &Comm,
+        location: impl Into<Location>,
+        mode: Mode,
+        options: Options,
+        contents: Contents,
+    ) -> Result<RawFile, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
+        let location = location.into();
         comm.set_limits(options.arrival, options.progress);
-        let what = format!("open raw file '{}' (mode {})", path.display(), mode.name());
+        let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
-            ("path".to_string(), path.display().to_string()),
+            ("path".to_string(), location.to_string()),
             ("mode".into(), mode.name().into()),
             ("order of elements".into(), format!("{order:?}")),
             ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
@@ -101,11 +109,14 @@ impl RawFile {
             Ok((offsets, end)) => (offsets, end, None),
             Err(fault) => (Vec::new(), 0, Some(fault.context(&what))),
         };
+        let names = comm.names(&location);
+        let fault = fault.or_else(|| names.as_ref().err().cloned());
         let question = Question { what: what.clone(), fields, fault, opens: true };
         let told = comm.agree(question, || {
-            open_file(path, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
+            let names = names.as_ref().map_err(Fault::clone)?;
+            open_file(&**names, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
         })?;
-        let mut file = RawFile::told(comm, &told, mode, options, order)?;
+        let mut file = RawFile::told(comm, &*names?, &told, mode, options, order)?;
         file.arrays = arrays.to_vec();
         (file.offsets, file.end) = (offsets, end);
         Ok(file)
@@ -115,22 +126,26 @@ impl RawFile {
     ///
     /// # Errors
     /// As [`RawFile::open`], and when its header is none.
-    pub fn open_npy(comm: &Comm, path: &Path, options: Options) -> Result<RawFile, Error> {
+    pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: Options) -> Result<RawFile, Error> {
+        let location = location.into();
         comm.set_limits(options.arrival, options.progress);
-        let what = format!("open '{}'", path.display());
-        let fields = vec![("path of the npy file".to_string(), path.display().to_string())];
-        let question = Question { what: what.clone(), fields, fault: None, opens: true };
-        let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path.display().to_string()).map_err(format_fault);
+        let path = location.to_string();
+        let what = format!("open '{path}'");
+        let fields = vec![("path of the npy file".to_string(), path.clone())];
+        let names = comm.names(&location);
+        let fault = names.as_ref().err().cloned();
+        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path).map_err(format_fault);
         let told = comm.agree(question, || {
-            let (parent, name) = parts(path)?;
-            let directory = Directory::new(parent);
-            let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(|| not_there(path).context(&what))?;
+            let (directory, name) = parts(&**names.as_ref().map_err(Fault::clone)?)?;
+            let missing = || not_there(&directory.full(&name)).context(&what);
+            let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(missing)?;
             let (header, offset) = parse(&prefix)?;
             let actual = directory.length(&name).unwrap_or(0);
-            header.check_size(offset, actual, &path.display().to_string()).map_err(format_fault)?;
-            open_file_told(directory.path(), &name, &prefix[..offset as usize], &[])
+            header.check_size(offset, actual, &path).map_err(format_fault)?;
+            open_file_told(&*directory, &name, &prefix[..offset as usize], &[])
         })?;
-        let mut file = RawFile::told(comm, &told, Mode::Read, options, Order::RowMajor)?;
+        let mut file = RawFile::told(comm, &*names?, &told, Mode::Read, options, Order::RowMajor)?;
         let (header, offset) = parse(&file.header)?;
         file.order = header.order();
         file.arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
@@ -144,7 +159,7 @@ impl RawFile {
     /// The same on all ranks; an older file of that name is there unchanged then.
     pub fn save_npy(
         comm: &Comm,
-        path: &Path,
+        location: impl Into<Location>,
         arrays: Vec<LocalArray>,
         holding: &Holding,
         element: ElementType,
@@ -155,7 +170,7 @@ impl RawFile {
         let header = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() }.to_bytes();
         let mut file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
-            RawFile::open(comm, path, Mode::Write, options, contents)?
+            RawFile::open(comm, location, Mode::Write, options, contents)?
         };
         match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None) {
             Ok(report) => file.close(None).map(|()| report),
@@ -167,7 +182,14 @@ impl RawFile {
         }
     }
 
-    fn told(comm: &Comm, told: &[u8], mode: Mode, options: Options, order: Order) -> Result<RawFile, Fault> {
+    fn told(
+        comm: &Comm,
+        names: &dyn Names,
+        told: &[u8],
+        mode: Mode,
+        options: Options,
+        order: Order,
+    ) -> Result<RawFile, Fault> {
         let mut r = Reader::new(told);
         let (Some(directory), Some(name), Some(header)) = (r.text(), r.text(), r.bytes()) else {
             return Err(Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense"));
@@ -177,7 +199,7 @@ impl RawFile {
         Ok(RawFile {
             comm: comm.clone(),
             ranks: comm.size(),
-            directory: directory.into(),
+            directory: names.at(&directory),
             name,
             mode,
             options,
@@ -207,12 +229,12 @@ impl RawFile {
 
     /// Absolute path of the file once it is published.
     pub fn path(&self) -> PathBuf {
-        self.directory.join(&self.name)
+        self.directory.full(&self.name).into()
     }
 
     fn object(&self) -> String {
         let name = if self.mode.writes_new() { hidden(&self.name) } else { self.name.clone() };
-        format!("{}/{name}", self.directory.display())
+        self.directory.full(&name)
     }
 
     fn stored(&self, array: usize) -> Stored {
@@ -276,7 +298,7 @@ impl RawFile {
         }
         let transfer =
             Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
-        let directory = Directory::new(self.directory.clone());
+        let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
         let call = Call {
@@ -287,7 +309,7 @@ impl RawFile {
             decide: Box::new(|| {
                 let chosen = choose_parameters(transfer.clone(), &self.options.wish)?;
                 if new {
-                    lengthen(&directory, &hidden, header, end, first)?;
+                    lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
                     let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
                     directory.write(&marker, note.as_bytes(), durable)?;
@@ -304,7 +326,7 @@ impl RawFile {
             undo: Box::new(|| {
                 if new && !first {
                     // What was written before stays; the file must not be longer than that.
-                    let _ = directory.lengthen(&hidden, before.1);
+                    let _ = directory.resize(&hidden, before.1);
                 }
             }),
             tidy: Box::new(|| {}),
@@ -452,7 +474,7 @@ impl RawFile {
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         if self.mode.writes_new() && self.comm.rank() == 0 {
-            Directory::new(self.directory.clone()).discard(&hidden(&self.name));
+            self.directory.discard(&hidden(&self.name));
         }
     }
 
@@ -464,7 +486,7 @@ impl RawFile {
     pub fn close(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let new = self.mode.writes_new();
-        let directory = Directory::new(self.directory.clone());
+        let directory = self.directory.clone();
         let hidden = hidden(&self.name);
         let sync = new && self.options.durable;
         let fault = fault.map(|text| {
@@ -516,17 +538,18 @@ fn marker(name: &str) -> String {
     format!(".{name}.hyperslab-update")
 }
 
-fn not_there(path: &Path) -> Fault {
-    Fault::new(FaultKind::NotFound, format!("'{}' does not exist", path.display()))
+fn not_there(path: &str) -> Fault {
+    Fault::new(FaultKind::NotFound, format!("'{path}' does not exist"))
 }
 
-/// The absolute directory and the name of a file.
-fn parts(path: &Path) -> Result<(PathBuf, String), Fault> {
-    let bad = |why: &str| Fault::new(FaultKind::Invalid, format!("'{}' {why}", path.display()));
-    let absolute = std::path::absolute(path).map_err(|error| bad(&error.to_string()))?;
-    let name =
-        absolute.file_name().and_then(|name| name.to_str()).ok_or_else(|| bad("does not end with a file name"))?;
-    Ok((absolute.parent().unwrap_or(Path::new("/")).to_path_buf(), name.to_string()))
+/// The directory and the name of a file.
+fn parts(file: &dyn Names) -> Result<(Arc<dyn Names>, String), Fault> {
+    let path = file.resolve()?;
+    let (directory, name) = file.at(&path).above().ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, format!("'{path}' does not end with a file name"))
+            .hint("a file has a name in a directory, or in a store in memory")
+    })?;
+    Ok((file.at(&directory), name))
 }
 
 /// Where arrays begin, and where the last one ends.
@@ -542,17 +565,18 @@ fn lay_out(header_bytes: u64, arrays: &[FileArray]) -> Result<(Vec<u64>, u64), F
     Ok((offsets, end))
 }
 
-fn open_file_told(directory: &Path, name: &str, header: &[u8], removed: &[String]) -> Result<Vec<u8>, Fault> {
-    let told = Writer::default().bytes(directory.to_string_lossy().as_bytes()).bytes(name.as_bytes()).bytes(header);
+fn open_file_told(directory: &dyn Names, name: &str, header: &[u8], removed: &[String]) -> Result<Vec<u8>, Fault> {
+    let told = Writer::default().bytes(directory.full("").as_bytes()).bytes(name.as_bytes()).bytes(header);
     Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
 }
 
 /// Rank 0's part of opening.
-fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64) -> Result<Vec<u8>, Fault> {
-    let (parent, name) = parts(path)?;
-    let directory = Directory::new(parent.clone());
+fn open_file(file: &dyn Names, mode: Mode, header: &[u8], header_bytes: u64, end: u64) -> Result<Vec<u8>, Fault> {
+    let (directory, name) = parts(file)?;
+    let directory = &*directory;
     if !directory.exists("") {
-        return Err(Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", parent.display())));
+        let parent = directory.full("");
+        return Err(Fault::new(FaultKind::NotFound, format!("the directory '{parent}' does not exist")));
     }
     if mode == Mode::Create && directory.exists(&name) {
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
@@ -563,9 +587,9 @@ fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64
             directory.remove(&hidden(&name))?;
             removed.push(hidden(&name));
         }
-        return open_file_told(&parent, &name, header, &removed);
+        return open_file_told(directory, &name, header, &removed);
     }
-    let actual = directory.length(&name).ok_or_else(|| not_there(path))?;
+    let actual = directory.length(&name).ok_or_else(|| not_there(&directory.full(&name)))?;
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
@@ -574,14 +598,13 @@ fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }
     let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
-    open_file_told(&parent, &name, &header, &[])
+    open_file_told(directory, &name, &header, &[])
 }
 
 /// Gives a new file its header and its length so far.
-fn lengthen(directory: &Directory, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
+fn lengthen(directory: &dyn Names, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
     if first {
-        directory.create(hidden, end)?;
-        return directory.write_prefix(hidden, header);
+        return directory.create(hidden, header, end);
     }
-    directory.lengthen(hidden, end)
+    directory.resize(hidden, end)
 }

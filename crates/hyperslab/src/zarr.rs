@@ -7,6 +7,8 @@
 mod call;
 mod explain;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
@@ -15,10 +17,10 @@ use crate::holding::Holding;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
-use hyperslab_real::Directory;
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
-use std::path::{Path, PathBuf};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use call::{checked_section, describe, destinations, listed, memory_type};
@@ -44,7 +46,7 @@ pub enum Mode {
     Update,
     /// Anew; an existing store is erased.
     Write,
-    /// Anew; it must not exist.
+    /// Anew; it must not exist, except as an empty directory.
     Create,
 }
 
@@ -169,8 +171,8 @@ pub struct ArrayInfo {
 /// An open Zarr group.
 pub struct Store {
     comm: Comm,
-    /// Absolute path of the store's root.
-    root: PathBuf,
+    /// Names below the store's root.
+    names: Arc<dyn Names>,
     /// Path of the group below the root; empty, or ending with `/`.
     group: String,
     /// Where unpublished things lie: absolute, or relative to the root.
@@ -193,20 +195,26 @@ impl Store {
     ///
     /// # Errors
     /// On all ranks the same, when the path does not fit the mode or the ranks differ.
-    pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options) -> Result<Store, Error> {
+    pub fn open(comm: &Comm, location: impl Into<Location>, mode: Mode, options: Options) -> Result<Store, Error> {
+        let location = location.into();
         comm.set_limits(options.arrival, options.progress);
-        let what = format!("open '{}' (mode {})", path.display(), mode.name());
+        let what = format!("open '{location}' (mode {})", mode.name());
         let fields = vec![
-            ("path".to_string(), path.display().to_string()),
+            ("path".to_string(), location.to_string()),
             ("mode".to_string(), mode.name().to_string()),
             ("durable".to_string(), options.durable.to_string()),
             ("preferences".to_string(), format!("{:?}", options.wish)),
         ];
-        let question = Question { what: what.clone(), fields, fault: None, opens: true };
-        let told = comm.agree(question, || open_root(path, mode).map_err(|fault| fault.context(&what)))?;
+        let names = comm.names(&location);
+        let fault = names.as_ref().err().cloned();
+        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let told = comm.agree(question, || {
+            let names = names.as_ref().map_err(Fault::clone)?;
+            open_root(&**names, mode).map_err(|fault| fault.context(&what))
+        })?;
         let mut r = Reader::new(&told);
         let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
-        let root = r.text().ok_or_else(broken)?.into();
+        let names = names?.at(&r.text().ok_or_else(broken)?);
         let staging = r.text().ok_or_else(broken)?;
         let attributes =
             GroupMetadata::parse(r.bytes().ok_or_else(broken)?, METADATA_KEY).map_err(format_fault)?.attributes;
@@ -215,7 +223,7 @@ impl Store {
         let unfinished = removed.split_off(removed.len().min(count as usize));
         Ok(Store {
             comm: comm.clone(),
-            root,
+            names,
             group: String::new(),
             staging,
             staged: false,
@@ -235,8 +243,7 @@ impl Store {
 
     /// Absolute path of the group; of a step, the path that it will have once it is published.
     pub fn path(&self) -> PathBuf {
-        let group = self.group.trim_end_matches('/');
-        if group.is_empty() { self.root.clone() } else { self.root.join(group.replace("%2F", "/")) }
+        self.names.full(&self.group.replace("%2F", "/")).into()
     }
 
     /// Names of steps and arrays that an earlier run left unpublished, removed when the store was opened.
@@ -265,8 +272,8 @@ impl Store {
         if self.staged { format!("{}/{STEPS}/{}", self.staging, self.group) } else { self.group.clone() }
     }
 
-    fn directory(&self) -> Directory {
-        Directory::new(self.root.clone())
+    fn directory(&self) -> Arc<dyn Names> {
+        self.names.clone()
     }
 
     /// Names of the arrays in the group, sorted. Not collective.
@@ -300,7 +307,7 @@ impl Store {
     /// # Errors
     /// When there is no such array, or its metadata make no sense.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
-        Ok(ArrayInfo { metadata: read_array(&self.directory(), &self.base(), name)? })
+        Ok(ArrayInfo { metadata: read_array(&*self.names, &self.base(), name)? })
     }
 
     /// Opens a group or published step of this group. Collective.
@@ -310,7 +317,7 @@ impl Store {
         let base = format!("{}{name}/", self.base());
         let question = Question {
             what: what.clone(),
-            fields: vec![("group".into(), format!("{}/{base}", self.root.display()))],
+            fields: vec![("group".into(), self.names.full(&base))],
             fault: None,
             opens: true,
         };
@@ -327,7 +334,7 @@ impl Store {
         let attributes = GroupMetadata::parse(&told, name).map_err(format_fault)?.attributes;
         Ok(Store {
             comm: self.comm.clone(),
-            root: self.root.clone(),
+            names: self.names.clone(),
             group: format!("{}{name}/", self.group),
             staging: self.staging.clone(),
             staged: self.staged,
@@ -369,7 +376,7 @@ impl Store {
             None,
             || {
                 if removable {
-                    sweep(&directory, &staging);
+                    sweep(&*directory, &staging);
                 }
                 Ok(Vec::new())
             },
@@ -379,40 +386,36 @@ impl Store {
 }
 
 /// Rank 0's part of opening: the absolute path, the group's metadata, and what was removed.
-fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
-    let storage = |error: std::io::Error| Fault::new(FaultKind::Storage, format!("'{}': {error}", path.display()));
-    let root = std::path::absolute(path).map_err(storage)?;
-    let directory = Directory::new(root.clone());
+fn open_root(names: &dyn Names, mode: Mode) -> Result<Vec<u8>, Fault> {
+    let root = names.resolve()?;
+    let directory = &*names.at(&root);
     let found = directory.read(METADATA_KEY)?;
     let there = directory.exists("");
     let fresh = GroupMetadata::default().to_json();
     let mut removed = Vec::new();
     let metadata = match (mode, found) {
-        (Mode::Create, _) if there => {
-            return Err(Fault::new(FaultKind::Exists, format!("'{}' exists already", root.display()))
+        (Mode::Create, _) if there && !is_vacant(directory) => {
+            return Err(Fault::new(FaultKind::Exists, format!("'{root}' exists already"))
                 .hint("mode w erases an existing store, r+ changes it"));
         }
         (Mode::Read | Mode::Update, None) => {
             let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
-            return Err(Fault::new(FaultKind::NotFound, format!("'{}' {why}", root.display()))
+            return Err(Fault::new(FaultKind::NotFound, format!("'{root}' {why}"))
                 .hint("mode w makes a new store; Zarr v2 stores (.zgroup) must be converted first"));
         }
         (Mode::Read, Some(bytes)) => bytes,
         (Mode::Update, Some(bytes)) => {
-            removed = clean(&directory)?;
+            removed = clean(directory)?;
             bytes
         }
         (Mode::Write | Mode::Create, found) => {
             // Never erase what is not ours to erase.
             let names = directory.list("")?;
             if there && found.is_none() && names.iter().any(|name| name != INNER_STAGING) {
-                return Err(Fault::new(
-                    FaultKind::Exists,
-                    format!("'{}' is not a Zarr v3 store, and not empty", root.display()),
-                )
-                .hint("choose another path, or remove it yourself"));
+                return Err(Fault::new(FaultKind::Exists, format!("'{root}' is not a Zarr v3 store, and not empty"))
+                    .hint("choose another path, or remove it yourself"));
             }
-            removed = clean(&directory)?;
+            removed = clean(directory)?;
             directory.make("")?;
             // The metadata go last but for their replacement, so that a crash in between leaves something openable.
             for name in names.iter().filter(|name| *name != METADATA_KEY) {
@@ -422,30 +425,34 @@ fn open_root(path: &Path, mode: Mode) -> Result<Vec<u8>, Fault> {
             fresh
         }
     };
-    GroupMetadata::parse(&metadata, &format!("{}/{METADATA_KEY}", root.display())).map_err(format_fault)?;
-    let staging = staging(&directory, mode);
-    let unfinished = unfinished(&directory)?;
-    let told = Writer::default().bytes(root.to_string_lossy().as_bytes()).bytes(staging.as_bytes()).bytes(&metadata);
+    GroupMetadata::parse(&metadata, &format!("{root}/{METADATA_KEY}")).map_err(format_fault)?;
+    let staging = staging(directory, mode);
+    let unfinished = unfinished(directory)?;
+    let told = Writer::default().bytes(root.as_bytes()).bytes(staging.as_bytes()).bytes(&metadata);
     let told = told.number(removed.len() as u64);
     Ok(removed.iter().chain(&unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0)
 }
 
+/// Whether the root is a directory with nothing in it.
+fn is_vacant(directory: &dyn Names) -> bool {
+    directory.length("").is_none() && directory.list("").is_ok_and(|names| names.is_empty())
+}
+
 /// The hidden directory beside a store.
-fn beside(directory: &Directory) -> Option<String> {
-    let path = directory.path();
-    let hidden = format!(".{}.hyperslab-partial", path.file_name()?.to_string_lossy());
-    Some(path.with_file_name(hidden).to_string_lossy().into_owned())
+fn beside(directory: &dyn Names) -> Option<String> {
+    let (above, name) = directory.above()?;
+    Some(directory.at(&above).full(&format!(".{name}.hyperslab-partial")))
 }
 
 /// Where what is not published shall lie.
-fn staging(directory: &Directory, mode: Mode) -> String {
+fn staging(directory: &dyn Names, mode: Mode) -> String {
     let beside = beside(directory).filter(|beside| mode.writes() && directory.can_rename_from(beside));
     beside.unwrap_or_else(|| INNER_STAGING.to_string())
 }
 
 /// Removes what an earlier run left unpublished; returns its names. What it had put aside to replace and never
 /// replaced goes back to its place.
-fn clean(directory: &Directory) -> Result<Vec<String>, Fault> {
+fn clean(directory: &dyn Names) -> Result<Vec<String>, Fault> {
     let mut removed = Vec::new();
     for staging in beside(directory).iter().map(String::as_str).chain([INNER_STAGING]) {
         for kind in [STEPS, ARRAYS] {
@@ -465,7 +472,7 @@ fn clean(directory: &Directory) -> Result<Vec<String>, Fault> {
 }
 
 /// Removes the directories for unpublished things if nothing is in them.
-fn sweep(directory: &Directory, staging: &str) {
+fn sweep(directory: &dyn Names, staging: &str) {
     for kind in [STEPS, ARRAYS] {
         directory.remove_empty(&format!("{staging}/{kind}"));
     }
@@ -473,18 +480,18 @@ fn sweep(directory: &Directory, staging: &str) {
 }
 
 /// Arrays of a group of which an update in place has begun and not ended.
-fn unfinished(directory: &Directory) -> Result<Vec<String>, Fault> {
+fn unfinished(directory: &dyn Names) -> Result<Vec<String>, Fault> {
     let marked = |name: &String| directory.exists(&format!("{name}/{MARKER}"));
     Ok(directory.list("")?.into_iter().filter(marked).collect())
 }
 
 /// Metadata of an array.
-fn read_array(directory: &Directory, base: &str, name: &str) -> Result<ArrayMetadata, Fault> {
+fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<ArrayMetadata, Fault> {
     check_name(name)?;
     let key = format!("{base}{name}/{METADATA_KEY}");
     let bytes = directory.read(&key)?.ok_or_else(|| {
-        let at = directory.path().join(base);
-        Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{}'", at.display()))
+        let at = directory.full(base);
+        Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
             .hint("arrays() lists the arrays")
     })?;
     ArrayMetadata::parse(&bytes, &key).map_err(format_fault)

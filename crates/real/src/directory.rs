@@ -3,10 +3,11 @@
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
 use crate::posix_fault;
-use hyperslab_world::Fault;
+use hyperslab_world::{Fault, FaultKind, Names};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
 /// waits for the disk.
@@ -30,11 +31,11 @@ impl FileSystem {
         if result == 0 {
             return Ok(());
         }
-        Err(posix_fault("syncing the file system of", &self.0, &std::io::Error::last_os_error()))
+        Err(posix_fault("syncing the file system of", &self.0, &io::Error::last_os_error()))
     }
 }
 
-/// A directory and what is in it.
+/// A directory of a file system, as the root of names.
 #[derive(Clone, Debug)]
 pub struct Directory(PathBuf);
 
@@ -44,58 +45,70 @@ impl Directory {
         Directory(path.into())
     }
 
-    /// Its path.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         if name.is_empty() { self.0.clone() } else { self.0.join(name) }
     }
+}
 
-    /// Whether something with this name exists; the empty name is the directory itself.
-    pub fn exists(&self, name: &str) -> bool {
-        self.at(name).symlink_metadata().is_ok()
-    }
+/// Whether nothing can have the path.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
 
-    /// Makes a directory and those above it.
-    pub fn make(&self, name: &str) -> Result<(), Fault> {
-        let path = self.at(name);
-        fs::create_dir_all(&path).map_err(|error| posix_fault("making directory", &path, &error))
-    }
-
-    /// The contents of a small file, `None` when it does not exist.
-    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
-        let path = self.at(name);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            Err(error) => Err(posix_fault("reading", &path, &error)),
+impl Names for Directory {
+    fn full(&self, name: &str) -> String {
+        let path = self.path(name);
+        match path.to_string_lossy().trim_end_matches('/') {
+            "" if path.is_absolute() => "/".into(),
+            text => text.into(),
         }
     }
 
-    /// The first bytes of a file, at most this many; `None` when it does not exist.
-    pub fn read_prefix(&self, name: &str, bytes: u64) -> Result<Option<Vec<u8>>, Fault> {
+    fn resolve(&self) -> Result<String, Fault> {
+        let absolute = std::path::absolute(&self.0).map_err(|error| {
+            Fault::new(FaultKind::Storage, format!("'{}' has no absolute path: {error}", self.0.display()))
+        })?;
+        Ok(Directory(absolute).full(""))
+    }
+
+    fn at(&self, root: &str) -> Arc<dyn Names> {
+        Arc::new(Directory::new(root))
+    }
+
+    fn above(&self) -> Option<(String, String)> {
+        let name = self.0.file_name()?.to_str()?;
+        Some((Directory::new(self.0.parent()?).full(""), name.into()))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.path(name).symlink_metadata().is_ok()
+    }
+
+    fn make(&self, name: &str) -> Result<(), Fault> {
+        let path = self.path(name);
+        fs::create_dir_all(&path).map_err(|error| posix_fault("making directory", &path, &error))
+    }
+
+    fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
         use std::io::Read;
-        let path = self.at(name);
+        let path = self.path(name);
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(posix_fault("opening", &path, &error)),
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(posix_fault("reading", &path, &error)),
         };
         let mut prefix = Vec::new();
-        file.take(bytes).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
+        file.take(bytes_max).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
         Ok(Some(prefix))
     }
 
-    /// Length of a file \[B\], `None` when it does not exist.
-    pub fn length(&self, name: &str) -> Option<u64> {
-        fs::metadata(self.at(name)).ok().map(|metadata| metadata.len())
+    fn length(&self, name: &str) -> Option<u64> {
+        fs::metadata(self.path(name)).ok().filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len())
     }
 
-    /// Writes a small file whole: beside its place, synced when asked, then renamed over it.
-    pub fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
-        let path = self.at(name);
+    /// Beside its place, synced when asked, then renamed over it.
+    fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        let path = self.path(name);
         let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let beside = path.with_file_name(format!(".{base}.hyperslab-{}", std::process::id()));
         let written = File::create(&beside).and_then(|mut file| {
@@ -112,47 +125,39 @@ impl Directory {
         })
     }
 
-    /// Makes a file of this length, whose contents are still to be written.
-    pub fn create(&self, name: &str, bytes: u64) -> Result<(), Fault> {
-        let path = self.at(name);
-        let created = File::create(&path).and_then(|file| file.set_len(bytes));
+    fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
+        use std::os::unix::fs::FileExt;
+        let path = self.path(name);
+        let created = File::create(&path).and_then(|file| {
+            file.set_len(bytes)?;
+            file.write_all_at(prefix, 0)
+        });
         created.map_err(|error| posix_fault("creating", &path, &error))
     }
 
-    /// Gives a file that exists a greater length.
-    pub fn lengthen(&self, name: &str, bytes: u64) -> Result<(), Fault> {
-        let path = self.at(name);
+    fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        let path = self.path(name);
         let file = fs::OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.set_len(bytes)).map_err(|error| posix_fault("lengthening", &path, &error))
+        file.and_then(|file| file.set_len(bytes)).map_err(|error| posix_fault("resizing", &path, &error))
     }
 
-    /// Writes bytes at the start of a file that exists.
-    pub fn write_prefix(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        use std::os::unix::fs::FileExt;
-        let path = self.at(name);
-        let file = fs::OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.write_all_at(bytes, 0)).map_err(|error| posix_fault("writing", &path, &error))
-    }
-
-    /// Whether a directory with this path can be made and things be renamed from it into this one.
-    pub fn can_rename_from(&self, path: &str) -> bool {
+    fn can_rename_from(&self, name: &str) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let path = self.at(path);
+        let path = self.path(name);
         let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
-        let made = fs::create_dir(&path).is_ok() || path.is_dir();
-        let same = made && device(&path).is_some() && device(&path) == device(&self.0);
-        let _ = fs::remove_dir(&path);
+        let made = fs::create_dir(&path).is_ok();
+        let same = (made || path.is_dir()) && device(&path).is_some() && device(&path) == device(&self.0);
+        if made {
+            let _ = fs::remove_dir(&path);
+        }
         same
     }
 
-    /// Names in a directory, sorted.
-    pub fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
-        let path = self.at(name);
+    fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
+        let path = self.path(name);
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(posix_fault("listing", &path, &error)),
         };
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -160,16 +165,14 @@ impl Directory {
         Ok(names)
     }
 
-    /// Renames something to a name that does not exist, or over a file.
-    pub fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let path = self.at(to);
-        fs::rename(self.at(from), &path).map_err(|error| posix_fault("publishing", &path, &error))
+    fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let path = self.path(to);
+        fs::rename(self.path(from), &path).map_err(|error| posix_fault("publishing", &path, &error))
     }
 
-    /// Exchanges two names at once, so that neither is missing at any time. Returns whether the file system can.
-    pub fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
+    fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
         use std::os::unix::ffi::OsStrExt;
-        let (a, b) = (self.at(a), self.at(b));
+        let (a, b) = (self.path(a), self.path(b));
         let c_string = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
         let (Ok(from), Ok(to)) = (c_string(&a), c_string(&b)) else { return Ok(false) };
         let here = libc::AT_FDCWD;
@@ -178,16 +181,15 @@ impl Directory {
         if result == 0 {
             return Ok(true);
         }
-        let error = std::io::Error::last_os_error();
+        let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP) => Ok(false),
             _ => Err(posix_fault("publishing", &b, &error)),
         }
     }
 
-    /// Removes a file or a directory with all that is in it; nothing there is fine.
-    pub fn remove(&self, name: &str) -> Result<(), Fault> {
-        let path = self.at(name);
+    fn remove(&self, name: &str) -> Result<(), Fault> {
+        let path = self.path(name);
         let removed = match path.symlink_metadata() {
             Err(_) => return Ok(()),
             Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
@@ -196,10 +198,10 @@ impl Directory {
         removed.map_err(|error| posix_fault("removing", &path, &error))
     }
 
-    /// Removes what was never published. Ranks may still hold such files open, and a file that is open keeps its space
-    /// after its name is gone, so they are emptied first: after a full disk there must be room for another attempt.
-    pub fn discard(&self, name: &str) {
-        let mut left = vec![self.at(name)];
+    /// A file that is open keeps its space after its name is gone, so all are emptied first: after a full disk there
+    /// must be room for another attempt.
+    fn discard(&self, name: &str) {
+        let mut left = vec![self.path(name)];
         while let Some(path) = left.pop() {
             match fs::read_dir(&path) {
                 Ok(entries) => left.extend(entries.flatten().map(|entry| entry.path())),
@@ -209,18 +211,16 @@ impl Directory {
         let _ = self.remove(name);
     }
 
-    /// Removes a directory if nothing is in it.
-    pub fn remove_empty(&self, name: &str) {
-        let _ = fs::remove_dir(self.at(name));
+    fn remove_empty(&self, name: &str) {
+        let _ = fs::remove_dir(self.path(name));
     }
 
-    /// Makes small files and the names in their directories durable, in as few calls as the system allows.
-    pub fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
+    fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
         if names.len() > SINGLE_SYNCS_MAX {
             return FileSystem::open(&self.0)?.sync();
         }
         for name in names {
-            let path = self.at(name);
+            let path = self.path(name);
             let parent = path.parent().unwrap_or(&self.0);
             let synced = File::open(&path).and_then(|file| file.sync_all());
             let named = synced.and_then(|()| File::open(parent)?.sync_all());
@@ -229,9 +229,89 @@ impl Directory {
         Ok(())
     }
 
-    /// Makes the names in a directory durable.
-    pub fn sync(&self, name: &str) -> Result<(), Fault> {
-        let path = self.at(name);
+    fn sync(&self, name: &str) -> Result<(), Fault> {
+        let path = self.path(name);
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_world::{MemoryTree, conformance};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A new directory, removed at the end.
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(name: &str) -> Temporary {
+            let path = std::env::temp_dir().join(format!("hyperslab-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Temporary(path)
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn it_keeps_the_contract_of_names() {
+        let temporary = Temporary::new("names");
+        conformance::names(&Directory::new(&temporary.0));
+    }
+
+    #[test]
+    fn absolute_names_have_one_form() {
+        let here = std::env::current_dir().unwrap();
+        let expected = here.join("a/b").to_str().unwrap().to_string();
+        for path in ["a/b", "a//b/", "./a/b", "a/./b//"] {
+            assert_eq!(Directory::new(path).resolve().unwrap(), expected, "{path}");
+        }
+        assert_eq!(Directory::new("/").full(""), "/");
+        assert_eq!(Directory::new("/").above(), None);
+        assert_eq!(Directory::new("/a").above(), Some(("/".into(), "a".into())));
+        assert_eq!(Directory::new("/a/..").above(), None);
+        assert!(Directory::new("").resolve().unwrap_err().text.contains("no absolute path"));
+    }
+
+    /// Others see the old state or the new one while names are exchanged and files replaced.
+    fn changes_are_atomic(names: &dyn Names) {
+        for (directory, content) in [("a", b"1"), ("b", b"2")] {
+            names.make(directory).unwrap();
+            names.write(&format!("{directory}/f"), content, false).unwrap();
+        }
+        let can = names.exchange("a", "b").unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..300u32 {
+                    if can {
+                        names.exchange("a", "b").unwrap();
+                    }
+                    names.write("f", &turn.to_le_bytes().repeat(200), false).unwrap();
+                }
+                over.store(true, Ordering::Release);
+            });
+            let mut last = 0;
+            while !over.load(Ordering::Acquire) {
+                assert!(names.read("a/f").unwrap().is_some_and(|found| found == b"1" || found == b"2"));
+                let Some(found) = names.read("f").unwrap() else { continue };
+                assert_eq!(found.len(), 800);
+                let turn = u32::from_le_bytes(found[..4].try_into().unwrap());
+                assert!(found.chunks(4).all(|part| part == turn.to_le_bytes()) && turn >= last);
+                last = turn;
+            }
+        });
+    }
+
+    #[test]
+    fn others_see_the_old_state_or_the_new_one() {
+        let temporary = Temporary::new("atomic");
+        changes_are_atomic(&Directory::new(&temporary.0));
+        changes_are_atomic(&MemoryTree::new());
     }
 }

@@ -6,6 +6,7 @@ mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
+mod stores;
 mod transport;
 pub mod wire;
 

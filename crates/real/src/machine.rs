@@ -1,9 +1,10 @@
 //! The world of one real rank: a wire to the others, files, this processor, and the time of day.
 
-use crate::posix::PosixStore;
+use crate::directory::Directory;
+use crate::stores::Stores;
 use crate::transport::Courier;
 use crate::wire::Wire;
-use hyperslab_world::{Clock, Compute, InlineCompute, Store, Transport, World};
+use hyperslab_world::{Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Transport, World};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ pub type Interrupted = Box<dyn FnMut() -> bool + Send>;
 /// One real rank.
 pub struct Machine {
     courier: Courier,
-    store: PosixStore,
+    stores: Stores,
     compute: InlineCompute,
     clock: RealClock,
 }
@@ -29,25 +30,50 @@ struct RealClock {
 impl Machine {
     /// A rank that talks over `wire` and stores below `root`.
     pub fn new(wire: Box<dyn Wire>, root: &Path, interrupted: Interrupted) -> Machine {
-        let store = PosixStore::new(root, wire.bell());
+        let stores = Stores::new(root, wire.bell());
         let now = Instant::now();
         let clock = RealClock { start: now, asked: now, interrupted };
-        Machine { courier: Courier::new(wire), store, compute: InlineCompute::default(), clock }
+        Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
     }
 
     /// Stores below another root from now on.
     pub fn move_to(&mut self, root: &Path) {
-        self.store = PosixStore::new(root, self.courier.wire().bell());
+        self.stores = Stores::new(root, self.courier.wire().bell());
+    }
+
+    /// Names at a place. What lies there can be moved to and from from now on, as long as the place exists.
+    ///
+    /// # Errors
+    /// When not all ranks can reach it.
+    pub fn names(&mut self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
+        match location {
+            Location::Path(path) => Ok(Arc::new(Directory::new(path))),
+            Location::Memory(tree) => {
+                let wire = self.courier.wire();
+                if !wire.is_one_process() {
+                    let processes = wire.size();
+                    let text = format!(
+                        "a store in memory cannot be opened by the {processes} processes of a communicator: it lives \
+                         in one process, and each of them would have another"
+                    );
+                    return Err(Fault::new(FaultKind::Unsupported, text).hint(
+                        "give a path (below /dev/shm it lies in the memory of one host), or let threads be the ranks",
+                    ));
+                }
+                self.stores.mount(tree);
+                Ok(Arc::new(tree.clone()))
+            }
+        }
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
     pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
-        self.store.forget_unsynced(below);
+        self.stores.posix.forget_unsynced(below);
     }
 
     /// Closes files that the store keeps open.
     pub fn release_files(&mut self) {
-        self.store.release();
+        self.stores.posix.release();
     }
 
     /// Asks this whether the user wants to stop, from now on.
@@ -84,7 +110,7 @@ impl World for Machine {
     }
 
     fn store(&mut self) -> &mut dyn Store {
-        &mut self.store
+        &mut self.stores
     }
 
     fn compute(&mut self) -> &mut dyn Compute {

@@ -117,3 +117,18 @@ impl Drop for PosixStore {
 pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault {
     Doing { verb, path }.failed("", error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_the_contract_of_stores() {
+        let path = std::env::temp_dir().join(format!("hyperslab-objects-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        let mut store = PosixStore::new(Path::new(""), Bell::default());
+        hyperslab_world::conformance::objects(&mut store, &path.to_string_lossy());
+        drop(store);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+}

@@ -35,6 +35,9 @@ pub trait Wire: Send {
     /// Number of ranks.
     fn size(&self) -> u32;
 
+    /// Whether all ranks are threads of this process.
+    fn is_one_process(&self) -> bool;
+
     /// Queues a datagram for rank `to` and returns at once; the wire owns the bytes until they are handed over.
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError>;
 
@@ -121,6 +124,10 @@ impl Wire for ThreadWire {
 
     fn size(&self) -> u32 {
         self.inboxes.len() as u32
+    }
+
+    fn is_one_process(&self) -> bool {
+        true
     }
 
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {

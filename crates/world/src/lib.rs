@@ -5,6 +5,9 @@
 //! handed over under a [`Ticket`], and the ticket comes back when it is finished. Nothing blocks but
 //! [`World::doze`], so the same walker runs on threads, on MPI and in virtual time.
 //!
+//! A fifth, [`Names`], makes, lists, renames and removes files and directories. Only rank 0 changes anything by it, while
+//! all others wait in an agreement, so it is called and returns like a function.
+//!
 //! What the seams do *not* promise: order of completion, atomicity of a write that a crash interrupts, durability
 //! before [`Request::Sync`], or that bytes move before both ends of a message have been submitted.
 #![forbid(unsafe_code)]
@@ -12,20 +15,27 @@
 mod bytes;
 mod clock;
 mod compute;
+pub mod conformance;
 mod fault;
+mod location;
 pub mod lockstep;
 mod memory_store;
+mod names;
 mod store;
 mod transport;
+mod tree;
 pub mod wrappers;
 
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};
+pub use location::Location;
 pub use memory_store::{MemoryStore, Objects};
+pub use names::Names;
 pub use store::{Moved, Moves, Outcome, Request, Store};
 pub use transport::{Event, Exposed, Here, Part, Transport};
+pub use tree::{MemoryTree, TreeStore};
 
 use std::time::Duration;
 

@@ -138,3 +138,13 @@ pub(crate) fn checksum_fault(object: &str, stored: u32, found: u32) -> Fault {
         format!("object '{object}' is damaged: its CRC-32C should be {stored:#010x}, but its bytes give {found:#010x}");
     Fault::new(FaultKind::Corrupt, text).hint("restore the object from a copy, or read an earlier step")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_the_contract_of_stores() {
+        crate::conformance::objects(&mut MemoryStore::default(), "a");
+    }
+}

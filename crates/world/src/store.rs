@@ -34,7 +34,8 @@ impl Moves {
 /// What a store is asked for. Object names are relative paths with `/`.
 #[derive(Debug)]
 pub enum Request {
-    /// Writes elements at their offsets of an object that keeps its other bytes. The object must exist.
+    /// Writes elements at their offsets of an object that keeps its other bytes, and grows if they lie beyond its end.
+    /// The object must exist.
     Write {
         /// The object.
         object: Arc<str>,
@@ -112,7 +113,8 @@ pub enum Outcome {
     Absent,
 }
 
-/// Moves bytes between memory and named objects.
+/// Moves bytes between memory and named objects. [`conformance::objects`](crate::conformance::objects) tests an
+/// implementation.
 pub trait Store {
     /// Hands an operation over. Its memory must stay until the ticket returns.
     fn submit(&mut self, ticket: Ticket, request: Request);

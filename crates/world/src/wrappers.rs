@@ -1,4 +1,8 @@
-//! Stores that wrap another: one counts, one fails, one takes its time, one loses the order.
+//! Stores that wrap another: one counts, one fails, one takes its time, one loses the order. And names that fail.
+
+mod names;
+
+pub use names::FailingNames;
 
 use crate::lockstep::Hub;
 use crate::{Fault, Outcome, Request, Store, Ticket};

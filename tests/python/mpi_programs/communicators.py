@@ -23,7 +23,7 @@ def ramp(shape: tuple[int, ...], start: float) -> np.ndarray:
     return start + np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape)
 
 
-def there_and_back(comm: Any, path: Path, start: float) -> None:
+def there_and_back(comm: Any, path: Path | hs.MemoryStore, start: float) -> None:
     """Write and read an array on a communicator; its ranks need not be those of the world."""
     values = ramp((7, 9), start)
     dist = hs.Distribution.block(values.shape, comm.size)
@@ -56,6 +56,29 @@ def interleaved(directory: Path) -> None:
     half.Free()
 
 
+def in_memory() -> None:
+    """A store in memory is refused by several processes, on all of them; one process may have it, also under MPI."""
+    memory = hs.MemoryStore()
+    calls = {
+        "store": lambda: hs.open(memory, "w", comm=WORLD),
+        "raw file": lambda: hs.open_raw(memory / "a.raw", "w", comm=WORLD),
+        "npy file": lambda: hs.save_npy(memory / "a.npy", np.zeros(4), hs.Distribution.block((4,), 1), comm=WORLD),
+        "npy file to read": lambda: hs.load_npy(memory / "a.npy", comm=WORLD),
+        # A rank that gives a path hears of those that do not.
+        "mixed": lambda: hs.open(memory if WORLD.rank == 1 else "nowhere.zarr", "w", comm=WORLD),
+    }
+    for name, call in calls.items():
+        kind, text = attempt(call)
+        assert kind == "UnsupportedError", f"{name}: {text}"
+        for words in (f"{WORLD.size} processes", "lives in one process", "hint:", "/dev/shm"):
+            assert words in text, f"{name}: {text}"
+        assert len(set(WORLD.allgather(text))) == 1
+    assert not list(memory)
+    assert not Path("nowhere.zarr").exists()
+    there_and_back(MPI.COMM_SELF, memory, float(WORLD.rank))
+    assert "a/zarr.json" in memory
+
+
 def many(directory: Path) -> None:
     """Communicators that come and go: the package's duplicates go with them, so that they never run out."""
     for number in range(40):
@@ -82,6 +105,7 @@ def main() -> None:
     graph = WORLD.Create_group(WORLD.group.Excl([0])) if WORLD.rank else MPI.COMM_NULL
     if graph != MPI.COMM_NULL:
         there_and_back(graph, directory / "without0.zarr", 4.0)
+    in_memory()
     many(directory)
     parts: Any = WORLD.Split(int(WORLD.rank == 0), 0)
     inter = parts.Create_intercomm(0, WORLD, 1 if WORLD.rank == 0 else 0)

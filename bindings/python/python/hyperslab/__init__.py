@@ -31,6 +31,7 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
@@ -45,6 +46,8 @@ __all__ = [
     "ExistsError",
     "InterruptedError",
     "InvalidError",
+    "MemoryPath",
+    "MemoryStore",
     "NotFoundError",
     "PeerError",
     "Pieces",

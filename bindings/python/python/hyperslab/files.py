@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -25,6 +24,7 @@ from hyperslab._calls import (
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
+from hyperslab.memory import Place, place_of, place_text
 from hyperslab.store import Report, _check_open, options
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NPY_NAME = "array"
 
 
 def open_raw(
-    path: str | os.PathLike[str],
+    path: Place,
     mode: Literal["r", "r+", "w", "x"] = "r",
     *,
     comm: Any = None,
@@ -58,8 +58,8 @@ def open_raw(
 
     Parameters
     ----------
-    path : path
-        The file.
+    path : path or MemoryPath
+        The file, in a directory that exists; or a name in a store in memory, ``memory / "dump.raw"``.
     mode : {"r", "r+", "w", "x"}
         A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
         file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
@@ -85,10 +85,11 @@ def open_raw(
            [3., 4., 5.]], dtype=float32)
     """
     member = connect(comm)
-    what = f"open raw file '{os.fspath(path)}'"
+    what = f"open raw file '{place_text(path)}'"
     given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
     with attending(member, what):
         _check_open(mode, given)
+        place = place_of(path)
         new = mode in ("w", "x")
         if new and (isinstance(header, int) or arrays):
             message = "a new file needs its header as bytes, and gets its arrays from write()"
@@ -102,7 +103,7 @@ def open_raw(
             (name, [extent.__index__() for extent in shape], np.dtype(dtype).str)
             for name, (shape, dtype) in (arrays or {}).items()
         ]
-    core = _core.RawFile.open(member, os.fspath(path), mode, given, order, content if new else b"", before, known)
+    core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
     file = RawFile(core, member)
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
@@ -118,8 +119,8 @@ class RawFile:
 
     @property
     def path(self) -> str:
-        """Absolute path of the file."""
-        return os.fspath(self._file.path())
+        """Absolute path of the file, or its name in memory."""
+        return self._file.path()
 
     @property
     def header(self) -> bytes:
@@ -227,7 +228,7 @@ class RawFile:
 
 
 def save_npy(
-    path: str | os.PathLike[str],
+    path: Place,
     array: Any,
     dist: Holding | None = None,
     *,
@@ -241,21 +242,22 @@ def save_npy(
 ) -> Report:
     """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
     member = connect(comm)
-    what = f"save '{os.fspath(path)}'"
+    what = f"save '{place_text(path)}'"
     given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
     with attending(member, what):
         _check_open("w", given)
+        place = place_of(path)
         raws = describe_all(array, dist, guard)
         spread = whole(member, local_extents(raws), dist)
         if dtype is None and not raws:
             message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype="
             raise InvalidError(message)
         kind = raws[0][2] if dtype is None else np.dtype(dtype).str
-    return run(lambda: _core.save_npy(member, os.fspath(path), raws, spread._core, kind, order, given), member, what)
+    return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given), member, what)
 
 
 def load_npy(
-    path: str | os.PathLike[str],
+    path: Place,
     dist: Holding | None = None,
     *,
     comm: Any = None,
@@ -268,6 +270,8 @@ def load_npy(
     """Read this rank's part of an npy file. Collective."""
     member = connect(comm)
     given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003
-    file = RawFile(_core.RawFile.open_npy(member, os.fspath(path), given), member)
+    with attending(member, f"open '{place_text(path)}'"):
+        place = place_of(path)
+    file = RawFile(_core.RawFile.open_npy(member, place, given), member)
     with file:
         return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from hyperslab.chunking import Chunks, chunk_shape
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
+from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def options(
 
 
 def open(  # noqa: A001 (as zarr has it)
-    path: str | os.PathLike[str],
+    path: Place,
     mode: Literal["r", "r+", "w", "x"] = "r",
     *,
     comm: Any = None,
@@ -103,8 +103,8 @@ def open(  # noqa: A001 (as zarr has it)
 
     Parameters
     ----------
-    path : path
-        A directory. All ranks must see the same file system.
+    path : path or MemoryStore
+        A directory. All ranks must see the same file system. Or a `MemoryStore`, or a name in one.
     mode : {"r", "r+", "w", "x"}
         ``r`` reads, ``r+`` changes an existing store, ``w`` erases an existing store, ``x`` makes a new one only.
     comm : communicator, optional
@@ -137,18 +137,19 @@ def open(  # noqa: A001 (as zarr has it)
            [ 8., 10.]])
     """
     member = connect(comm)
-    what = f"open '{os.fspath(path)}'"
+    what = f"open '{place_text(path)}'"
     given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
     with attending(member, what):
         _check_open(mode, given)
-    store = Store(_core.Store.open(member, os.fspath(path), mode, given), member)
+        place = place_of(path)
+    store = Store(_core.Store.open(member, place, mode, given), member)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
-        warnings.warn(f"'{os.fspath(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+        warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
     if store.unfinished and member.rank == 0:
         names = ", ".join(store.unfinished)
         warnings.warn(
-            f"'{os.fspath(path)}': an update in place began and did not end, each chunk is old or new: {names}",
+            f"'{place_text(path)}': an update in place began and did not end, each chunk is old or new: {names}",
             stacklevel=2,
         )
     return store
@@ -176,8 +177,8 @@ class Store:
 
     @property
     def path(self) -> str:
-        """Absolute path of the group."""
-        return os.fspath(self._store.path())
+        """Absolute path of the group, or its name in memory."""
+        return self._store.path()
 
     @property
     def removed(self) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
-use hyperslab_real::Directory;
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -241,7 +240,7 @@ impl Store {
             decide: Box::new(|| {
                 let (directory, base) = (self.directory(), self.base());
                 let each = names.iter().map(|name| {
-                    let metadata = read_array(&directory, &base, name)?;
+                    let metadata = read_array(&*directory, &base, name)?;
                     Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
@@ -289,7 +288,7 @@ impl Store {
             durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             decide: Box::new(|| {
-                let mut metadata = read_array(&directory, &base, &ask.name)?;
+                let mut metadata = read_array(&*directory, &base, &ask.name)?;
                 metadata.shape = grow(&metadata.shape, ask.holding.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
@@ -318,7 +317,7 @@ impl Store {
 
     /// What stands before the keys of an array's chunks: its directory.
     fn prefix(&self, name: &str) -> String {
-        format!("{}/", self.root.join(format!("{}{name}", self.base())).display())
+        format!("{}/", self.names.full(&format!("{}{name}", self.base())))
     }
 }
 
@@ -351,7 +350,7 @@ impl Writing<'_> {
         let mut told = Vec::with_capacity(self.asks.len());
         for (i, ask) in self.asks.iter().enumerate() {
             if self.update {
-                let metadata = read_array(&directory, &self.base(), &ask.name)?;
+                let metadata = read_array(&*directory, &self.base(), &ask.name)?;
                 told.push(Told { prefix: self.store.prefix(&ask.name), fresh: false, metadata });
                 continue;
             }
@@ -363,7 +362,7 @@ impl Writing<'_> {
                 )
                 .hint("overwrite replaces it, section= changes it, append() makes it longer"));
             }
-            let prefix = format!("{}/", self.store.root.join(self.hidden(&ask.name)).display());
+            let prefix = format!("{}/", self.store.names.full(&self.hidden(&ask.name)));
             told.push(Told { prefix, fresh: true, metadata: self.metadata[i].clone() });
         }
         let asks = told.iter().zip(self.asks).map(|(told, ask)| {
@@ -375,7 +374,7 @@ impl Writing<'_> {
         let chosen = choose_parameters(transfer, &self.store.options.wish)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
-                self.mark(&directory, ask, &told.metadata.shape)?;
+                self.mark(&*directory, ask, &told.metadata.shape)?;
             } else {
                 let hidden = self.hidden(&ask.name);
                 directory.remove(&hidden)?;
@@ -388,7 +387,7 @@ impl Writing<'_> {
     }
 
     /// Marks an array before it is updated in place.
-    fn mark(&self, directory: &Directory, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
+    fn mark(&self, directory: &dyn Names, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
         let marker = format!("{}{}/{MARKER}", self.base(), ask.name);
         let before = directory.read(&marker)?.unwrap_or_default();
         if !before.is_empty() && ask.holding.shape() != shape {
@@ -424,8 +423,8 @@ impl Writing<'_> {
                 continue;
             }
             let replaces = directory.exists(&at);
-            if let Err(fault) = publish(&directory, &hidden, &at) {
-                withdraw(&directory, published);
+            if let Err(fault) = publish(&*directory, &hidden, &at) {
+                withdraw(&*directory, published);
                 return Err(fault);
             }
             published.push((hidden, at, replaces));
@@ -449,13 +448,13 @@ impl Writing<'_> {
             directory.discard(&self.hidden(&ask.name));
         }
         if !self.store.staged {
-            sweep(&directory, &self.store.staging);
+            sweep(&*directory, &self.store.staging);
         }
     }
 }
 
 /// Takes back what of a call was published before the rest could not be: what it replaced is there again.
-fn withdraw(directory: &Directory, published: Vec<(String, String, bool)>) {
+fn withdraw(directory: &dyn Names, published: Vec<(String, String, bool)>) {
     for (hidden, at, replaces) in published.into_iter().rev() {
         // The call fails already; what cannot be taken back stays visible, and whole.
         let _ = if replaces { publish(directory, &hidden, &at) } else { directory.rename(&at, &hidden) };
@@ -463,7 +462,7 @@ fn withdraw(directory: &Directory, published: Vec<(String, String, bool)>) {
 }
 
 /// Renames a hidden node to its place; what was there before is hidden in its stead.
-pub(super) fn publish(directory: &Directory, hidden: &str, at: &str) -> Result<(), Fault> {
+pub(super) fn publish(directory: &dyn Names, hidden: &str, at: &str) -> Result<(), Fault> {
     if !directory.exists(at) {
         return directory.rename(hidden, at);
     }

@@ -32,7 +32,7 @@ impl Store {
             Ok(())
         });
         let fields = vec![
-            ("step".to_string(), format!("{}/{}{name}", self.root.display(), self.group)),
+            ("step".to_string(), self.names.full(&format!("{}{name}", self.group))),
             ("attributes of the step".to_string(), Value::Object(attributes.clone()).to_string()),
         ];
         let question = Question { what: what.clone(), fields, fault: fault.err(), opens: true };
@@ -55,7 +55,7 @@ impl Store {
         })?;
         let group = Store {
             comm: self.comm.clone(),
-            root: self.root.clone(),
+            names: self.names.clone(),
             group: format!("{hidden}/"),
             staging: self.staging.clone(),
             staged: true,
@@ -83,7 +83,7 @@ impl Step {
 
     /// What is to be made durable: all that was written to it.
     fn synced(&self) -> Option<String> {
-        self.sync.then(|| self.group.root.join(self.hidden()).to_string_lossy().into_owned())
+        self.sync.then(|| self.group.names.full(&self.hidden()))
     }
 
     /// Gives the step up after a collective call failed, of which every rank knows. Not collective.
@@ -91,7 +91,7 @@ impl Step {
         let directory = self.group.directory();
         if self.group.comm.rank() == 0 {
             directory.discard(&self.hidden());
-            sweep(&directory, &self.group.staging);
+            sweep(&*directory, &self.group.staging);
         }
     }
 
@@ -105,7 +105,7 @@ impl Step {
     /// Makes the step visible, by one rename. Collective. With `fault`, an error of this rank, the step is given up on
     /// all ranks instead, and they all get that error.
     pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
-        let what = format!("publishing step '{}' of '{}'", self.at, self.group.root.display());
+        let what = format!("publishing step '{}' of '{}'", self.at, self.group.names.full(""));
         let directory = self.group.directory();
         let hidden = self.hidden();
         let fault = fault.map(|text| {
@@ -126,18 +126,18 @@ impl Step {
                     directory.sync_files(&metadata.filter(|name| directory.exists(name)).collect::<Vec<_>>())?;
                     directory.sync(&hidden)?;
                 }
-                publish(&directory, &hidden, &self.at)?;
+                publish(&*directory, &hidden, &self.at)?;
                 if self.sync {
                     directory.sync(self.at.rsplit_once('/').map_or("", |(parent, _)| parent))?;
                 }
-                sweep(&directory, &self.group.staging);
+                sweep(&*directory, &self.group.staging);
                 Ok(Vec::new())
             },
             fault,
         );
         if result.is_err() && rank == 0 {
             directory.discard(&hidden);
-            sweep(&directory, &self.group.staging);
+            sweep(&*directory, &self.group.staging);
         }
         Ok(result?)
     }

@@ -126,6 +126,11 @@ impl Wire for MpiWire {
         self.traffic.size()
     }
 
+    /// MPI that makes ranks of threads is rare, and shall not be told from other.
+    fn is_one_process(&self) -> bool {
+        self.size() == 1
+    }
+
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
         self.check_caller()?;
         self.traffic.send(to, bytes)

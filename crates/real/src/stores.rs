@@ -1,0 +1,58 @@
+//! All stores of one real rank: which one serves a request follows from the names of objects.
+
+use crate::posix::PosixStore;
+use crate::wire::Bell;
+use hyperslab_world::{Fault, MemoryTree, Outcome, Request, Store, Ticket, TreeStore};
+use std::path::Path;
+
+/// Files of the file system, and of trees in memory.
+pub(crate) struct Stores {
+    pub(crate) posix: PosixStore,
+    memory: TreeStore,
+    bell: Bell,
+}
+
+impl Stores {
+    /// Files below `root`, and no tree yet. The bell rings whenever a request is over.
+    pub(crate) fn new(root: &Path, bell: Bell) -> Stores {
+        Stores { posix: PosixStore::new(root, bell.clone()), memory: TreeStore::default(), bell }
+    }
+
+    /// Serves a tree, too, as long as somebody has it.
+    pub(crate) fn mount(&mut self, tree: &MemoryTree) {
+        self.memory.mount(tree);
+    }
+}
+
+/// Whether all that a request names is in memory.
+fn is_for_memory(request: &Request) -> bool {
+    match request {
+        Request::Write { object, .. }
+        | Request::WriteWhole { object, .. }
+        | Request::Put { object, .. }
+        | Request::Read { object, .. }
+        | Request::ReadWhole { object, .. }
+        | Request::Get { object, .. } => TreeStore::is_for(object),
+        Request::Sync { below } => below.iter().all(|name| TreeStore::is_for(name)),
+    }
+}
+
+impl Store for Stores {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        if is_for_memory(&request) {
+            self.memory.submit(ticket, request);
+            self.bell.ring();
+        } else {
+            self.posix.submit(ticket, request);
+        }
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        self.memory.poll(done);
+        self.posix.poll(done);
+    }
+
+    fn advance(&self) -> u64 {
+        self.posix.advance()
+    }
+}

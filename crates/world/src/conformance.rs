@@ -1,0 +1,349 @@
+//! What every implementation of a seam must keep, as tests to run on it.
+
+use crate::{Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
+use hyperslab_layout::{ElementType, Kind, Region, View, dense_strides};
+use hyperslab_pack::Memory;
+use std::sync::Arc;
+
+/// Tests names that are seen from a root that is an empty directory; leaves it empty.
+///
+/// # Panics
+/// When the contract of [`Names`] is not kept.
+pub fn names(names: &dyn Names) {
+    assert_eq!(listed(names, ""), [""; 0], "the tests need an empty directory");
+    absolute_names_mean_the_same(names);
+    files_are_read_as_they_were_written(names);
+    a_file_is_created_long_and_resized(names);
+    directories_are_made_and_listed(names);
+    a_rename_takes_all_along(names);
+    an_exchange_leaves_both(names);
+    what_is_removed_is_gone(names);
+    what_is_missing_is_said(names);
+    assert_eq!(listed(names, ""), [""; 0], "something is left");
+}
+
+fn listed(names: &dyn Names, name: &str) -> Vec<String> {
+    names.list(name).expect("lists")
+}
+
+fn absolute_names_mean_the_same(names: &dyn Names) {
+    let root = names.resolve().expect("has an absolute name");
+    assert_eq!(names.full(""), root);
+    names.make("d").expect("makes");
+    names.write("d/f", b"1", true).expect("writes");
+    let full = names.full("d/f");
+    assert_eq!(names.full(&full), full, "an absolute name is its own");
+    assert!(names.exists(&full) && names.exists("d/f") && names.exists("d/") && names.exists(""));
+    let below = names.at(&names.full("d"));
+    assert_eq!((below.full("f"), below.read("f").expect("reads")), (full, Some(b"1".to_vec())));
+    assert_eq!(below.above(), Some((root.clone(), "d".to_string())));
+    assert_eq!(below.at(&root).full(""), root);
+    if let Some((above, name)) = names.above() {
+        assert_eq!(names.at(&above).full(&name), root);
+    }
+    // A root need not exist, and can be made.
+    let later = names.at(&names.full("later"));
+    assert!(!later.exists("") && later.list("").expect("lists nothing").is_empty());
+    later.make("").expect("makes itself");
+    assert!(names.exists("later"));
+    names.remove("later").expect("removes");
+    names.remove("d").expect("removes");
+}
+
+fn files_are_read_as_they_were_written(names: &dyn Names) {
+    for (content, sync) in [(&b"first"[..], true), (b"second, longer", false), (b"", true)] {
+        names.write("f", content, sync).expect("writes");
+        assert_eq!(names.read("f").expect("reads").as_deref(), Some(content));
+        assert_eq!(names.length("f"), Some(content.len() as u64));
+        let prefix = names.read_prefix("f", 3).expect("reads").expect("is there");
+        assert_eq!(prefix, content[..content.len().min(3)]);
+    }
+    assert_eq!(listed(names, ""), ["f"], "a write leaves nothing beside");
+    names.remove("f").expect("removes");
+}
+
+fn a_file_is_created_long_and_resized(names: &dyn Names) {
+    names.write("f", &[9; 64], false).expect("writes");
+    names.create("f", b"headtail", 10).expect("creates");
+    assert_eq!(names.length("f"), Some(10));
+    assert_eq!(names.read_prefix("f", 8).expect("reads").as_deref(), Some(&b"headtail"[..]));
+    names.resize("f", 4).expect("shortens");
+    names.resize("f", 8).expect("lengthens");
+    assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b"head\0\0\0\0"[..]));
+    names.create("f", b"", 0).expect("creates nothing");
+    assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b""[..]));
+    names.remove("f").expect("removes");
+}
+
+fn directories_are_made_and_listed(names: &dyn Names) {
+    names.make("a/b/c").expect("makes those above");
+    names.make("a/b").expect("one that exists is fine");
+    // Names that a plain order of whole paths would tear apart.
+    for name in ["a/b-c", "a/b.c", "a/b0", "a/.hidden"] {
+        names.write(name, b"x", false).expect("writes");
+    }
+    assert_eq!(listed(names, "a"), [".hidden", "b", "b-c", "b.c", "b0"]);
+    assert_eq!(listed(names, "a/"), listed(names, "a"));
+    assert_eq!(listed(names, "a/b/c"), [""; 0]);
+    assert_eq!(names.length("a/b"), None, "a directory has no length");
+    names.make("a/b0").expect_err("a file is in the way");
+    names.make("a/b0/d").expect_err("a file is in the way");
+    names.write("a/b", b"x", false).expect_err("a directory is in the way");
+    names.create("a/b", b"", 1).expect_err("a directory is in the way");
+    names.read("a/b").expect_err("a directory is not read");
+    names.remove_empty("a/b");
+    names.remove_empty("a/b/c");
+    names.remove_empty("a/nothing");
+    assert!(names.exists("a/b") && !names.exists("a/b/c"));
+    assert!(names.can_rename_from("a/b") && names.can_rename_from("new"));
+    assert!(!names.exists("new") && !names.can_rename_from("no/such"));
+    names.remove("a").expect("removes");
+}
+
+fn a_rename_takes_all_along(names: &dyn Names) {
+    names.make("from/d").expect("makes");
+    names.write("from/d/f", b"1", false).expect("writes");
+    names.make("from-other").expect("makes");
+    names.make("to").expect("makes");
+    names.rename("from", "to/new").expect("renames");
+    assert!(!names.exists("from") && names.exists("from-other"));
+    assert_eq!(names.read("to/new/d/f").expect("reads").as_deref(), Some(&b"1"[..]));
+    names.write("a", b"a", false).expect("writes");
+    names.rename("a", "to/new/d/f").expect("renames over a file");
+    assert_eq!(names.read("to/new/d/f").expect("reads").as_deref(), Some(&b"a"[..]));
+    names.rename("a", "b").expect_err("nothing to rename");
+    names.rename("to", "no/such").expect_err("no directory to rename to");
+    names.rename("to", "to/new/inside").expect_err("nothing goes below itself");
+    names.write("a", b"", false).expect("writes");
+    names.rename("to", "a").expect_err("a directory does not replace a file");
+    names.rename("a", "to").expect_err("a file does not replace a directory");
+    assert!(names.exists("to/new/d/f") && names.exists("a"));
+    ["a", "to", "from-other"].iter().for_each(|name| names.remove(name).expect("removes"));
+}
+
+fn an_exchange_leaves_both(names: &dyn Names) {
+    names.make("d/e").expect("makes");
+    names.make("other").expect("makes");
+    names.write("d/e/f", b"1", false).expect("writes");
+    names.write("other/g", b"2", false).expect("writes");
+    let exchanged = names.exchange("d/e", "other").expect("exchanges, or cannot");
+    let (of_d, of_other) = if exchanged { ("g", "f") } else { ("f", "g") };
+    assert_eq!((listed(names, "d/e"), listed(names, "other")), (vec![of_d.to_string()], vec![of_other.to_string()]));
+    if exchanged {
+        names.exchange("d/e", "nothing").expect_err("both must be there");
+    }
+    ["d", "other"].iter().for_each(|name| names.remove(name).expect("removes"));
+}
+
+fn what_is_removed_is_gone(names: &dyn Names) {
+    for discarded in [false, true] {
+        names.make("d/e").expect("makes");
+        names.create("d/e/f", b"1", 1000).expect("creates");
+        names.write("g", b"", false).expect("writes");
+        for name in ["nothing", "nothing/below", "g/below", "d", "g"] {
+            if discarded {
+                names.discard(name);
+            } else {
+                names.remove(name).expect("removes, or nothing is there");
+            }
+            assert!(!names.exists(name));
+        }
+        assert!(!names.exists("d/e/f"));
+    }
+}
+
+fn what_is_missing_is_said(names: &dyn Names) {
+    names.write("f", b"", false).expect("writes");
+    for name in ["nothing", "nothing/below", "f/below"] {
+        assert!(!names.exists(name));
+        assert_eq!(names.read(name).expect("reads nothing"), None);
+        assert_eq!(names.length(name), None);
+        assert_eq!(listed(names, name), [""; 0]);
+        let faults = [
+            names.resize(name, 4).expect_err("nothing to resize"),
+            names.sync(name).expect_err("nothing to sync"),
+            names.sync_files(&[name.to_string()]).expect_err("nothing to sync"),
+            names.rename(name, "g").expect_err("nothing to rename"),
+        ];
+        for fault in &faults[..3] {
+            assert!(fault.text.contains(&names.full(name)), "which one is said: {fault}");
+        }
+    }
+    names.write("nothing/below", b"", false).expect_err("no directory to write to");
+    names.create("nothing/below", b"", 4).expect_err("no directory to create in");
+    assert_eq!(listed(names, "f"), [""; 0]);
+    names.sync_files(&["f".to_string()]).expect("syncs");
+    names.sync("").expect("syncs");
+    names.remove("f").expect("removes");
+}
+
+/// Tests a store on objects whose names begin with `below` and a slash; leaves them there.
+///
+/// # Panics
+/// When the contract of [`Store`] is not kept.
+pub fn objects(store: &mut dyn Store, below: &str) {
+    Objects { store, below, ticket: 0 }.all();
+}
+
+/// A store under test.
+struct Objects<'a> {
+    store: &'a mut dyn Store,
+    below: &'a str,
+    ticket: u64,
+}
+
+/// Rows and columns of the array that is moved: of 2-byte elements, transposed in the object.
+const SHAPE: [u64; 2] = [3, 5];
+
+/// The elements of `memory` in row-major order, at `offset` of an object in column-major order.
+fn transposed(memory: &Memory, offset: i64) -> Moves {
+    let region = Region::whole(&SHAPE);
+    let element = ElementType::native(Kind::UInt16);
+    let here = View::held(&region, 0, &dense_strides(&SHAPE, &[0, 1], 2), element);
+    let there = View::held(&region, offset, &dense_strides(&SHAPE, &[1, 0], 2), element);
+    Moves { region, memory: memory.clone(), here: Arc::new(here), there: Arc::new(there) }
+}
+
+fn numbered() -> Memory {
+    Memory::from_vec((0..15u16).flat_map(u16::to_ne_bytes).collect())
+}
+
+fn empty() -> Memory {
+    Memory::allocate(30).expect("30 B")
+}
+
+impl Objects<'_> {
+    fn all(&mut self) {
+        self.whole_objects();
+        self.parts_of_objects();
+        self.bytes();
+        self.what_is_missing();
+        self.many_at_once();
+        self.carry_out(Request::Sync { below: [self.below.into()].into() }).expect("syncs");
+    }
+
+    fn name(&self, name: &str) -> Arc<str> {
+        format!("{}/{name}", self.below).into()
+    }
+
+    /// Hands a request over and waits for its end.
+    fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+        self.ticket += 1;
+        self.store.submit(self.ticket, request);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.store.poll(&mut done);
+        }
+        assert_eq!((done.len(), done[0].0), (1, self.ticket), "one ticket comes back, the one that was given");
+        done.remove(0).1
+    }
+
+    fn moved(&mut self, request: Request) -> Moved {
+        match self.carry_out(request) {
+            Ok(Outcome::Done(moved)) => moved,
+            other => panic!("should have been done: {other:?}"),
+        }
+    }
+
+    fn content(&mut self, name: &str) -> Vec<u8> {
+        self.moved(Request::Get { object: self.name(name), bytes_max: 1 << 20 }).content
+    }
+
+    fn put(&mut self, name: &str, bytes: &[u8]) {
+        let moved = self.moved(Request::Put { object: self.name(name), bytes: bytes.to_vec(), replace: true });
+        assert_eq!(moved.bytes, bytes.len() as u64);
+    }
+
+    fn corrupt(&mut self, request: Request) {
+        let fault = self.carry_out(request).expect_err("the object is damaged");
+        assert!(fault.kind == FaultKind::Corrupt && fault.text.contains(self.below), "{fault}");
+    }
+
+    fn whole_objects(&mut self) {
+        let columns: Vec<u8> = (0..15u16).flat_map(|i| (i % 3 * 5 + i / 3).to_ne_bytes()).collect();
+        // Directories of objects are made as they are needed.
+        for (name, checksum, replace) in
+            [("c/0/0", false, false), ("c/0/1", true, false), ("c/0/0", false, true), ("c/0/1", true, true)]
+        {
+            let object = self.name(name);
+            let moves = transposed(&numbered(), 0);
+            let moved = self.moved(Request::WriteWhole { object: object.clone(), moves, checksum, replace });
+            assert_eq!(moved.bytes, 30, "bytes of elements are counted");
+            let content = self.content(name);
+            assert_eq!(content[..30], columns);
+            assert_eq!(content.len(), if checksum { 34 } else { 30 });
+            let target = empty();
+            let moves = transposed(&target, 0);
+            self.moved(Request::ReadWhole { object: object.clone(), moves: moves.clone(), checksum });
+            assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+            self.corrupt(Request::ReadWhole { object: object.clone(), moves: moves.clone(), checksum: !checksum });
+            if checksum {
+                let mut damaged = content.clone();
+                damaged[7] ^= 1;
+                self.put(name, &damaged);
+                self.corrupt(Request::ReadWhole { object: object.clone(), moves, checksum });
+            }
+        }
+    }
+
+    fn parts_of_objects(&mut self) {
+        self.put("file", &[0xEE; 41]);
+        let object = self.name("file");
+        let moved = self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8) });
+        assert_eq!(moved.bytes, 30);
+        let content = self.content("file");
+        assert_eq!((content.len(), &content[..8], &content[38..]), (41, &[0xEE; 8][..], &[0xEE; 3][..]));
+        let target = empty();
+        self.moved(Request::Read { object: object.clone(), moves: transposed(&target, 8) });
+        assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 12) });
+        // Beyond its end, an object grows.
+        self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50) });
+        assert_eq!(self.content("file").len(), 80);
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52) });
+        self.moved(Request::Read { object, moves: transposed(&target, 50) });
+        assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+    }
+
+    fn bytes(&mut self) {
+        for content in [&b"some bytes"[..], b"", b"more than there were"] {
+            self.put("bytes", content);
+            assert_eq!(self.content("bytes"), content);
+        }
+        self.moved(Request::Get { object: self.name("bytes"), bytes_max: 20 });
+        self.corrupt(Request::Get { object: self.name("bytes"), bytes_max: 19 });
+    }
+
+    fn what_is_missing(&mut self) {
+        let object = self.name("nothing/here");
+        let target = empty();
+        let moves = transposed(&target, 0);
+        for request in [
+            Request::Read { object: object.clone(), moves: moves.clone() },
+            Request::ReadWhole { object: object.clone(), moves, checksum: false },
+            Request::Get { object: object.clone(), bytes_max: 9 },
+        ] {
+            assert_eq!(self.carry_out(request), Ok(Outcome::Absent));
+        }
+        assert_eq!(target.to_vec(0, 30), [0; 30]);
+    }
+
+    /// Requests that do not touch the same bytes may overtake each other; all come back.
+    fn many_at_once(&mut self) {
+        let object = |i: u64| self.name(&format!("many/{i}"));
+        let requests: Vec<Request> =
+            (0..50).map(|i| Request::Put { object: object(i), bytes: vec![i as u8; 9], replace: i % 2 == 0 }).collect();
+        for (i, request) in requests.into_iter().enumerate() {
+            self.store.submit(1000 + i as u64, request);
+        }
+        let mut done = Vec::new();
+        while done.len() < 50 {
+            self.store.poll(&mut done);
+        }
+        assert!(done.iter().all(|one| one.1.is_ok()), "{done:?}");
+        let mut tickets: Vec<u64> = done.iter().map(|one| one.0).collect();
+        tickets.sort_unstable();
+        assert!(tickets.into_iter().eq(1000..1050));
+        (0..50).for_each(|i| assert_eq!(self.content(&format!("many/{i}")), [i as u8; 9]));
+    }
+}

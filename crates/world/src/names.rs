@@ -1,0 +1,82 @@
+//! Names: what rank 0 makes, lists, renames and removes before and after data move.
+
+use crate::Fault;
+use std::sync::Arc;
+
+/// Directories and files by name, seen from one root.
+///
+/// A name is relative to the root, with `/` between its parts and perhaps one at its end, or it is absolute as
+/// [`Names::full`] gives it; the empty name is the root itself. No part is `.` or `..`. Absolute names are also the
+/// names of objects for the [`Store`](crate::Store) of the same machine: what is made here is seen there, and the
+/// reverse, by all ranks, as soon as the call that made it has returned.
+///
+/// | call | others see |
+/// | --- | --- |
+/// | [`write`](Names::write), [`rename`](Names::rename), [`exchange`](Names::exchange) | the old state or the new one, at any time, also after a crash of this process |
+/// | all other changes | any part of them, in any order |
+///
+/// Nothing survives a loss of power but files written with `sync`, and what [`Names::sync_files`] and [`Names::sync`]
+/// were called for after the change; where nothing survives the process, these do nothing. Not promised: that two
+/// callers may change the same names at once, that a change is undone when it fails half-way, that a file that was
+/// removed gives its space back while somebody has it open, or that [`Names::exchange`] can be done at all.
+///
+/// [`conformance::names`](crate::conformance::names) tests an implementation against this.
+pub trait Names: Send + Sync {
+    /// The absolute name of a name.
+    fn full(&self, name: &str) -> String;
+    /// The absolute name of the root, whatever it was relative to (a process has a current directory).
+    ///
+    /// # Errors
+    /// When it cannot be known, or no root can have that name.
+    fn resolve(&self) -> Result<String, Fault>;
+    /// The same names, seen from the root with this absolute name, which need not exist.
+    fn at(&self, root: &str) -> Arc<dyn Names>;
+    /// The absolute name of what the root lies in, and the root's name there; `None` when nothing is above the root.
+    fn above(&self) -> Option<(String, String)>;
+
+    /// Whether something has this name.
+    fn exists(&self, name: &str) -> bool;
+    /// Length of a file \[B\], `None` when there is no such file.
+    fn length(&self, name: &str) -> Option<u64>;
+    /// Names in a directory, sorted; none when there is no such directory.
+    fn list(&self, name: &str) -> Result<Vec<String>, Fault>;
+    /// The first bytes of a file, at most this many; `None` when nothing has the name.
+    fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault>;
+
+    /// Makes a directory and those above it; one that exists is fine.
+    fn make(&self, name: &str) -> Result<(), Fault>;
+    /// Writes a small file whole, in a directory that exists; an older one is replaced. With `sync`, bytes and name are
+    /// durable.
+    fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault>;
+    /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be
+    /// written. An older one is gone.
+    fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault>;
+    /// Gives a file that exists another length; bytes that it gains are zero.
+    fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault>;
+    /// Renames something to a name that does not exist, in a directory that exists; or a file over a file.
+    fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
+    /// Exchanges what two names mean at once, so that neither is missing at any time. Returns whether that can be
+    /// done here; if not, nothing has changed.
+    fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault>;
+    /// Whether a directory with this name can be made, and things be renamed from it to below the root.
+    fn can_rename_from(&self, name: &str) -> bool;
+    /// Removes a file, or a directory with all that is in it; nothing there is fine.
+    fn remove(&self, name: &str) -> Result<(), Fault>;
+    /// Removes what was never published, as far as that goes, and gives its space back at once, even where ranks still
+    /// have files of it open.
+    fn discard(&self, name: &str);
+    /// Removes a directory if nothing is in it.
+    fn remove_empty(&self, name: &str);
+
+    /// Makes small files and their names durable, in as few calls as the system allows.
+    fn sync_files(&self, names: &[String]) -> Result<(), Fault>;
+    /// Makes the names in a directory durable.
+    fn sync(&self, name: &str) -> Result<(), Fault>;
+}
+
+impl dyn Names + '_ {
+    /// The contents of a small file; `None` when nothing has the name.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.read_prefix(name, u64::MAX)
+    }
+}

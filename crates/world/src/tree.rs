@@ -1,0 +1,310 @@
+//! Directories and files in memory, shared by all ranks of a process.
+//!
+//! The lock of the tree is held while names are looked up or changed, that of a file (shared) while bytes move, so that
+//! ranks copy at the same time, also into one file.
+
+mod nodes;
+mod store;
+
+pub use store::TreeStore;
+
+use crate::{Fault, FaultKind, Names};
+use hyperslab_pack::Memory;
+use nodes::{File, Node, Why, allocate, place};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What absolute names in memory begin with. No name in a file system does, nor a relative name, since none has an
+/// empty part.
+const SCHEME: &str = "memory://";
+
+/// Trees made by this process so far: each has a name of its own.
+static TREES: AtomicU64 = AtomicU64::new(0);
+
+/// A tree of directories and files in memory, seen from one root.
+///
+/// Clones are the same tree, which lives until the last of them is dropped. Its own root always exists.
+#[derive(Clone)]
+pub struct MemoryTree {
+    tree: Arc<Tree>,
+    /// Name of the root in the tree; empty for the tree's own.
+    root: String,
+}
+
+struct Tree {
+    /// Absolute name of the tree's own root: the scheme and a number.
+    label: String,
+    top: Mutex<Node>,
+}
+
+/// A tree that is not kept alive.
+struct WeakTree {
+    label: String,
+    tree: Weak<Tree>,
+}
+
+impl Default for MemoryTree {
+    fn default() -> MemoryTree {
+        MemoryTree::new()
+    }
+}
+
+impl MemoryTree {
+    /// An empty tree.
+    pub fn new() -> MemoryTree {
+        let label = format!("{SCHEME}{}", TREES.fetch_add(1, Ordering::Relaxed) + 1);
+        MemoryTree { tree: Arc::new(Tree { label, top: Mutex::new(Node::directory()) }), root: String::new() }
+    }
+
+    /// The same tree, seen from a root below this one, which need not exist.
+    #[must_use]
+    pub fn below(&self, name: &str) -> MemoryTree {
+        let name = name.trim_end_matches('/');
+        let root = if self.root.is_empty() { name.to_string() } else { format!("{}/{name}", self.root) };
+        MemoryTree { tree: self.tree.clone(), root }
+    }
+
+    /// Names and contents of all files below the root, sorted by name.
+    pub fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut found = Vec::new();
+        if let Some(node) = self.top().find(&self.root) {
+            node.files("", &mut found);
+        }
+        found.into_iter().map(|(name, file)| (name, file.read(u64::MAX))).collect()
+    }
+
+    /// Names and lengths \[B\] of all files below the root, sorted by name.
+    pub fn lengths(&self) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        if let Some(node) = self.top().find(&self.root) {
+            node.files("", &mut found);
+        }
+        found.into_iter().map(|(name, file)| (name, file.length())).collect()
+    }
+
+    fn top(&self) -> MutexGuard<'_, Node> {
+        // What the lock guards is whole after every statement.
+        self.tree.top.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn weak(&self) -> WeakTree {
+        WeakTree { label: self.tree.label.clone(), tree: Arc::downgrade(&self.tree) }
+    }
+
+    /// Name in the tree of a relative or absolute name.
+    fn inner(&self, name: &str) -> String {
+        let name = name.trim_end_matches('/');
+        match name.strip_prefix(&self.tree.label) {
+            Some("") => return String::new(),
+            Some(rest) if rest.starts_with('/') => return rest[1..].to_string(),
+            _ => {}
+        }
+        match (self.root.is_empty(), name.is_empty()) {
+            (true, _) => name.to_string(),
+            (_, true) => self.root.clone(),
+            _ => format!("{}/{name}", self.root),
+        }
+    }
+
+    fn absolute(&self, inner: &str) -> String {
+        if inner.is_empty() { self.tree.label.clone() } else { format!("{}/{inner}", self.tree.label) }
+    }
+
+    /// Runs on the tree and the name in it; what cannot be done is told with the verb.
+    fn doing<T>(
+        &self,
+        verb: &str,
+        name: &str,
+        run: impl FnOnce(&mut Node, &str) -> Result<T, Why>,
+    ) -> Result<T, Fault> {
+        let inner = self.inner(name);
+        run(&mut self.top(), &inner).map_err(|why| why.fault(verb, &self.absolute(&inner)))
+    }
+
+    /// The file with this name, if there is one.
+    fn file(&self, name: &str) -> Option<Arc<File>> {
+        match self.top().find(&self.inner(name)) {
+            Some(Node::File(file)) => Some(file.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Names for MemoryTree {
+    fn full(&self, name: &str) -> String {
+        self.absolute(&self.inner(name))
+    }
+
+    fn resolve(&self) -> Result<String, Fault> {
+        let root = &self.root;
+        if !root.is_empty() && root.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            let text = format!("'{root}' cannot be a name in memory: it has an empty part, or '.' or '..'");
+            return Err(Fault::new(FaultKind::Invalid, text).hint("names are relative, like 'runs/a.zarr'"));
+        }
+        Ok(self.absolute(root))
+    }
+
+    fn at(&self, root: &str) -> Arc<dyn Names> {
+        Arc::new(MemoryTree { tree: self.tree.clone(), root: self.inner(root) })
+    }
+
+    fn above(&self) -> Option<(String, String)> {
+        if self.root.is_empty() {
+            return None;
+        }
+        let (above, name) = self.root.rsplit_once('/').unwrap_or(("", &self.root));
+        Some((self.absolute(above), name.to_string()))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.top().find(&self.inner(name)).is_some()
+    }
+
+    fn length(&self, name: &str) -> Option<u64> {
+        self.file(name).map(|file| file.length())
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
+        match self.top().find(&self.inner(name)) {
+            Some(Node::Directory(nodes)) => Ok(nodes.keys().cloned().collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        let file = self.doing("reading", name, |top, inner| match top.find(inner) {
+            Some(Node::File(file)) => Ok(Some(file.clone())),
+            Some(Node::Directory(_)) => Err(Why::IsDirectory),
+            None => Ok(None),
+        })?;
+        Ok(file.map(|file| file.read(bytes_max)))
+    }
+
+    fn make(&self, name: &str) -> Result<(), Fault> {
+        self.doing("making directory", name, Node::make)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8], _sync: bool) -> Result<(), Fault> {
+        let file = File::new(Memory::from_vec(bytes.to_vec()));
+        self.doing("writing", name, |top, inner| place(top, inner, file))
+    }
+
+    fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
+        let memory = allocate(bytes.max(prefix.len() as u64)).inspect(|memory| memory.write_bytes(0, prefix));
+        self.doing("creating", name, |top, inner| place(top, inner, File::new(memory?)))
+    }
+
+    fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        let resized = self.file(name).ok_or(Why::NotFound).and_then(|file| file.resize(bytes));
+        resized.map_err(|why| why.fault("resizing", &self.full(name)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let from = self.inner(from);
+        self.doing("publishing", to, |top, to| top.rename(&from, to))
+    }
+
+    fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
+        let a = self.inner(a);
+        self.doing("publishing", b, |top, b| top.exchange(&a, b).map(|()| true))
+    }
+
+    fn can_rename_from(&self, name: &str) -> bool {
+        let inner = self.inner(name);
+        let mut top = self.top();
+        match top.find(&inner) {
+            Some(node) => matches!(node, Node::Directory(_)),
+            None => top.parent(&inner).is_ok(),
+        }
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Fault> {
+        let removed = self.doing("removing", name, |top, inner| Ok(top.take(inner)))?;
+        // Gigabytes may go back to the system, without the lock.
+        drop(removed);
+        Ok(())
+    }
+
+    fn discard(&self, name: &str) {
+        // It cannot fail, and nobody holds files open by name.
+        let _ = self.remove(name);
+    }
+
+    fn remove_empty(&self, name: &str) {
+        let inner = self.inner(name);
+        let mut top = self.top();
+        if matches!(top.find(&inner), Some(Node::Directory(nodes)) if nodes.is_empty()) {
+            top.take(&inner);
+        }
+    }
+
+    fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
+        names.iter().try_for_each(|name| self.sync(name))
+    }
+
+    fn sync(&self, name: &str) -> Result<(), Fault> {
+        self.doing("syncing", name, |top, inner| top.find(inner).map(|_| ()).ok_or(Why::NotFound))
+    }
+}
+
+impl fmt::Display for MemoryTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.absolute(&self.root))
+    }
+}
+
+impl fmt::Debug for MemoryTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryTree({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_the_contract_of_names() {
+        let tree = MemoryTree::new();
+        crate::conformance::names(&tree);
+        tree.make("a/b").unwrap();
+        crate::conformance::names(&tree.below("a/b"));
+        assert_eq!(tree.list("").unwrap(), ["a"], "nothing is left, and nothing went elsewhere");
+    }
+
+    #[test]
+    fn trees_do_not_share_names() {
+        let (a, b) = (MemoryTree::new(), MemoryTree::new());
+        assert_ne!(a.full(""), b.full(""));
+        a.write("x", b"1", true).unwrap();
+        assert!(!b.exists("x"));
+        // What looks like another tree's absolute name is a name like any other.
+        assert!(!a.exists(&b.full("x")));
+    }
+
+    #[test]
+    fn files_are_listed_with_all_below() {
+        let tree = MemoryTree::new();
+        tree.make("d/e").unwrap();
+        tree.write("d/e/f", b"12", true).unwrap();
+        tree.write("a", b"", true).unwrap();
+        assert_eq!(tree.files(), [("a".to_string(), vec![]), ("d/e/f".to_string(), b"12".to_vec())]);
+        assert_eq!(tree.below("d").lengths(), [("e/f".to_string(), 2)]);
+        assert_eq!(tree.below("d").files(), [("e/f".to_string(), b"12".to_vec())]);
+        assert_eq!(tree.below("nothing").files(), []);
+    }
+
+    #[test]
+    fn absurd_roots_and_lengths_are_errors() {
+        let tree = MemoryTree::new();
+        for root in ["/a", "a//b", "..", "a/../b", "."] {
+            let fault = tree.below(root).resolve().unwrap_err();
+            assert!(fault.kind == FaultKind::Invalid && fault.text.contains(root), "{fault}");
+        }
+        assert_eq!(tree.below("a/b/").resolve().unwrap(), tree.full("a/b"));
+        let fault = tree.create("x", b"", 1 << 62).unwrap_err();
+        assert!(fault.text.contains("creating") && !fault.hint.is_empty(), "{fault}");
+        assert!(!tree.exists("x"));
+    }
+}

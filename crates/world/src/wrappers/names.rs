@@ -1,0 +1,131 @@
+//! Names that cannot do everything.
+
+use crate::{Fault, Names};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Fails from one change on, as after the death of a process or a disk, and cannot exchange names.
+#[derive(Clone)]
+pub struct FailingNames {
+    inner: Arc<dyn Names>,
+    /// Changes that still succeed.
+    left: Arc<AtomicU64>,
+    fault: Fault,
+}
+
+impl FailingNames {
+    /// Wraps names of which this many changes succeed, and all later ones fail like this.
+    pub fn new(inner: Arc<dyn Names>, changes: u64, fault: Fault) -> FailingNames {
+        FailingNames { inner, left: Arc::new(changes.into()), fault }
+    }
+
+    /// Whether a change has failed, or the next one will.
+    pub fn is_dead(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Counts a change.
+    fn change(&self) -> Result<(), Fault> {
+        let counted = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        counted.map(|_| ()).map_err(|_| self.fault.clone())
+    }
+}
+
+impl Names for FailingNames {
+    fn full(&self, name: &str) -> String {
+        self.inner.full(name)
+    }
+
+    fn resolve(&self) -> Result<String, Fault> {
+        self.inner.resolve()
+    }
+
+    fn at(&self, root: &str) -> Arc<dyn Names> {
+        Arc::new(FailingNames { inner: self.inner.at(root), ..self.clone() })
+    }
+
+    fn above(&self) -> Option<(String, String)> {
+        self.inner.above()
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.inner.exists(name)
+    }
+
+    fn length(&self, name: &str) -> Option<u64> {
+        self.inner.length(name)
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
+        self.inner.list(name)
+    }
+
+    fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        self.inner.read_prefix(name, bytes_max)
+    }
+
+    fn make(&self, name: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.make(name))
+    }
+
+    fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.write(name, bytes, sync))
+    }
+
+    fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.create(name, prefix, bytes))
+    }
+
+    fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.resize(name, bytes))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.rename(from, to))
+    }
+
+    fn exchange(&self, _a: &str, _b: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    fn can_rename_from(&self, name: &str) -> bool {
+        self.inner.can_rename_from(name)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.remove(name))
+    }
+
+    fn discard(&self, name: &str) {
+        if self.change().is_ok() {
+            self.inner.discard(name);
+        }
+    }
+
+    fn remove_empty(&self, name: &str) {
+        if self.change().is_ok() {
+            self.inner.remove_empty(name);
+        }
+    }
+
+    fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.sync_files(names))
+    }
+
+    fn sync(&self, name: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.sync(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FaultKind, MemoryTree};
+
+    #[test]
+    fn while_nothing_fails_it_keeps_the_contract() {
+        let fault = Fault::new(FaultKind::Storage, "dead");
+        let names = FailingNames::new(Arc::new(MemoryTree::new()), u64::MAX, fault);
+        crate::conformance::names(&names);
+    }
+}
