@@ -296,9 +296,7 @@ fn learn(
         return Ok(facts);
     }
     let told = facts.to_tell(transfer, parameters, party.rank());
-    for (from, told) in party.tell(machine, what, told)? {
-        facts.hear(from, told);
-    }
+    facts.hear(party.tell(machine, what, told)?);
     if transfer.direction == Direction::Write {
         let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
         let question = Question { what: what.into(), fields: Vec::new(), fault, opens: false };

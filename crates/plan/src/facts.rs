@@ -76,20 +76,21 @@ impl Facts {
                 let touched = rounds.units().touched(array, region);
                 for unit in (0..touched.len()).map(|i| touched.unit(i)) {
                     let server = rounds.server_of(rounds.group_of(unit.number));
-                    told.entry(server).or_default().push((unit.number, *exposed, region.intersect(&unit.region())));
+                    told.entry(server).or_default().push((unit.number, *exposed, region.within(&unit.bounds)));
                 }
             }
         }
         told
     }
 
-    /// Takes in what a rank told.
-    pub fn hear(&mut self, from: u32, told: Told) {
-        for (unit, exposed, region) in told {
-            let met = self.met.entry(unit).or_default();
-            met.push(Met { rank: from, exposed, region });
-            met.sort_by_key(|met| (met.rank, met.exposed));
+    /// Takes in what all ranks told, each once.
+    pub fn hear(&mut self, told: Vec<(u32, Told)>) {
+        for (rank, told) in told {
+            for (unit, exposed, region) in told {
+                self.met.entry(unit).or_default().push(Met { rank, exposed, region });
+            }
         }
+        self.met.values_mut().for_each(|met| met.sort_by_key(|met| (met.rank, met.exposed)));
     }
 
     /// The first overlap among the pieces that this rank was told of, when the transfer writes.
