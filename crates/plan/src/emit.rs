@@ -3,6 +3,7 @@
 use crate::program::{Action, After, Place, Step, StepId, Whole};
 use crate::transfer::{Ask, Placement, Transfer};
 use crate::units::Unit;
+use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::{Region, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -91,9 +92,9 @@ impl Placed {
 
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
     pub(crate) fn prepare(&self, lane: &mut Emitter, after: &After) -> After {
-        let Placement::Chunks { fresh, .. } = &self.ask().stored.placement else { return after.clone() };
+        let Placement::Chunks { fresh, codecs, .. } = &self.ask().stored.placement else { return after.clone() };
         if !self.unit.covered && !fresh {
-            return After::step(self.load_whole(lane, after));
+            return After::step(self.load_chunk(lane, after, codecs));
         }
         if self.unit.covered && !self.padded() {
             return after.clone();
@@ -102,28 +103,33 @@ impl Placed {
         After::step(lane.emit(after, Action::Fill { region, at, value: self.ask().stored.fill.clone() }))
     }
 
-    /// Reads what the section needs of the unit.
-    pub(crate) fn load(&self, lane: &mut Emitter, after: &After) -> StepId {
+    /// Reads what the section needs of the unit; of a file, only these regions, when ranks want no more of it.
+    pub(crate) fn load(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) -> After {
+        let mark = lane.mark();
         match &self.ask().stored.placement {
-            Placement::File { .. } => self.load_section(lane, after, None),
-            Placement::Chunks { codecs, .. } if codecs.is_plain() && !codecs.checksum_trailer() => {
-                self.load_section(lane, after, Some(self.ask().stored.fill.clone()))
+            Placement::File { .. } => {
+                let regions = only.unwrap_or_else(|| vec![self.unit.region()]);
+                regions.into_iter().for_each(|region| self.load_section(lane, after, region, None));
             }
-            Placement::Chunks { .. } => self.load_whole(lane, after),
+            Placement::Chunks { codecs, .. } if codecs.is_plain() && !codecs.checksum_trailer() => {
+                self.load_section(lane, after, self.unit.region(), Some(self.ask().stored.fill.clone()));
+            }
+            Placement::Chunks { codecs, .. } => {
+                self.load_chunk(lane, after, codecs);
+            }
         }
+        lane.since(mark)
     }
 
-    fn load_section(&self, lane: &mut Emitter, after: &After, absent: Option<Arc<[u8]>>) -> StepId {
+    fn load_section(&self, lane: &mut Emitter, after: &After, region: Region, absent: Option<Arc<[u8]>>) {
         let (object, there) = target(self.ask(), &self.unit);
-        let (region, to, direct) = (self.unit.region(), self.section(), self.direct);
-        lane.emit(after, Action::Read { object, region, to, there, whole: None, absent, direct })
+        let (to, direct) = (self.section(), self.direct);
+        lane.emit(after, Action::Read { object, region, to, there, whole: None, absent, direct });
     }
 
-    fn load_whole(&self, lane: &mut Emitter, after: &After) -> StepId {
+    /// Reads all of a chunk; gives the step after which it is there.
+    fn load_chunk(&self, lane: &mut Emitter, after: &After, codecs: &Arc<Codecs>) -> StepId {
         let ask = self.ask();
-        let Placement::Chunks { codecs, .. } = &ask.stored.placement else {
-            return self.load_section(lane, after, None);
-        };
         let (region, to) = self.whole();
         let object = target(ask, &self.unit).0;
         let absent = ask.stored.fill.clone();

@@ -168,7 +168,7 @@ pub(crate) fn carry_chunk(
         let filled = lane.emit(&ready, Action::Copy { region, from: user, to: placed.section() });
         placed.save(lane, &After::step(filled), None);
     } else {
-        let loaded = placed.load(lane, free);
-        lane.emit(&After::step(loaded), Action::Copy { region, from: placed.section(), to: user });
+        let loaded = placed.load(lane, free, None);
+        lane.emit(&loaded, Action::Copy { region, from: placed.section(), to: user });
     }
 }

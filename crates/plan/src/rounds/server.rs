@@ -7,10 +7,13 @@ use crate::facts::{Facts, Met};
 use crate::program::{Action, After, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
 use crate::units::Unit;
-use hyperslab_layout::Holders;
+use hyperslab_layout::{Holders, Region};
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 use std::sync::Arc;
+
+/// How many times more a whole unit must be than its explicit pieces for these to be read alone.
+const SPARSE: u64 = 8;
 
 /// The groups of one server, in the sequence.
 enum Groups {
@@ -124,7 +127,8 @@ impl Server {
             match rounds.transfer.direction {
                 Direction::Write => ready = merge(ready, &placed.prepare(&mut self.lane, &free)),
                 Direction::Read => {
-                    placed.load(&mut self.lane, &free);
+                    let only = sparse(&self.facts, &placed.unit);
+                    placed.load(&mut self.lane, &free, only);
                 }
             }
         }
@@ -220,6 +224,14 @@ impl Server {
 /// Whether anybody holds something of a unit; otherwise it stays as it is.
 fn wanted(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
     rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit || facts.met.contains_key(&unit.number)
+}
+
+/// The pieces of a unit, when reading them alone is less than reading all between them: explicit pieces may be few.
+fn sparse(facts: &Facts, unit: &Unit) -> Option<Vec<Region>> {
+    let met = facts.met.get(&unit.number)?;
+    let held: u64 = met.iter().map(|met| met.region.elements()).sum();
+    let few = held.saturating_mul(SPARSE) < unit.region().elements();
+    few.then(|| met.iter().map(|met| met.region.clone()).collect())
 }
 
 /// Both, without naming the same steps twice in a row.
