@@ -91,7 +91,7 @@ impl<'a> Placed<'a> {
     fn load_section(&self, lane: &mut Emitter, after: &[StepId], absent: Option<Arc<[u8]>>) -> StepId {
         let (object, there) = target(self.ask, self.unit);
         let region = self.unit.region();
-        lane.emit(after, Action::Read { object, region, to: self.section(), there, whole: None, absent })
+        lane.emit(after, Action::Read { object, region, to: self.section(), there, whole: None, absent, direct: false })
     }
 
     fn load_whole(&self, lane: &mut Emitter, after: &[StepId]) -> StepId {
@@ -104,7 +104,8 @@ impl<'a> Placed<'a> {
         if codecs.is_plain() {
             let there = Arc::new(self.ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: codecs.checksum_trailer() });
-            return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent) });
+            return lane
+                .emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct: false });
         }
         let register = self.unit.number;
         let bytes_max = codecs.max_encoded_bytes(region.elements() * self.ask.stored.element.bytes());
@@ -117,7 +118,15 @@ impl<'a> Placed<'a> {
         let (object, there) = target(self.ask, self.unit);
         let Placement::Chunks { codecs, fresh, .. } = &self.ask.stored.placement else {
             let region = self.unit.region();
-            let write = Action::Write { object, region, from: self.section(), there, whole: None, replace: false };
+            let write = Action::Write {
+                object,
+                region,
+                from: self.section(),
+                there,
+                whole: None,
+                replace: false,
+                direct: false,
+            };
             return lane.emit(after, write);
         };
         let (region, from) = self.whole();
@@ -125,7 +134,7 @@ impl<'a> Placed<'a> {
         if codecs.is_plain() {
             let there = Arc::new(self.ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: codecs.checksum_trailer() });
-            return lane.emit(after, Action::Write { object, region, from, there, whole, replace });
+            return lane.emit(after, Action::Write { object, region, from, there, whole, replace, direct: false });
         }
         let register = self.unit.number;
         let encoded = lane.emit(after, Action::Encode { region, from, codecs: codecs.clone(), register });
@@ -160,9 +169,9 @@ impl<'a> Placed<'a> {
             }
         };
         let action = if write {
-            Action::Write { object, region, from: place, there, whole, replace }
+            Action::Write { object, region, from: place, there, whole, replace, direct: false }
         } else {
-            Action::Read { object, region, to: place, there, whole, absent }
+            Action::Read { object, region, to: place, there, whole, absent, direct: false }
         };
         lane.emit(after, action)
     }

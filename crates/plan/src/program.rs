@@ -76,6 +76,9 @@ pub enum Action {
         whole: Option<Whole>,
         /// What elements are when there is no such object; without it that is an error.
         absent: Option<Arc<[u8]>>,
+        /// Whether the bytes should go past the cache of the system, with several such requests at the disk at once. A
+        /// wish: a store may not be able to.
+        direct: bool,
     },
     /// Write elements to an object.
     Write {
@@ -91,6 +94,8 @@ pub enum Action {
         whole: Option<Whole>,
         /// Whether readers may see the object already, so that it must change at once.
         replace: bool,
+        /// As for [`Action::Read`].
+        direct: bool,
     },
     /// Read an encoded object into a register.
     Get {

@@ -141,11 +141,18 @@ impl Own {
         let (object, there) = crate::emit::target(ask, placed.unit);
         if write {
             let copied = self.lane.emit(after, Action::Copy { region: region.clone(), from: user, to: at.clone() });
-            let write = Action::Write { object, region, from: at, there, whole: None, replace: false };
+            let write = Action::Write { object, region, from: at, there, whole: None, replace: false, direct: false };
             self.lane.emit(&[copied], write)
         } else {
-            let read =
-                Action::Read { object, region: region.clone(), to: at.clone(), there, whole: None, absent: None };
+            let read = Action::Read {
+                object,
+                region: region.clone(),
+                to: at.clone(),
+                there,
+                whole: None,
+                absent: None,
+                direct: false,
+            };
             let read = self.lane.emit(after, read);
             self.lane.emit(&[read], Action::Copy { region, from: at, to: user })
         }

@@ -1,12 +1,16 @@
-//! What the worker does: one request at a time, on open files.
+//! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
+use super::carrier::Way;
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
+use super::handle::Handle;
+use super::job::{Answer, Answers, Job};
+use super::queue::Queue;
 use super::sieve::Sieve;
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
 use hyperslab_pack::try_for_each_run;
-use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -18,10 +22,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SYNC_STEP_BYTES: u64 = 64 << 20;
 /// Files kept open between requests.
 const OPEN_FILES_MAX: usize = 8;
+/// Direct requests under way at once. One keeps a disk from its next request while its end is noticed; beyond some
+/// more waiting at the disk there is nothing to gain (measured by `examples/direct.rs`).
+const DIRECT_DEPTH_MAX: usize = 8;
 
 pub(super) struct Files {
     root: PathBuf,
-    open: VecDeque<Open>,
+    open: VecDeque<Arc<Handle>>,
+    /// Serves direct requests.
+    direct: Queue,
+    answers: Answers,
     /// Directories seen to exist.
     made: BTreeSet<PathBuf>,
     /// Directories made since the last sync.
@@ -30,15 +40,6 @@ pub(super) struct Files {
     dirty: BTreeSet<PathBuf>,
     /// Rises while a sync comes forward.
     advance: Arc<AtomicU64>,
-}
-
-/// A file kept open.
-struct Open {
-    object: Arc<str>,
-    writable: bool,
-    /// Device and inode.
-    identity: (u64, u64),
-    file: File,
 }
 
 /// What was being done to which object, for messages.
@@ -63,7 +64,7 @@ impl Doing<'_> {
         }
     }
 
-    fn corrupt(&self, expected: &str, found: &str) -> Fault {
+    pub(super) fn corrupt(&self, expected: &str, found: &str) -> Fault {
         let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
         Fault::new(FaultKind::Corrupt, text)
             .hint("the file was truncated or overwritten; restore it, or read an earlier step")
@@ -71,10 +72,12 @@ impl Doing<'_> {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>) -> Files {
+    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, answers: Answers) -> Files {
         Files {
             root: root.into(),
             open: VecDeque::new(),
+            direct: Queue::new(DIRECT_DEPTH_MAX),
+            answers,
             made: BTreeSet::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
@@ -82,9 +85,18 @@ impl Files {
         }
     }
 
-    pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+    /// Carries a request out, or hands it on. Returns how it ended, unless somebody else will tell that.
+    pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> Option<Result<Outcome, Fault>> {
         match request {
-            Request::Write { object, moves } => self.write(&object, &moves),
+            Request::Write { object, moves, direct: true } => self.queue(ticket, &object, moves, Way::Write),
+            Request::Read { object, moves, direct: true } => self.queue(ticket, &object, moves, Way::Read),
+            request => Some(self.carry_out(request)),
+        }
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+        match request {
+            Request::Write { object, moves, .. } => self.write(&object, &moves),
             Request::WriteWhole { object, moves, checksum, replace } => {
                 self.whole(&object, replace, checksum, |sink| {
                     sink.moves(&moves)?;
@@ -92,7 +104,7 @@ impl Files {
                 })
             }
             Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.bytes(&bytes)),
-            Request::Read { object, moves } => self.read(&object, &moves),
+            Request::Read { object, moves, .. } => self.read(&object, &moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
             Request::Sync { below } => self.sync(&below),
@@ -103,41 +115,60 @@ impl Files {
         self.root.join(object)
     }
 
-    /// The open file of an object, `None` when it does not exist.
+    /// The open file with a path, `None` when it does not exist.
     ///
     /// A file that was opened earlier may have been renamed since, and another have taken its name: publishing does
     /// just that. So what the name means now is compared each time.
-    fn file(&mut self, object: &Arc<str>, write: bool) -> Result<Option<&File>, Fault> {
-        let path = self.path(object);
-        let doing = Doing { verb: "opening", path: &path };
-        let identity = match std::fs::metadata(&path) {
+    fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
+        let doing = Doing { verb: "opening", path };
+        let identity = match std::fs::metadata(path) {
             Ok(metadata) => (metadata.dev(), metadata.ino()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(doing.failed("", &error)),
         };
-        let same = |open: &Open| open.identity == identity && open.object == *object && (open.writable || !write);
-        if let Some(at) = self.open.iter().position(same) {
-            return Ok(Some(&self.open[at].file));
+        let same = |open: &&Arc<Handle>| open.identity == identity && open.path == path && (open.writable || !write);
+        if let Some(open) = self.open.iter().find(same) {
+            return Ok(Some(open.clone()));
         }
-        let file = OpenOptions::new().read(true).write(write).open(&path).map_err(|error| doing.failed("", &error))?;
-        let opened = file.metadata().map_err(|error| doing.failed("", &error))?;
-        self.open.retain(|open| open.object != *object);
+        let opened = Arc::new(Handle::open(path, write).map_err(|error| doing.failed("", &error))?);
+        self.open.retain(|open| open.path != path);
         self.open.truncate(OPEN_FILES_MAX - 1);
-        let identity = (opened.dev(), opened.ino());
-        self.open.push_front(Open { object: object.clone(), writable: write, identity, file });
-        Ok(Some(&self.open[0].file))
+        self.open.push_front(opened.clone());
+        Ok(Some(opened))
+    }
+
+    /// Hands a direct request to the threads for them.
+    fn queue(&mut self, ticket: Ticket, object: &str, moves: Moves, way: Way) -> Option<Result<Outcome, Fault>> {
+        let path = self.path(object);
+        let handle = match self.file(&path, way == Way::Write) {
+            Ok(Some(handle)) => handle,
+            Ok(None) => return Some(Ok(Outcome::Absent)),
+            Err(fault) => return Some(Err(fault)),
+        };
+        if way == Way::Write {
+            self.dirty.insert(path);
+        }
+        let answer = Answer::new(&self.answers, ticket, moves.bytes(), 1);
+        let job = Job { handle, moves, way, direct: true };
+        self.direct.submit(Box::new(move || job.run(&answer)));
+        None
+    }
+
+    /// Waits for all that was handed on.
+    fn settle(&self) {
+        self.direct.wait();
     }
 
     fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
-        let Some(file) = self.file(object, true)? else { return Ok(Outcome::Absent) };
+        let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
         let mut calls = 0;
         for nest in moves.nests() {
             try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
                 let source = Source::new(moves, memory, length)?;
                 calls += 1;
-                source.write_at(file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
+                source.write_at(&handle.file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
             })?;
         }
         self.dirty.insert(path);
@@ -147,7 +178,8 @@ impl Files {
     fn read(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
-        let Some(file) = self.file(object, false)? else { return Ok(Outcome::Absent) };
+        let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
+        let file = &handle.file;
         let mut sieve = Sieve::new(file);
         let failed = |(error, end): (io::Error, u64)| {
             if error.kind() != ErrorKind::UnexpectedEof {
@@ -272,6 +304,7 @@ impl Files {
 
     /// Syncs files written, then the directories that hold them or were made for them.
     fn sync(&mut self, below: &[Arc<str>]) -> Result<Outcome, Fault> {
+        self.settle();
         let (dirty, new) = self.take_dirty(below);
         let mut directories: BTreeSet<PathBuf> =
             dirty.iter().chain(&new).filter_map(|path| path.parent()).map(Path::to_path_buf).collect();
@@ -330,11 +363,13 @@ impl Files {
 
     /// Forgets what was written below and not made durable: the user does not want it to be.
     pub(super) fn forget(&mut self, below: &[Arc<str>]) {
+        self.settle();
         self.take_dirty(below);
     }
 
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
+        self.settle();
         self.open.clear();
         self.made.clear();
     }
@@ -371,6 +406,6 @@ fn at(length: u64, offset: i64) -> String {
     format!(" ({length} B at offset {offset})")
 }
 
-fn done(bytes: u64, calls: u64) -> Outcome {
+pub(super) fn done(bytes: u64, calls: u64) -> Outcome {
     Outcome::Done(Moved { bytes, calls, content: Vec::new() })
 }
