@@ -2,6 +2,7 @@
 
 mod courier_bytes;
 mod directory;
+mod extents;
 mod machine;
 pub mod mpi;
 pub mod neighbour;
@@ -10,6 +11,7 @@ mod transport;
 pub mod wire;
 
 pub use directory::Directory;
+pub use extents::Extent;
 pub use machine::{Interrupted, Machine};
 pub use posix::{PosixStore, posix_fault};
 pub use transport::Courier;
