@@ -218,6 +218,12 @@ impl Directory {
     /// Removes what was never published. Ranks may still hold such files open, and a file that is open keeps its space
     /// after its name is gone, so they are emptied first: after a full disk there must be room for another attempt.
     pub fn discard(&self, name: &str) {
+        self.empty(name);
+        let _ = self.remove(name);
+    }
+
+    /// Gives back the space of files.
+    pub(crate) fn empty(&self, name: &str) {
         let mut left = vec![self.at(name)];
         while let Some(path) = left.pop() {
             match fs::read_dir(&path) {
@@ -225,7 +231,6 @@ impl Directory {
                 Err(_) => drop(fs::OpenOptions::new().write(true).truncate(true).open(&path)),
             }
         }
-        let _ = self.remove(name);
     }
 
     /// Removes a directory if nothing is in it.

@@ -7,6 +7,8 @@ mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
+mod striped;
+mod stripes;
 mod transport;
 pub mod wire;
 
@@ -14,4 +16,6 @@ pub use directory::Directory;
 pub use extents::Extent;
 pub use machine::{Interrupted, Machine};
 pub use posix::{PosixStore, posix_fault};
+pub use striped::StripedDirectory;
+pub use stripes::Stripes;
 pub use transport::Courier;

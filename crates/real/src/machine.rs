@@ -1,6 +1,7 @@
 //! The world of one real rank: a wire to the others, files, this processor, and the time of day.
 
 use crate::posix::PosixStore;
+use crate::stripes::Stripes;
 use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_world::{Clock, Compute, InlineCompute, Store, Transport, World};
@@ -35,9 +36,15 @@ impl Machine {
         Machine { courier: Courier::new(wire), store, compute: InlineCompute::default(), clock }
     }
 
-    /// Stores below another root from now on.
+    /// Stores below another root from now on, and knows of no stripes.
     pub fn move_to(&mut self, root: &Path) {
         self.store = PosixStore::new(root, self.courier.wire().bell());
+    }
+
+    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
+    /// files. They are written and read in parts, as [`hyperslab_world::Request::Write`] has it, and synced; nothing else.
+    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
+        self.store.stripe(beginning, stripes);
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.

@@ -6,8 +6,10 @@ mod files;
 mod handle;
 mod job;
 mod queue;
+mod set;
 mod sieve;
 
+use crate::stripes::Stripes;
 use crate::wire::Bell;
 use files::{Doing, Files};
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
@@ -26,6 +28,7 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// Requests through the cache of the system are carried out one after another, in order, by one thread: a buffered write
 /// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
 /// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
+/// The parts of striped objects are carried out beside each other, since each has a file and perhaps a disk of its own.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
     requests: Option<Sender<Work>>,
@@ -40,6 +43,7 @@ enum Work {
     Serve(Ticket, Request),
     Forget(Arc<[Arc<str>]>),
     Release,
+    Stripe(Arc<str>, Stripes),
 }
 
 impl PosixStore {
@@ -62,6 +66,10 @@ impl PosixStore {
                         files.release();
                         continue;
                     }
+                    Work::Stripe(beginning, stripes) => {
+                        files.stripe(beginning, stripes);
+                        continue;
+                    }
                 };
                 let heard = files.serve(ticket, request).is_none_or(|result| answers.send(ticket, result));
                 if !heard {
@@ -80,6 +88,12 @@ impl PosixStore {
     /// Closes files that are kept open.
     pub fn release(&mut self) {
         self.tell(Work::Release);
+    }
+
+    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
+    /// files.
+    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
+        self.tell(Work::Stripe(beginning, stripes));
     }
 
     fn tell(&mut self, work: Work) {

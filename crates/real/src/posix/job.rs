@@ -5,6 +5,8 @@ use super::carrier::{Carrier, Failure, Way};
 use super::content::Source;
 use super::files::{Doing, done};
 use super::handle::Handle;
+use super::sieve::Sieve;
+use crate::stripes::Stripes;
 use crate::wire::Bell;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moves, Outcome, Ticket};
@@ -78,10 +80,18 @@ impl Drop for Answer {
     }
 }
 
+/// That a file holds only one directory's part of an object.
+pub(super) struct Share {
+    pub(super) stripes: Arc<Stripes>,
+    pub(super) directory: usize,
+}
+
 /// What is to be moved between memory and one file.
 pub(super) struct Job {
     pub(super) handle: Arc<Handle>,
     pub(super) moves: Moves,
+    /// Without it, the file holds all.
+    pub(super) share: Option<Share>,
     pub(super) way: Way,
     pub(super) direct: bool,
 }
@@ -93,16 +103,32 @@ impl Job {
     }
 
     /// Moves the elements; tells how many calls that took.
-    fn carry(&self) -> Result<u64, Fault> {
+    pub(super) fn carry(&self) -> Result<u64, Fault> {
+        if self.way == Way::Read && !self.direct {
+            let mut sieve = Sieve::new(&self.handle.file);
+            self.each_run(|run, offset| sieve.add(run, offset))?;
+            sieve.flush().map_err(|failure| self.failed(failure))?;
+            return Ok(sieve.calls());
+        }
         let mut carrier = Carrier::new(&self.handle, self.way, self.direct);
-        let failed = |failure| self.failed(failure);
+        self.each_run(|run, offset| carrier.add(run, offset))?;
+        carrier.flush().map_err(|failure| self.failed(failure))?;
+        Ok(carrier.calls())
+    }
+
+    /// Calls with each run of memory and where it lies in the file.
+    fn each_run(&self, mut act: impl FnMut(Source, u64) -> Result<(), Failure>) -> Result<(), Fault> {
+        let mut act = |run, offset| act(run, offset).map_err(|failure| self.failed(failure));
         for nest in self.moves.nests() {
             try_for_each_run(&nest, self.moves.there.element.bytes(), |memory, offset, length| {
-                carrier.add(Source::new(&self.moves, memory, length)?, offset as u64).map_err(failed)
+                let run = Source::new(&self.moves, memory, length)?;
+                let Some(Share { stripes, directory }) = &self.share else { return act(run, offset as u64) };
+                stripes.held(*directory, offset as u64, length).try_for_each(|stripe| {
+                    act(run.split_at(stripe.skip as usize).1.split_at(stripe.bytes as usize).0, stripe.local)
+                })
             })?;
         }
-        carrier.flush().map_err(failed)?;
-        Ok(carrier.calls())
+        Ok(())
     }
 
     fn failed(&self, (error, end): Failure) -> Fault {
