@@ -5,7 +5,7 @@ use crate::comm::{Comm, Report};
 use crate::errors::raise;
 use crate::layout::Distribution;
 use crate::store::{RawOptions, mode, options};
-use hyperslab::{Contents, FileArray, LocalArray, Order};
+use hyperslab::{Contents, FileArray, LocalArray, Order, Stripes};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -49,6 +49,7 @@ impl RawFile {
         py: Python<'_>,
         comm: &Comm,
         path: PathBuf,
+        stripes: Option<(Vec<PathBuf>, String, u64)>,
         name: &str,
         raw: RawOptions,
         order_name: &str,
@@ -62,7 +63,11 @@ impl RawFile {
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
         let opened = py.detach(move || {
             let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
-            hyperslab::RawFile::open(&comm, &path, mode, options, contents)
+            let Some((directories, name, unit_bytes)) = stripes else {
+                return hyperslab::RawFile::open(&comm, &path, mode, options, contents);
+            };
+            let stripes = Stripes { directories, unit_bytes };
+            hyperslab::RawFile::open_striped(&comm, &stripes, &name, mode, options, contents)
         });
         opened.map(|file| RawFile(Mutex::new(Some(file)))).map_err(|error| raise(py, error))
     }

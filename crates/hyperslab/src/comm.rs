@@ -4,7 +4,7 @@ use crate::report::Report;
 use hyperslab_plan::{Action, Machine as PlanMachine, Parameters, Preference, Program, Step, Transfer, choose};
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::wire::{Wire, thread_wires};
-use hyperslab_real::{Interrupted, Machine};
+use hyperslab_real::{Interrupted, Machine, Stripes};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
 use std::path::Path;
@@ -148,6 +148,11 @@ impl Comm {
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
         party.agree(machine, question, decide)
+    }
+
+    /// Spreads objects over directories, as [`Machine::stripe`]; not collective.
+    pub(crate) fn stripe(&self, beginning: &str, stripes: &Stripes) {
+        self.member().machine.stripe(beginning.into(), stripes.clone());
     }
 
     /// Carries out a collective transfer.

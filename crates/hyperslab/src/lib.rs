@@ -30,6 +30,7 @@
 mod array;
 mod comm;
 mod error;
+mod place;
 mod raw;
 mod report;
 mod zarr;
@@ -42,6 +43,7 @@ pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_jso
 pub use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, mesh};
 pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
+pub use hyperslab_real::Stripes;
 pub use hyperslab_world::FaultKind;
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;

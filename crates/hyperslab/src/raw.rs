@@ -4,6 +4,7 @@
 use crate::array::LocalArray;
 use crate::comm::{Call, Comm, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
+use crate::place::Place;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use hyperslab_format::npy::NpyHeader;
@@ -11,7 +12,7 @@ use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Section};
 use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
-use hyperslab_real::Directory;
+use hyperslab_real::{Directory, Stripes};
 use hyperslab_walk::Question;
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
@@ -60,7 +61,7 @@ pub struct Contents<'a> {
 pub struct RawFile {
     comm: Comm,
     ranks: u32,
-    directory: PathBuf,
+    place: Place,
     name: String,
     mode: Mode,
     options: Options,
@@ -81,11 +82,44 @@ impl RawFile {
     /// The same on all ranks, when the path does not fit the mode, or the length of an existing file is not what the
     /// arrays need.
     pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options, contents: Contents) -> Result<RawFile, Error> {
+        let shown = path.display().to_string();
+        RawFile::open_in(comm, &shown, &|| parts(path), mode, options, contents)
+    }
+
+    /// Opens a file that is striped over directories, with its part in each of them under this name, on all ranks.
+    ///
+    /// All else is as for [`RawFile::open`], except that publishing takes a rename in each directory: the first one
+    /// decides, and after a crash between them, whoever opens the file next completes it. Who has it open for reading
+    /// meanwhile may see some parts old and some new.
+    ///
+    /// # Errors
+    /// As [`RawFile::open`], and when these are no stripes, or not those of an existing file.
+    pub fn open_striped(
+        comm: &Comm,
+        stripes: &Stripes,
+        name: &str,
+        mode: Mode,
+        options: Options,
+        contents: Contents,
+    ) -> Result<RawFile, Error> {
+        let shown = format!("{name}' striped over '{}", stripes.beginning());
+        let place = || Ok((Place::striped(stripes)?, file_name(name)?));
+        RawFile::open_in(comm, &shown, &place, mode, options, contents)
+    }
+
+    fn open_in(
+        comm: &Comm,
+        shown: &str,
+        place: &dyn Fn() -> Result<(Place, String), Fault>,
+        mode: Mode,
+        options: Options,
+        contents: Contents,
+    ) -> Result<RawFile, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
         comm.set_limits(options.arrival, options.progress);
-        let what = format!("open raw file '{}' (mode {})", path.display(), mode.name());
+        let what = format!("open raw file '{shown}' (mode {})", mode.name());
         let fields = vec![
-            ("path".to_string(), path.display().to_string()),
+            ("path".to_string(), shown.to_string()),
             ("mode".into(), mode.name().into()),
             ("order of elements".into(), format!("{order:?}")),
             ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
@@ -102,7 +136,8 @@ impl RawFile {
         };
         let question = Question { what: what.clone(), fields, fault, opens: true };
         let told = comm.agree(question, || {
-            open_file(path, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
+            let opened = place().and_then(|(place, name)| open_file(&place, &name, mode, header, header_bytes, end));
+            opened.map_err(|fault| fault.context(&what))
         })?;
         let mut file = RawFile::told(comm, &told, mode, options, order)?;
         file.arrays = arrays.to_vec();
@@ -121,13 +156,13 @@ impl RawFile {
         let question = Question { what: what.clone(), fields, fault: None, opens: true };
         let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path.display().to_string()).map_err(format_fault);
         let told = comm.agree(question, || {
-            let (parent, name) = parts(path)?;
-            let directory = Directory::new(parent);
-            let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(|| not_there(path).context(&what))?;
+            let (place, name) = parts(path)?;
+            let prefix = place.read_prefix(&name, NPY_HEADER_MAX)?;
+            let prefix = prefix.ok_or_else(|| not_there(&place, &name).context(&what))?;
             let (header, offset) = parse(&prefix)?;
-            let actual = directory.length(&name).unwrap_or(0);
+            let actual = place.length(&name).unwrap_or(0);
             header.check_size(offset, actual, &path.display().to_string()).map_err(format_fault)?;
-            open_file_told(directory.path(), &name, &prefix[..offset as usize], &[])
+            open_file_told(&place, &name, &prefix[..offset as usize], &[])
         })?;
         let mut file = RawFile::told(comm, &told, Mode::Read, options, Order::RowMajor)?;
         let (header, offset) = parse(&file.header)?;
@@ -168,15 +203,18 @@ impl RawFile {
 
     fn told(comm: &Comm, told: &[u8], mode: Mode, options: Options, order: Order) -> Result<RawFile, Fault> {
         let mut r = Reader::new(told);
-        let (Some(directory), Some(name), Some(header)) = (r.text(), r.text(), r.bytes()) else {
+        let (Some(place), Some(name), Some(header)) = (Place::told(&mut r), r.text(), r.bytes()) else {
             return Err(Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense"));
         };
         let header = header.to_vec();
         let removed = std::iter::from_fn(|| r.text()).collect();
+        if let Some(stripes) = place.stripes() {
+            comm.stripe(&stripes.beginning(), stripes);
+        }
         Ok(RawFile {
             comm: comm.clone(),
             ranks: comm.size(),
-            directory: directory.into(),
+            place,
             name,
             mode,
             options,
@@ -204,14 +242,14 @@ impl RawFile {
         &self.removed
     }
 
-    /// Absolute path of the file once it is published.
+    /// Absolute path of the file once it is published; of its part in the first directory, when it is striped.
     pub fn path(&self) -> PathBuf {
-        self.directory.join(&self.name)
+        self.place.path().join(&self.name)
     }
 
     fn object(&self) -> String {
         let name = if self.mode.writes_new() { hidden(&self.name) } else { self.name.clone() };
-        format!("{}/{name}", self.directory.display())
+        self.place.object(&name)
     }
 
     fn stored(&self, array: usize) -> Stored {
@@ -273,7 +311,7 @@ impl RawFile {
         }
         let transfer =
             Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
-        let directory = Directory::new(self.directory.clone());
+        let directory = self.place.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
         let call = Call {
@@ -446,7 +484,7 @@ impl RawFile {
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         if self.mode.writes_new() && self.comm.rank() == 0 {
-            Directory::new(self.directory.clone()).discard(&hidden(&self.name));
+            self.place.discard(&hidden(&self.name));
         }
     }
 
@@ -458,7 +496,7 @@ impl RawFile {
     pub fn close(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let new = self.mode.writes_new();
-        let directory = Directory::new(self.directory.clone());
+        let directory = self.place.clone();
         let hidden = hidden(&self.name);
         let sync = new && self.options.durable;
         let fault = fault.map(|text| {
@@ -510,17 +548,27 @@ fn marker(name: &str) -> String {
     format!(".{name}.hyperslab-update")
 }
 
-fn not_there(path: &Path) -> Fault {
-    Fault::new(FaultKind::NotFound, format!("'{}' does not exist", path.display()))
+fn not_there(place: &Place, name: &str) -> Fault {
+    Fault::new(FaultKind::NotFound, format!("'{}' does not exist", place.path().join(name).display()))
+}
+
+/// The name of the parts of a striped file.
+fn file_name(name: &str) -> Result<String, Fault> {
+    if Path::new(name).file_name().is_some_and(|last| last == name) {
+        return Ok(name.to_string());
+    }
+    Err(Fault::new(FaultKind::Invalid, format!("'{name}' is not the name of a file in a directory"))
+        .hint("a striped file is given by its directories and one name, which is that of its part in each of them"))
 }
 
 /// The absolute directory and the name of a file.
-fn parts(path: &Path) -> Result<(PathBuf, String), Fault> {
+fn parts(path: &Path) -> Result<(Place, String), Fault> {
     let bad = |why: &str| Fault::new(FaultKind::Invalid, format!("'{}' {why}", path.display()));
     let absolute = std::path::absolute(path).map_err(|error| bad(&error.to_string()))?;
     let name =
         absolute.file_name().and_then(|name| name.to_str()).ok_or_else(|| bad("does not end with a file name"))?;
-    Ok((absolute.parent().unwrap_or(Path::new("/")).to_path_buf(), name.to_string()))
+    let directory = Directory::new(absolute.parent().unwrap_or(Path::new("/")));
+    Ok((Place::One(directory), name.to_string()))
 }
 
 /// Where arrays begin, and where the last one ends.
@@ -536,30 +584,38 @@ fn lay_out(header_bytes: u64, arrays: &[FileArray]) -> Result<(Vec<u64>, u64), F
     Ok((offsets, end))
 }
 
-fn open_file_told(directory: &Path, name: &str, header: &[u8], removed: &[String]) -> Result<Vec<u8>, Fault> {
-    let told = Writer::default().bytes(directory.to_string_lossy().as_bytes()).bytes(name.as_bytes()).bytes(header);
+fn open_file_told(place: &Place, name: &str, header: &[u8], removed: &[String]) -> Result<Vec<u8>, Fault> {
+    let told = place.tell().bytes(name.as_bytes()).bytes(header);
     Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
 }
 
 /// Rank 0's part of opening.
-fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64) -> Result<Vec<u8>, Fault> {
-    let (parent, name) = parts(path)?;
-    let directory = Directory::new(parent.clone());
+fn open_file(
+    directory: &Place,
+    name: &str,
+    mode: Mode,
+    header: &[u8],
+    header_bytes: u64,
+    end: u64,
+) -> Result<Vec<u8>, Fault> {
     if !directory.exists("") {
-        return Err(Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", parent.display())));
+        let text = format!("the directory '{}' does not exist", directory.path().display());
+        return Err(Fault::new(FaultKind::NotFound, text));
     }
-    if mode == Mode::Create && directory.exists(&name) {
+    directory.complete(&hidden(name), name)?;
+    if mode == Mode::Create && directory.exists(name) {
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
     }
     if mode.writes_new() {
         let mut removed = Vec::new();
-        if directory.exists(&hidden(&name)) {
-            directory.remove(&hidden(&name))?;
-            removed.push(hidden(&name));
+        if directory.exists(&hidden(name)) {
+            directory.remove(&hidden(name))?;
+            removed.push(hidden(name));
         }
-        return open_file_told(&parent, &name, header, &removed);
+        return open_file_told(directory, name, header, &removed);
     }
-    let actual = directory.length(&name).ok_or_else(|| not_there(path))?;
+    directory.check(name)?;
+    let actual = directory.length(name).ok_or_else(|| not_there(directory, name))?;
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
@@ -567,12 +623,12 @@ fn open_file(path: &Path, mode: Mode, header: &[u8], header_bytes: u64, end: u64
         )
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }
-    let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
-    open_file_told(&parent, &name, &header, &[])
+    let header = directory.read_prefix(name, header_bytes)?.unwrap_or_default();
+    open_file_told(directory, name, &header, &[])
 }
 
 /// Gives a new file its header and its length so far.
-fn lengthen(directory: &Directory, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
+fn lengthen(directory: &Place, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
     if first {
         directory.create(hidden, end)?;
         return directory.write_prefix(hidden, header);

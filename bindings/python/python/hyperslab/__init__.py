@@ -29,7 +29,7 @@ from hyperslab.errors import (
     UnsupportedError,
 )
 from hyperslab.explaining import explain
-from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.files import RawFile, Striped, load_npy, open_raw, save_npy
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "Step",
     "StorageError",
     "Store",
+    "Striped",
     "ThreadComm",
     "TimeoutError",
     "UnsupportedError",

@@ -118,6 +118,7 @@ class RawFile:
     def open(
         comm: Comm,
         path: _Path,
+        stripes: tuple[list[str], str, int] | None,
         name: str,
         raw: _Options,
         order_name: str,

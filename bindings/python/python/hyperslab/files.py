@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
@@ -22,14 +23,65 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
+__all__ = ["RawFile", "Striped", "load_npy", "open_raw", "save_npy"]
 
 #: Name that the one array of an npy file has inside the library.
 NPY_NAME = "array"
 
 
+@dataclass(frozen=True)
+class Striped:
+    """A file whose bytes are spread over several directories, unit by unit in turn.
+
+    With ``n`` directories, byte ``o`` lies in directory ``(o // unit) % n``, in the file of that name, at
+    ``o // (unit * n) * unit + o % unit``, as in the parallel file system of the Paragon. Directories on disks of their
+    own write and read side by side; also on one disk, several files are faster than one where the system lets one
+    writer at a time into each.
+
+    Parameters
+    ----------
+    directories : sequence of paths
+        Where the parts lie, in order. They exist already and are seen by all ranks.
+    name : str
+        Name of the file, and so of its part in each directory.
+    unit : int
+        Bytes that lie together.
+
+    Notes
+    -----
+    A new file is published by one rename in each directory. The first decides: after a crash before it the older file
+    is whole; after a crash between it and the last one, opening the file again completes them, until which programs
+    that read the parts by themselves find some old and some new. The same holds for programs that have the file open
+    while another replaces it.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, os, tempfile
+    >>> disks = [tempfile.mkdtemp() for _ in range(3)]
+    >>> with hs.open_raw(hs.Striped(disks, "dump.raw", unit=16), "w") as file:
+    ...     report = file.write({"rho": np.arange(8.0)})
+    >>> [os.path.getsize(disk + "/dump.raw") for disk in disks]
+    [32, 16, 16]
+    >>> with hs.open_raw(hs.Striped(disks, "dump.raw", unit=16), arrays={"rho": ((8,), "f8")}) as file:
+    ...     file.read("rho")
+    array([0., 1., 2., 3., 4., 5., 6., 7.])
+    """
+
+    directories: Sequence[str | os.PathLike[str]]
+    name: str
+    unit: int = 65536
+
+
+def _target(path: str | os.PathLike[str] | Striped) -> tuple[str, tuple[list[str], str, int] | None]:
+    """Path for messages, and how the file is striped."""
+    if not isinstance(path, Striped):
+        return os.fspath(path), None
+    directories = [os.fspath(directory) for directory in path.directories]
+    return path.name, (directories, path.name, path.unit)
+
+
 def open_raw(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Striped,
     mode: Literal["r", "r+", "w", "x"] = "r",
     *,
     comm: Any = None,
@@ -48,7 +100,7 @@ def open_raw(
 
     Parameters
     ----------
-    path : path
+    path : path or Striped
         The file.
     mode : {"r", "r+", "w", "x"}
         A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
@@ -75,7 +127,8 @@ def open_raw(
            [3., 4., 5.]], dtype=float32)
     """
     member = connect(comm)
-    what = f"open raw file '{os.fspath(path)}'"
+    shown, stripes = _target(path)
+    what = f"open raw file '{shown}'"
     given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
     with attending(member, what):
         _check_open(mode, given)
@@ -88,11 +141,14 @@ def open_raw(
         if before < 0:
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
+        if stripes is not None and stripes[2] < 1:
+            message = f"a unit of {stripes[2]} B makes no sense"
+            raise InvalidError(message)
         known = [
             (name, [extent.__index__() for extent in shape], np.dtype(dtype).str)
             for name, (shape, dtype) in (arrays or {}).items()
         ]
-    core = _core.RawFile.open(member, os.fspath(path), mode, given, order, content if new else b"", before, known)
+    core = _core.RawFile.open(member, shown, stripes, mode, given, order, content if new else b"", before, known)
     file = RawFile(core, member)
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
@@ -108,7 +164,7 @@ class RawFile:
 
     @property
     def path(self) -> str:
-        """Absolute path of the file."""
+        """Absolute path of the file; of its part in the first directory, if it is striped."""
         return os.fspath(self._file.path())
 
     @property
