@@ -1,7 +1,7 @@
 //! Measures the store's direct requests, so many at once, beside its requests through the cache and beside plain
 //! threads with plain calls, which are the limit:
 //!
-//!     cargo run --release -p hyperslab-real --example direct -- DIRECTORY [MiB] [rounds]
+//!     cargo run --release -p hyperslab-real --example direct -- DIRECTORY [MiB] [rounds] ["write 4 MiB"]
 //!
 //! A write ends with the sync that makes it durable, into space that is reserved; a read begins with nothing of the
 //! file in the cache of this system. Rounds take turns; printed are the median, the least and the greatest rate.
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "hyperslab-direct-benchmark";
 const LIMIT_THREADS: usize = 8;
+/// Header of the file in which memory and file are out of step \[B\].
+const SHIFT: u64 = 128;
 
 #[derive(Clone, Copy, PartialEq)]
 enum How {
@@ -28,6 +30,8 @@ enum How {
     Limit,
     /// The store, directly, with so many requests out.
     Direct(usize),
+    /// The same in a file with a header, which brings memory and file out of step.
+    Shifted(usize),
     /// The store, through the cache.
     Cached,
 }
@@ -40,10 +44,28 @@ struct Case {
     shuffled: bool,
 }
 
+impl Case {
+    fn name(&self) -> String {
+        let how = match self.how {
+            How::Limit => format!("limit: {LIMIT_THREADS} threads, O_DIRECT"),
+            How::Direct(depth) => format!("store, direct, {depth} at once"),
+            How::Shifted(depth) => format!("store, {depth}, not aligned"),
+            How::Cached => "store, through the cache".into(),
+        };
+        let (way, order) =
+            (["read", "write"][usize::from(self.write)], ["rising", "shuffled"][usize::from(self.shuffled)]);
+        format!("{way:5} {} MiB {order:8} {how}", self.request >> 20)
+    }
+
+    fn shift(&self) -> u64 {
+        if matches!(self.how, How::Shifted(_)) { SHIFT } else { 0 }
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let Some(directory) = arguments.get(1) else {
-        eprintln!("usage: direct DIRECTORY [MiB] [rounds]");
+        eprintln!("usage: direct DIRECTORY [MiB] [rounds] [what lines begin with]");
         std::process::exit(2);
     };
     let number = |at: usize, default| arguments.get(at).map_or(default, |text| text.parse().expect("a number"));
@@ -58,10 +80,13 @@ fn main() {
     let mut cases = Vec::new();
     for write in [true, false] {
         for (request, shuffled) in [(1 << 20, false), (1 << 20, true), (4 << 20, false), (4 << 20, true)] {
-            let hows = [How::Limit, How::Direct(1), How::Direct(2), How::Direct(4), How::Direct(8), How::Cached];
-            cases.extend(hows.map(|how| Case { how, write, request, shuffled }));
+            let depths = [1, 2, 4, 8].map(How::Direct);
+            let hows = [How::Limit, How::Shifted(8), How::Cached];
+            cases.extend(depths.into_iter().chain(hows).map(|how| Case { how, write, request, shuffled }));
         }
     }
+    let only = arguments.get(4).map_or("", String::as_str);
+    cases.retain(|case| case.name().starts_with(only));
     let mut rates = vec![Vec::new(); cases.len()];
     for _ in 0..=rounds {
         for (case, rates) in cases.iter().zip(&mut rates) {
@@ -71,11 +96,13 @@ fn main() {
             let order = order(bytes / case.request, case.shuffled);
             match case.how {
                 How::Limit => limit(&path, case, &memory, &order),
-                How::Direct(depth) => store(directory, case, &memory, &order, depth),
+                How::Direct(depth) | How::Shifted(depth) => store(directory, case, &memory, &order, depth),
                 How::Cached => store(directory, case, &memory, &order, 8),
             }
             rates.push(bytes as f64 / begun.elapsed().as_secs_f64() / 1e9);
-            let arrived = if case.write { std::fs::read(&path).expect("a file") } else { memory.to_vec(0, bytes) };
+            let shift = case.shift() as usize;
+            let file = std::fs::read(&path).expect("a file");
+            let arrived = if case.write { file[shift..].to_vec() } else { memory.to_vec(0, bytes) };
             assert!(arrived == content, "the bytes did not arrive");
         }
     }
@@ -85,15 +112,8 @@ fn main() {
         // The first round warms up.
         let rates = &mut rates[1..];
         rates.sort_by(f64::total_cmp);
-        let how = match case.how {
-            How::Limit => format!("limit: {LIMIT_THREADS} threads, O_DIRECT"),
-            How::Direct(depth) => format!("store, direct, {depth} at once"),
-            How::Cached => "store, through the cache".into(),
-        };
-        let (way, order) =
-            (["read", "write"][usize::from(case.write)], ["rising", "shuffled"][usize::from(case.shuffled)]);
         let (median, least, most) = (rates[rates.len() / 2], rates[0], rates[rates.len() - 1]);
-        println!("{way:5} {} MiB {order:8} {how:26} {median:5.2} ({least:.2}, {most:.2})", case.request >> 20);
+        println!("{:50} {median:5.2} ({least:.2}, {most:.2})", case.name());
     }
 }
 
@@ -102,9 +122,9 @@ fn prepare(path: &Path, case: &Case, bytes: u64, content: &[u8]) {
     let _ = std::fs::remove_file(path);
     let file = File::create(path).expect("a file");
     // SAFETY: the descriptor belongs to the open file.
-    unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes as i64) };
+    unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, (bytes + case.shift()) as i64) };
     if !case.write {
-        file.write_all_at(content, 0).expect("room");
+        file.write_all_at(content, case.shift()).expect("room");
     }
     file.sync_all().expect("a disk");
     // SAFETY: as above.
@@ -128,8 +148,8 @@ fn store(directory: &str, case: &Case, memory: &Memory, order: &[u64], depth: us
     let mut done = Vec::new();
     loop {
         while let Some(&number) = if out < depth { left.next() } else { None } {
-            let (object, direct) = (Arc::from(NAME), matches!(case.how, How::Direct(_)));
-            let moves = moves(memory, number * case.request, case.request);
+            let (object, direct) = (Arc::from(NAME), case.how != How::Cached);
+            let moves = moves(memory, number * case.request, case.request, case.shift());
             let request = match case.write {
                 true => Request::Write { object, moves, direct },
                 false => Request::Read { object, moves, direct },
@@ -157,10 +177,11 @@ fn wait(store: &mut PosixStore, bell: &Bell, done: &mut Vec<(u64, Result<Outcome
     assert!(done.iter().all(|(_, result)| matches!(result, Ok(Outcome::Done(_)))), "{done:?}");
 }
 
-fn moves(memory: &Memory, offset: u64, bytes: u64) -> Moves {
+fn moves(memory: &Memory, offset: u64, bytes: u64, shift: u64) -> Moves {
     let region = Region::whole(&[bytes]);
-    let view = Arc::new(View::held(&region, offset as i64, &[1], ElementType::native(Kind::UInt8)));
-    Moves { region, memory: memory.clone(), here: view.clone(), there: view }
+    let view = |base| Arc::new(View::held(&region, base as i64, &[1], ElementType::native(Kind::UInt8)));
+    let (here, there) = (view(offset), view(offset + shift));
+    Moves { region: region.clone(), memory: memory.clone(), here, there }
 }
 
 /// Threads that take the next request and make the call.

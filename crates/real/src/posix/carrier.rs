@@ -1,12 +1,14 @@
 //! Moves runs between memory and a file in as few and as large calls as they allow, past the cache when asked.
 //!
 //! Of a stretch of the file, whole pages go directly, from and to the memory itself where it is aligned, else by way
-//! of an aligned buffer. The parts of pages at either end go through the cache. So a page is either moved directly by
-//! one request or goes through the cache for all that share it, and what the cache holds of it is never stale: before
+//! of an aligned buffer. The parts of pages at either end go through the cache, except that a read by way of a buffer
+//! takes whole pages and leaves out what is not wanted. So a page is either moved directly by
+//! one write or goes through the cache for all that share it, and what the cache holds of it is never stale: before
 //! a direct request the system writes back and drops what it has of its pages.
 
 use super::content::Source;
 use super::handle::{DirectFile, Handle};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -18,7 +20,13 @@ const CALL_BYTES_MAX: u64 = 8 << 20;
 /// Shorter stretches go through the cache \[B\], which turns many of them into few requests to the disk.
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 /// Bytes that are brought into alignment at once \[B\].
-const BOUNCE_BYTES: usize = 1 << 20;
+const BOUNCE_BYTES: u64 = 1 << 20;
+
+thread_local! {
+    /// Room to align in, once it was needed. It stays with the thread, since touching fresh pages for each request costs
+    /// more than the copy.
+    static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,14 +48,12 @@ pub(super) struct Carrier<'a> {
     pieces: Vec<Source>,
     start: u64,
     end: u64,
-    /// Room to align in, once it was needed.
-    bounce: Vec<u8>,
     calls: u64,
 }
 
 impl<'a> Carrier<'a> {
     pub(super) fn new(handle: &'a Handle, way: Way, direct: bool) -> Carrier<'a> {
-        Carrier { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, bounce: Vec::new(), calls: 0 }
+        Carrier { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, calls: 0 }
     }
 
     /// System calls so far.
@@ -93,8 +99,12 @@ impl<'a> Carrier<'a> {
         if high < low + DIRECT_BYTES_MIN {
             return self.cached(pieces, start);
         }
+        let pages = cut(pieces, low - start, high - start);
+        if self.way == Way::Read && !direct.fits(&pages) {
+            return self.read_around(direct, pieces, (start, end));
+        }
         self.cached(&cut(pieces, 0, low - start), start)?;
-        self.past_cache(direct, &cut(pieces, low - start, high - start), low)?;
+        self.past_cache(direct, &pages, low)?;
         self.cached(&cut(pieces, high - start, end - start), high)
     }
 
@@ -108,61 +118,61 @@ impl<'a> Carrier<'a> {
 
     /// Moves whole pages directly, and what the file system refuses of them through the cache.
     fn past_cache(&mut self, direct: &DirectFile, pieces: &[Source], offset: u64) -> io::Result<()> {
-        let bytes: u64 = pieces.iter().map(|piece| piece.length() as u64).sum();
-        let fits = |piece: &Source| {
-            (piece.address() as u64).is_multiple_of(direct.memory_alignment)
-                && (piece.length() as u64).is_multiple_of(direct.length_alignment)
-        };
-        let (done, error) = if pieces.iter().all(fits) {
+        let (done, error) = if direct.fits(pieces) {
             self.vectored(&direct.file, pieces, offset)
         } else {
             self.bounced(direct, pieces, offset)
         };
-        match error.as_ref().map(|error| (error.kind(), error.raw_os_error())) {
-            None => return Ok(()),
-            Some((_, Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS))) => {
-                // Going on in the middle of a page is refused by any; at its start, by one that cannot at all.
-                if done.is_multiple_of(direct.page) {
-                    direct.refuse();
-                }
-            }
-            // A direct read may stop short at the end of a file, which the cache knows exactly.
-            Some((io::ErrorKind::UnexpectedEof, _)) => {}
-            Some(_) => return error.map_or(Ok(()), Err),
-        }
-        self.cached(&cut(pieces, done, bytes), offset + done)
+        let Some(error) = error else { return Ok(()) };
+        excused(direct, offset + done, error)?;
+        self.cached(&cut(pieces, done, u64::MAX), offset + done)
     }
 
-    /// Moves bytes directly by way of memory that is aligned; tells how far it came.
+    /// Writes bytes directly by way of memory that is aligned; tells how far it came.
     fn bounced(&mut self, direct: &DirectFile, pieces: &[Source], offset: u64) -> (u64, Option<io::Error>) {
-        let mut bounce = std::mem::take(&mut self.bounce);
-        let alignment = direct.memory_alignment.max(direct.page) as usize;
-        bounce.resize(BOUNCE_BYTES + alignment, 0);
-        let skip = bounce.as_ptr().align_offset(alignment);
-        let (total, mut done) = (pieces.iter().map(|piece| piece.length() as u64).sum::<u64>(), 0);
-        let mut failed = None;
-        while done < total && failed.is_none() {
-            let length = (total - done).min(BOUNCE_BYTES as u64);
-            let now = cut(pieces, done, done + length);
-            let aligned = &mut bounce[skip..skip + length as usize];
-            if self.way == Way::Write {
-                each(&now, aligned, Source::copy_to);
-            }
-            let (moved, error) = self.vectored(&direct.file, &[Source::of(aligned)], offset + done);
-            if self.way == Way::Read {
-                each(&cut(&now, 0, moved), aligned, Source::copy_from);
-            }
+        let (total, mut done) = (bytes(pieces), 0);
+        while done < total {
+            let length = (total - done).min(BOUNCE_BYTES);
+            let (moved, error) = bounce(direct, length, |room| {
+                each(&cut(pieces, done, done + length), room, Source::copy_to);
+                self.vectored(&direct.file, &[Source::of(room)], offset + done)
+            });
             done += moved;
-            failed = error;
+            if error.is_some() {
+                return (done, error);
+            }
         }
-        self.bounce = bounce;
-        (done, failed)
+        (done, None)
+    }
+
+    /// Reads bytes directly by way of memory that is aligned. Whole pages are read and parts of them left out: unlike a
+    /// write, that needs no other call for the ends.
+    fn read_around(&mut self, direct: &DirectFile, pieces: &[Source], (start, end): (u64, u64)) -> io::Result<()> {
+        let mut at = start - start % direct.page;
+        while at < end {
+            let length = (end.next_multiple_of(direct.page) - at).min(BOUNCE_BYTES + 2 * direct.page);
+            let (read, error) = bounce(direct, length, |room| {
+                let (read, error) = self.vectored(&direct.file, &[Source::of(room)], at);
+                let (low, high) = (at.max(start), (at + read).min(end));
+                if low < high {
+                    let room = &mut room[(low - at) as usize..(high - at) as usize];
+                    each(&cut(pieces, low - start, high - start), room, Source::copy_from);
+                }
+                (read, error)
+            });
+            at += read;
+            if let Some(error) = error.filter(|_| at < end) {
+                excused(direct, at, error)?;
+                let done = at.max(start) - start;
+                return self.cached(&cut(pieces, done, u64::MAX), start + done);
+            }
+        }
+        Ok(())
     }
 
     /// Moves pieces that follow each other in the file; tells how many bytes, and what stopped it before the end.
     fn vectored(&mut self, file: &File, pieces: &[Source], offset: u64) -> (u64, Option<io::Error>) {
-        let total: u64 = pieces.iter().map(|piece| piece.length() as u64).sum();
-        let mut done = 0;
+        let (total, mut done) = (bytes(pieces), 0);
         while done < total {
             let left: Vec<libc::iovec> = cut(pieces, done, total).iter().map(Source::iovec).collect();
             let (descriptor, count, at) = (file.as_raw_fd(), left.len() as i32, (offset + done) as i64);
@@ -188,6 +198,37 @@ impl<'a> Carrier<'a> {
         }
         (done, None)
     }
+}
+
+/// Whether a request that failed is to go on through the cache.
+fn excused(direct: &DirectFile, at: u64, error: io::Error) -> io::Result<()> {
+    match (error.kind(), error.raw_os_error()) {
+        (_, Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS)) => {
+            // Going on in the middle of a page is refused by any; at its start, by one that cannot at all.
+            if at.is_multiple_of(direct.page) {
+                direct.refuse();
+            }
+            Ok(())
+        }
+        // A direct read may stop short at the end of a file, which the cache knows exactly.
+        (io::ErrorKind::UnexpectedEof, _) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Lets something use aligned memory of this length.
+fn bounce<T>(direct: &DirectFile, length: u64, act: impl FnOnce(&mut [u8]) -> T) -> T {
+    let mut room = BOUNCE.take();
+    let alignment = direct.memory_alignment.max(direct.page) as usize;
+    room.resize(room.len().max(length as usize + alignment), 0);
+    let skip = room.as_ptr().align_offset(alignment);
+    let result = act(&mut room[skip..skip + length as usize]);
+    BOUNCE.replace(room);
+    result
+}
+
+fn bytes(pieces: &[Source]) -> u64 {
+    pieces.iter().map(|piece| piece.length() as u64).sum()
 }
 
 /// The bytes `from..to` of pieces one after another.

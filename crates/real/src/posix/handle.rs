@@ -1,5 +1,6 @@
 //! Open files: one handle that goes through the cache of the system and, once it is asked for, one that does not.
 
+use super::content::Source;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -29,7 +30,7 @@ pub(super) struct DirectFile {
     /// What addresses in memory must be multiples of \[B\].
     pub(super) memory_alignment: u64,
     /// What lengths of pieces in memory must be multiples of \[B\].
-    pub(super) length_alignment: u64,
+    length_alignment: u64,
     /// What is moved directly begins and ends at multiples of this in the file \[B\]: at least a page, so that a page
     /// that the cache holds for the rest of it is never one that changes underneath.
     pub(super) page: u64,
@@ -65,6 +66,14 @@ impl DirectFile {
         let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(ALIGNMENT);
         let page = page.max(ALIGNMENT).max(length_alignment);
         Some(DirectFile { file, memory_alignment, length_alignment, page, refused: AtomicBool::new(false) })
+    }
+
+    /// Whether pieces of memory are aligned as the file system wants them.
+    pub(super) fn fits(&self, pieces: &[Source]) -> bool {
+        pieces.iter().all(|piece| {
+            (piece.address() as u64).is_multiple_of(self.memory_alignment)
+                && (piece.length() as u64).is_multiple_of(self.length_alignment)
+        })
     }
 
     /// No more requests come here.
