@@ -35,8 +35,7 @@ class Striped:
 
     With ``n`` directories, byte ``o`` lies in directory ``(o // unit) % n``, in the file of that name, at
     ``o // (unit * n) * unit + o % unit``, as in the parallel file system of the Paragon. Directories on disks of their
-    own write and read side by side; also on one disk, several files are faster than one where the system lets one
-    writer at a time into each.
+    own write and read side by side.
 
     Parameters
     ----------
