@@ -2,15 +2,19 @@
 
 mod courier_bytes;
 mod directory;
+mod extents;
 mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
 mod stores;
+mod stripes;
 mod transport;
 pub mod wire;
 
 pub use directory::Directory;
+pub use extents::Extent;
 pub use machine::{Interrupted, Machine};
 pub use posix::{PosixStore, posix_fault};
+pub use stripes::Stripes;
 pub use transport::Courier;

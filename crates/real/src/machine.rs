@@ -2,6 +2,7 @@
 
 use crate::directory::Directory;
 use crate::stores::Stores;
+use crate::stripes::Stripes;
 use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_world::{Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Transport, World};
@@ -36,7 +37,7 @@ impl Machine {
         Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
     }
 
-    /// Stores below another root from now on.
+    /// Stores below another root from now on, and knows of no stripes.
     pub fn move_to(&mut self, root: &Path) {
         self.stores = Stores::new(root, self.courier.wire().bell());
     }
@@ -64,6 +65,12 @@ impl Machine {
                 Ok(Arc::new(tree.clone()))
             }
         }
+    }
+
+    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
+    /// files. They are written and read in parts, as [`hyperslab_world::Request::Write`] has it, and synced; nothing else.
+    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
+        self.stores.posix.stripe(beginning, stripes);
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.

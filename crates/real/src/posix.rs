@@ -1,12 +1,19 @@
 //! Objects as files below a directory, served by a worker thread so that the caller can move data meanwhile.
 
+mod carrier;
 mod content;
 mod files;
+mod handle;
+mod job;
+mod queue;
+mod set;
 mod sieve;
 
+use crate::stripes::Stripes;
 use crate::wire::Bell;
 use files::{Doing, Files};
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
+use job::Answers;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +25,11 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 
 /// A directory whose files are the objects.
 ///
-/// Requests are carried out one after another, in order, by one thread: a buffered write holds the lock of its file
-/// alone, so more writers in one process do not help a file. Nothing is durable before [`Request::Sync`].
+/// Requests through the cache of the system are carried out one after another, in order, by one thread: a buffered write
+/// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
+/// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
+/// The parts of striped objects are carried out beside each other, since each has a file and perhaps a disk of its own.
+/// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
     requests: Option<Sender<Work>>,
     finished: Receiver<Finished>,
@@ -33,6 +43,7 @@ enum Work {
     Serve(Ticket, Request),
     Forget(Arc<[Arc<str>]>),
     Release,
+    Stripe(Arc<str>, Stripes),
 }
 
 impl PosixStore {
@@ -41,7 +52,8 @@ impl PosixStore {
         let (requests, inbox) = channel::<Work>();
         let (outbox, finished) = channel();
         let advance = Arc::new(AtomicU64::new(0));
-        let mut files = Files::new(root, advance.clone());
+        let answers = Answers::new(outbox, bell);
+        let mut files = Files::new(root, advance.clone(), answers.clone());
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
             for work in inbox {
                 let (ticket, request) = match work {
@@ -54,12 +66,15 @@ impl PosixStore {
                         files.release();
                         continue;
                     }
+                    Work::Stripe(beginning, stripes) => {
+                        files.stripe(beginning, stripes);
+                        continue;
+                    }
                 };
-                let result = files.carry_out(request);
-                if outbox.send((ticket, result)).is_err() {
+                let heard = files.serve(ticket, request).is_none_or(|result| answers.send(ticket, result));
+                if !heard {
                     return;
                 }
-                bell.ring();
             }
         });
         PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new(), advance }
@@ -73,6 +88,12 @@ impl PosixStore {
     /// Closes files that are kept open.
     pub fn release(&mut self) {
         self.tell(Work::Release);
+    }
+
+    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
+    /// files.
+    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
+        self.tell(Work::Stripe(beginning, stripes));
     }
 
     fn tell(&mut self, work: Work) {

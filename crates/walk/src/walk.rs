@@ -353,18 +353,18 @@ impl Walk {
 
     fn request(&mut self, party: &mut Party, action: Action) -> Result<Request, Fault> {
         Ok(match action {
-            Action::Read { object, region, to, there, whole, .. } => {
+            Action::Read { object, region, to, there, whole, direct, .. } => {
                 let moves = self.moves(party, &region, &to, &there)?;
                 match whole {
                     Some(whole) => Request::ReadWhole { object, moves, checksum: whole.checksum },
-                    None => Request::Read { object, moves },
+                    None => Request::Read { object, moves, direct },
                 }
             }
-            Action::Write { object, region, from, there, whole, replace, .. } => {
+            Action::Write { object, region, from, there, whole, replace, direct } => {
                 let moves = self.moves(party, &region, &from, &there)?;
                 match whole {
                     Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace },
-                    None => Request::Write { object, moves },
+                    None => Request::Write { object, moves, direct },
                 }
             }
             Action::Get { object, bytes_max, .. } => Request::Get { object, bytes_max },

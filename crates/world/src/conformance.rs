@@ -289,19 +289,20 @@ impl Objects<'_> {
     fn parts_of_objects(&mut self) {
         self.put("file", &[0xEE; 41]);
         let object = self.name("file");
-        let moved = self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8) });
+        let moved =
+            self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8), direct: false });
         assert_eq!(moved.bytes, 30);
         let content = self.content("file");
         assert_eq!((content.len(), &content[..8], &content[38..]), (41, &[0xEE; 8][..], &[0xEE; 3][..]));
         let target = empty();
-        self.moved(Request::Read { object: object.clone(), moves: transposed(&target, 8) });
+        self.moved(Request::Read { object: object.clone(), moves: transposed(&target, 8), direct: false });
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
-        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 12) });
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 12), direct: false });
         // Beyond its end, an object grows.
-        self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50) });
+        self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50), direct: false });
         assert_eq!(self.content("file").len(), 80);
-        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52) });
-        self.moved(Request::Read { object, moves: transposed(&target, 50) });
+        self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52), direct: false });
+        self.moved(Request::Read { object, moves: transposed(&target, 50), direct: false });
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
     }
 
@@ -319,7 +320,7 @@ impl Objects<'_> {
         let target = empty();
         let moves = transposed(&target, 0);
         for request in [
-            Request::Read { object: object.clone(), moves: moves.clone() },
+            Request::Read { object: object.clone(), moves: moves.clone(), direct: false },
             Request::ReadWhole { object: object.clone(), moves, checksum: false },
             Request::Get { object: object.clone(), bytes_max: 9 },
         ] {

@@ -25,7 +25,7 @@ impl MemoryStore {
         let mut objects = self.objects.lock().expect("no rank panics while it holds the objects");
         let moved = |bytes: u64| Ok(Outcome::Done(Moved { bytes, calls: 1, content: Vec::new() }));
         match request {
-            Request::Write { object, moves } => {
+            Request::Write { object, moves, .. } => {
                 let content = objects.get_mut(&*object).ok_or_else(|| absent(&object))?;
                 write(content, &moves);
                 moved(moves.bytes())
@@ -45,7 +45,7 @@ impl MemoryStore {
                 objects.insert(object.to_string(), bytes);
                 moved(length)
             }
-            Request::Read { object, moves } => match objects.get(&*object) {
+            Request::Read { object, moves, .. } => match objects.get(&*object) {
                 Some(content) => read(content, &moves, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
             },

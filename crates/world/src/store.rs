@@ -41,6 +41,9 @@ pub enum Request {
         object: Arc<str>,
         /// What, from where, to where.
         moves: Moves,
+        /// Whether the bytes should go past the cache of the system, and other such requests be under way meanwhile. A
+        /// wish: a store that cannot, or would gain nothing by it, does the same through the cache.
+        direct: bool,
     },
     /// Writes a whole object, whose bytes in order are the elements, and a CRC-32C of them after them when asked.
     WriteWhole {
@@ -69,6 +72,8 @@ pub enum Request {
         object: Arc<str>,
         /// What, from where, to where.
         moves: Moves,
+        /// As for [`Request::Write`].
+        direct: bool,
     },
     /// Reads a whole object that [`Request::WriteWhole`] wrote, and compares length and checksum.
     ReadWhole {
@@ -86,7 +91,8 @@ pub enum Request {
         /// Most bytes that make sense \[B\].
         bytes_max: u64,
     },
-    /// Makes what was written through this handle, to objects whose names begin with one of these, durable.
+    /// Makes what was written through this handle, to objects whose names begin with one of these, durable: all that
+    /// was submitted before, whether or not its ticket has returned.
     Sync {
         /// Beginnings of names.
         below: Arc<[Arc<str>]>,
@@ -115,6 +121,9 @@ pub enum Outcome {
 
 /// Moves bytes between memory and named objects. [`conformance::objects`](crate::conformance::objects) tests an
 /// implementation.
+///
+/// Not promised: any order among requests that are under way together, except that of [`Request::Sync`]; who needs
+/// one waits for the ticket of the first.
 pub trait Store {
     /// Hands an operation over. Its memory must stay until the ticket returns.
     fn submit(&mut self, ticket: Ticket, request: Request);

@@ -55,6 +55,46 @@ impl Source {
         self.bytes
     }
 
+    /// A buffer of the store's own; it must outlive the value.
+    pub(super) fn of(buffer: &mut [u8]) -> Source {
+        Source { address: buffer.as_mut_ptr(), bytes: buffer.len() }
+    }
+
+    /// The first `bytes` bytes, and the others.
+    pub(super) fn split_at(&self, bytes: usize) -> (Source, Source) {
+        let first = self.bytes.min(bytes);
+        let rest = Source { address: self.address.wrapping_add(first), bytes: self.bytes - first };
+        (Source { address: self.address, bytes: first }, rest)
+    }
+
+    /// Whether another run begins where this one ends.
+    pub(super) fn joins(&self, next: &Source) -> bool {
+        self.address.wrapping_add(self.bytes) == next.address
+    }
+
+    /// This run and the one that begins where it ends.
+    pub(super) fn joined(&self, next: &Source) -> Source {
+        Source { address: self.address, bytes: self.bytes + next.bytes }
+    }
+
+    /// The run as the system wants it.
+    pub(super) fn iovec(&self) -> libc::iovec {
+        libc::iovec { iov_base: self.address.cast(), iov_len: self.bytes }
+    }
+
+    /// Copies the run out; the buffer has its length.
+    pub(super) fn copy_to(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(self.as_bytes());
+    }
+
+    /// Overwrites the run; the buffer has its length.
+    pub(super) fn copy_from(&self, buffer: &mut [u8]) {
+        assert_eq!(buffer.len(), self.bytes);
+        // SAFETY: the run was checked to lie inside the memory, which the request keeps alive; while the ticket is out,
+        // the store alone writes to it. The buffer is not part of it.
+        unsafe { std::ptr::copy_nonoverlapping(buffer.as_ptr(), self.address, self.bytes) }
+    }
+
     fn as_bytes(&self) -> &[u8] {
         // SAFETY: the run was checked to lie inside the memory, which the request keeps alive; the contract of the
         // store says that nobody changes it before the ticket returns.

@@ -1,12 +1,17 @@
-//! What the worker does: one request at a time, on open files.
+//! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
+use super::carrier::Way;
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
-use super::sieve::Sieve;
+use super::handle::Handle;
+use super::job::{Answer, Answers, Job};
+use super::queue::Queue;
+use super::set::{DIRECT_DEPTH_MAX, Set};
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
+use crate::stripes::Stripes;
 use hyperslab_pack::try_for_each_run;
-use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request};
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -21,7 +26,12 @@ const OPEN_FILES_MAX: usize = 8;
 
 pub(super) struct Files {
     root: PathBuf,
-    open: VecDeque<Open>,
+    open: VecDeque<Arc<Handle>>,
+    /// Serves direct requests.
+    direct: Queue,
+    /// Objects that are spread over directories.
+    sets: Vec<Set>,
+    answers: Answers,
     /// Directories seen to exist.
     made: BTreeSet<PathBuf>,
     /// Directories made since the last sync.
@@ -30,15 +40,6 @@ pub(super) struct Files {
     dirty: BTreeSet<PathBuf>,
     /// Rises while a sync comes forward.
     advance: Arc<AtomicU64>,
-}
-
-/// A file kept open.
-struct Open {
-    object: Arc<str>,
-    writable: bool,
-    /// Device and inode.
-    identity: (u64, u64),
-    file: File,
 }
 
 /// What was being done to which object, for messages.
@@ -63,7 +64,7 @@ impl Doing<'_> {
         }
     }
 
-    fn corrupt(&self, expected: &str, found: &str) -> Fault {
+    pub(super) fn corrupt(&self, expected: &str, found: &str) -> Fault {
         let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
         Fault::new(FaultKind::Corrupt, text)
             .hint("the file was truncated or overwritten; restore it, or read an earlier step")
@@ -71,10 +72,13 @@ impl Doing<'_> {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>) -> Files {
+    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, answers: Answers) -> Files {
         Files {
             root: root.into(),
             open: VecDeque::new(),
+            direct: Queue::new(DIRECT_DEPTH_MAX),
+            sets: Vec::new(),
+            answers,
             made: BTreeSet::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
@@ -82,9 +86,45 @@ impl Files {
         }
     }
 
-    pub(super) fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+    /// Carries a request out, or hands it on. Returns how it ended, unless somebody else will tell that.
+    pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> Option<Result<Outcome, Fault>> {
         match request {
-            Request::Write { object, moves } => self.write(&object, &moves),
+            Request::Write { object, moves, direct } if direct || self.is_striped(&object) => {
+                self.queue(ticket, &object, moves, Way::Write, direct)
+            }
+            Request::Read { object, moves, direct } if direct || self.is_striped(&object) => {
+                self.queue(ticket, &object, moves, Way::Read, direct)
+            }
+            Request::WriteWhole { object, .. } | Request::Put { object, .. } if self.is_striped(&object) => {
+                Some(Err(whole_striped(&object)))
+            }
+            Request::ReadWhole { object, .. } | Request::Get { object, .. } if self.is_striped(&object) => {
+                Some(Err(whole_striped(&object)))
+            }
+            request => Some(self.carry_out(request)),
+        }
+    }
+
+    /// Spreads objects over directories from now on.
+    pub(super) fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
+        if !self.sets.iter().any(|set| set.is_called(&beginning, &stripes)) {
+            self.sets.push(Set::new(beginning, stripes));
+        }
+    }
+
+    fn is_striped(&self, object: &str) -> bool {
+        self.sets.iter().any(|set| set.paths(object).is_some())
+    }
+
+    /// The files of an object, and its set when it has one.
+    fn paths(&self, object: &str) -> (Vec<PathBuf>, Option<&Set>) {
+        let striped = self.sets.iter().find_map(|set| Some((set.paths(object)?, Some(set))));
+        striped.unwrap_or_else(|| (vec![self.path(object)], None))
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
+        match request {
+            Request::Write { object, moves, .. } => self.write(&object, &moves),
             Request::WriteWhole { object, moves, checksum, replace } => {
                 self.whole(&object, replace, checksum, |sink| {
                     sink.moves(&moves)?;
@@ -92,7 +132,7 @@ impl Files {
                 })
             }
             Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.bytes(&bytes)),
-            Request::Read { object, moves } => self.read(&object, &moves),
+            Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
             Request::Sync { below } => self.sync(&below),
@@ -103,66 +143,103 @@ impl Files {
         self.root.join(object)
     }
 
-    /// The open file of an object, `None` when it does not exist.
+    /// The open file with a path, `None` when it does not exist.
     ///
     /// A file that was opened earlier may have been renamed since, and another have taken its name: publishing does
     /// just that. So what the name means now is compared each time.
-    fn file(&mut self, object: &Arc<str>, write: bool) -> Result<Option<&File>, Fault> {
-        let path = self.path(object);
-        let doing = Doing { verb: "opening", path: &path };
-        let identity = match std::fs::metadata(&path) {
+    fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
+        let doing = Doing { verb: "opening", path };
+        let identity = match std::fs::metadata(path) {
             Ok(metadata) => (metadata.dev(), metadata.ino()),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(doing.failed("", &error)),
         };
-        let same = |open: &Open| open.identity == identity && open.object == *object && (open.writable || !write);
-        if let Some(at) = self.open.iter().position(same) {
-            return Ok(Some(&self.open[at].file));
+        let same = |open: &&Arc<Handle>| open.identity == identity && open.path == path && (open.writable || !write);
+        if let Some(open) = self.open.iter().find(same) {
+            return Ok(Some(open.clone()));
         }
-        let file = OpenOptions::new().read(true).write(write).open(&path).map_err(|error| doing.failed("", &error))?;
-        let opened = file.metadata().map_err(|error| doing.failed("", &error))?;
-        self.open.retain(|open| open.object != *object);
-        self.open.truncate(OPEN_FILES_MAX - 1);
-        let identity = (opened.dev(), opened.ino());
-        self.open.push_front(Open { object: object.clone(), writable: write, identity, file });
-        Ok(Some(&self.open[0].file))
+        let opened = Arc::new(Handle::open(path, write).map_err(|error| doing.failed("", &error))?);
+        self.open.retain(|open| open.path != path);
+        let parts: usize = self.sets.iter().map(Set::parts).sum();
+        self.open.truncate(OPEN_FILES_MAX - 1 + parts);
+        self.open.push_front(opened.clone());
+        Ok(Some(opened))
+    }
+
+    /// The open files of an object; none when it does not exist.
+    fn files(&mut self, paths: &[PathBuf], write: bool) -> Result<Vec<Arc<Handle>>, Fault> {
+        let mut files = Vec::with_capacity(paths.len());
+        for path in paths {
+            files.extend(self.file(path, write)?);
+        }
+        if files.is_empty() || files.len() == paths.len() {
+            return Ok(files);
+        }
+        let missing =
+            paths.iter().filter(|path| !files.iter().any(|file| file.path == **path)).map(|path| path.display());
+        let missing: Vec<String> = missing.map(|path| format!("'{path}'")).collect();
+        let text = format!("parts of a striped file are missing: {}", missing.join(", "));
+        Err(Fault::new(FaultKind::Corrupt, text).hint("the file was removed or moved by something else meanwhile"))
+    }
+
+    /// Hands a request to the threads of the disks, in parts where the object is striped.
+    fn queue(
+        &mut self,
+        ticket: Ticket,
+        object: &str,
+        moves: Moves,
+        way: Way,
+        direct: bool,
+    ) -> Option<Result<Outcome, Fault>> {
+        let paths = self.paths(object).0;
+        let files = match self.files(&paths, way == Way::Write) {
+            Ok(files) if files.is_empty() => return Some(Ok(Outcome::Absent)),
+            Ok(files) => files,
+            Err(fault) => return Some(Err(fault)),
+        };
+        if way == Way::Write {
+            self.dirty.extend(paths);
+        }
+        let answer = Answer::new(&self.answers, ticket, moves.bytes(), files.len());
+        let set = self.paths(object).1;
+        for (number, handle) in files.into_iter().enumerate() {
+            let share = set.map(|set| set.share(number));
+            let job = Job { handle, moves: moves.clone(), share, way, direct };
+            let answer = answer.clone();
+            let queue = set.map_or(&self.direct, |set| set.queue(number, direct));
+            queue.submit(Box::new(move || job.run(&answer)));
+        }
+        None
+    }
+
+    /// Waits for all that was handed on.
+    fn settle(&self) {
+        self.direct.wait();
+        self.sets.iter().for_each(Set::wait);
     }
 
     fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
-        let Some(file) = self.file(object, true)? else { return Ok(Outcome::Absent) };
+        let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
         let mut calls = 0;
         for nest in moves.nests() {
             try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
                 let source = Source::new(moves, memory, length)?;
                 calls += 1;
-                source.write_at(file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
+                source.write_at(&handle.file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
             })?;
         }
         self.dirty.insert(path);
         Ok(done(moves.bytes(), calls))
     }
 
-    fn read(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
+    fn read(&mut self, object: &str, moves: Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
-        let doing = Doing { verb: "reading", path: &path };
-        let Some(file) = self.file(object, false)? else { return Ok(Outcome::Absent) };
-        let mut sieve = Sieve::new(file);
-        let failed = |(error, end): (io::Error, u64)| {
-            if error.kind() != ErrorKind::UnexpectedEof {
-                return doing.failed(&format!(" (up to offset {end})"), &error);
-            }
-            let found = file.metadata().map(|m| m.len()).unwrap_or(0);
-            doing.corrupt(&format!("at least {end} B"), &format!("{found} B"))
-        };
-        for nest in moves.nests() {
-            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
-                sieve.add(Source::new(moves, memory, length)?, offset as u64).map_err(failed)
-            })?;
-        }
-        sieve.flush().map_err(failed)?;
-        Ok(done(moves.bytes(), sieve.calls()))
+        let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
+        let bytes = moves.bytes();
+        let calls = Job { handle, moves, share: None, way: Way::Read, direct: false }.carry()?;
+        Ok(done(bytes, calls))
     }
 
     /// Writes a whole object: straight, or beside it and then over it by a rename.
@@ -260,7 +337,7 @@ impl Files {
 
     /// What was written below, which is then no longer remembered.
     fn take_dirty(&mut self, below: &[Arc<str>]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
-        let roots: Vec<PathBuf> = below.iter().map(|name| self.path(name)).collect();
+        let roots: Vec<PathBuf> = below.iter().flat_map(|name| self.paths(name).0).collect();
         // A directory made for an object may lie above the object's own.
         let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
         let near = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root) || root.starts_with(path));
@@ -272,7 +349,38 @@ impl Files {
 
     /// Syncs files written, then the directories that hold them or were made for them.
     fn sync(&mut self, below: &[Arc<str>]) -> Result<Outcome, Fault> {
+        self.settle();
         let (dirty, new) = self.take_dirty(below);
+        let striped = |path: &PathBuf| self.sets.iter().any(|set| set.holds(path));
+        let (striped, dirty) = dirty.into_iter().partition(striped);
+        let calls = self.sync_parts(&striped)?;
+        self.sync_all(dirty, new, calls)
+    }
+
+    /// Syncs parts of striped files, each perhaps in a file system and on a disk of its own: all are set going at once.
+    fn sync_parts(&self, paths: &BTreeSet<PathBuf>) -> Result<u64, Fault> {
+        let mut files = Vec::with_capacity(paths.len());
+        for path in paths {
+            let doing = Doing { verb: "syncing", path };
+            match File::open(path) {
+                Ok(file) => files.push((path, file)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(doing.failed("", &error)),
+            }
+        }
+        for (path, file) in &files {
+            let started = file.metadata().and_then(|m| write_back(file, 0, m.len(), libc::SYNC_FILE_RANGE_WRITE));
+            started.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
+        }
+        for (path, file) in &files {
+            let synced =
+                self.sync_file(file, true).and_then(|()| File::open(path.parent().unwrap_or(path))?.sync_all());
+            synced.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
+        }
+        Ok(2 * files.len() as u64)
+    }
+
+    fn sync_all(&self, dirty: BTreeSet<PathBuf>, new: BTreeSet<PathBuf>, mut calls: u64) -> Result<Outcome, Fault> {
         let mut directories: BTreeSet<PathBuf> =
             dirty.iter().chain(&new).filter_map(|path| path.parent()).map(Path::to_path_buf).collect();
         // Many files of a store are made durable by one call for its file system. A descriptor reports only errors
@@ -281,7 +389,6 @@ impl Files {
             Some(directory) => Some(FileSystem::open(directory)?),
             None => None,
         };
-        let mut calls = 0;
         for path in dirty {
             let doing = Doing { verb: "syncing", path: &path };
             let file = match File::open(&path) {
@@ -330,11 +437,13 @@ impl Files {
 
     /// Forgets what was written below and not made durable: the user does not want it to be.
     pub(super) fn forget(&mut self, below: &[Arc<str>]) {
+        self.settle();
         self.take_dirty(below);
     }
 
     /// Closes files: what is removed or unmounted later must not be held.
     pub(super) fn release(&mut self) {
+        self.settle();
         self.open.clear();
         self.made.clear();
     }
@@ -361,6 +470,10 @@ fn write_back(file: &File, start: u64, length: u64, flags: libc::c_uint) -> io::
     if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) { Err(error) } else { Ok(()) }
 }
 
+fn whole_striped(object: &str) -> Fault {
+    Fault::new(FaultKind::Unsupported, format!("object '{object}' is striped, and so written and read in parts only"))
+}
+
 /// A name beside an object that no reader takes for one.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -371,6 +484,6 @@ fn at(length: u64, offset: i64) -> String {
     format!(" ({length} B at offset {offset})")
 }
 
-fn done(bytes: u64, calls: u64) -> Outcome {
+pub(super) fn done(bytes: u64, calls: u64) -> Outcome {
     Outcome::Done(Moved { bytes, calls, content: Vec::new() })
 }

@@ -42,7 +42,7 @@ impl TreeStore {
 
     fn carry_out(&self, request: Request) -> Result<Outcome, Fault> {
         match request {
-            Request::Write { object, moves } => self.found(&object, |file| write(file, &moves, &object)),
+            Request::Write { object, moves, .. } => self.found(&object, |file| write(file, &moves, &object)),
             Request::WriteWhole { object, moves, checksum, .. } => {
                 let bytes = moves.bytes() + if checksum { 4 } else { 0 };
                 let memory = allocate(bytes).map_err(|why| why.fault("writing", &object))?;
@@ -60,7 +60,7 @@ impl TreeStore {
                 let length = bytes.len() as u64;
                 self.put(&object, Memory::from_vec(bytes), length)
             }
-            Request::Read { object, moves } => self.found(&object, |file| read(&file.content(), &moves, &object)),
+            Request::Read { object, moves, .. } => self.found(&object, |file| read(&file.content(), &moves, &object)),
             Request::ReadWhole { object, moves, checksum } => {
                 self.found(&object, |file| read_whole(&file.content(), &moves, checksum, &object))
             }

@@ -1,0 +1,103 @@
+//! Open files: one handle that goes through the cache of the system and, once it is asked for, one that does not.
+
+use super::content::Source;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What direct requests are aligned to where the system does not tell \[B\].
+const ALIGNMENT: u64 = 4096;
+
+/// Device and inode.
+pub(super) type Identity = (u64, u64);
+
+/// A file kept open.
+pub(super) struct Handle {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) writable: bool,
+    pub(super) identity: Identity,
+    direct: OnceLock<Option<DirectFile>>,
+}
+
+/// The same file without the cache.
+pub(super) struct DirectFile {
+    pub(super) file: File,
+    /// What addresses in memory must be multiples of \[B\].
+    pub(super) memory_alignment: u64,
+    /// What lengths of pieces in memory must be multiples of \[B\].
+    length_alignment: u64,
+    /// What is moved directly begins and ends at multiples of this in the file \[B\]: at least a page, so that a page
+    /// that the cache holds for the rest of it is never one that changes underneath.
+    pub(super) page: u64,
+    /// Set after the file system refused a request that was as it asked for.
+    refused: AtomicBool,
+}
+
+impl Handle {
+    pub(super) fn open(path: &Path, write: bool) -> io::Result<Handle> {
+        let file = OpenOptions::new().read(true).write(write).open(path)?;
+        let identity = identity(&file)?;
+        Ok(Handle { path: path.to_path_buf(), file, writable: write, identity, direct: OnceLock::new() })
+    }
+
+    /// The file without the cache, if its file system can do that.
+    pub(super) fn direct(&self) -> Option<&DirectFile> {
+        let direct = self.direct.get_or_init(|| DirectFile::open(self)).as_ref();
+        direct.filter(|direct| !direct.refused.load(Ordering::Relaxed))
+    }
+}
+
+impl DirectFile {
+    fn open(handle: &Handle) -> Option<DirectFile> {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(handle.writable).custom_flags(libc::O_DIRECT);
+        let file = options.open(&handle.path).ok()?;
+        // The name may mean another file by now.
+        if identity(&file).ok()? != handle.identity {
+            return None;
+        }
+        let (memory_alignment, length_alignment) = alignments(&file)?;
+        // SAFETY: it asks for a number.
+        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(ALIGNMENT);
+        let page = page.max(ALIGNMENT).max(length_alignment);
+        Some(DirectFile { file, memory_alignment, length_alignment, page, refused: AtomicBool::new(false) })
+    }
+
+    /// Whether pieces of memory are aligned as the file system wants them.
+    pub(super) fn fits(&self, pieces: &[Source]) -> bool {
+        pieces.iter().all(|piece| {
+            (piece.address() as u64).is_multiple_of(self.memory_alignment)
+                && (piece.length() as u64).is_multiple_of(self.length_alignment)
+        })
+    }
+
+    /// No more requests come here.
+    pub(super) fn refuse(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
+}
+
+fn identity(file: &File) -> io::Result<Identity> {
+    file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What addresses in memory, and offsets and lengths, must be multiples of; `None` when the file system says that
+/// it has no direct requests for this file.
+fn alignments(file: &File) -> Option<(u64, u64)> {
+    // SAFETY: all fields are numbers, of which zero is one.
+    let mut told: libc::statx = unsafe { std::mem::zeroed() };
+    let flags = libc::AT_EMPTY_PATH;
+    // SAFETY: the descriptor belongs to the open file, the name is empty and ends with a zero byte, and `told` has
+    // room for the answer.
+    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, libc::STATX_DIOALIGN, &mut told) };
+    if result != 0 || told.stx_mask & libc::STATX_DIOALIGN == 0 {
+        return Some((ALIGNMENT, ALIGNMENT));
+    }
+    let (memory, offset) = (u64::from(told.stx_dio_mem_align), u64::from(told.stx_dio_offset_align));
+    (memory.is_power_of_two() && offset.is_power_of_two()).then_some((memory, offset))
+}

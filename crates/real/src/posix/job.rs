@@ -1,0 +1,143 @@
+//! Requests that are carried out beside others, by the threads of a queue.
+
+use super::Finished;
+use super::carrier::{Carrier, Failure, Way};
+use super::content::Source;
+use super::files::{Doing, done};
+use super::handle::Handle;
+use super::sieve::Sieve;
+use crate::stripes::Stripes;
+use crate::wire::Bell;
+use hyperslab_pack::try_for_each_run;
+use hyperslab_world::{Fault, FaultKind, Moves, Outcome, Ticket};
+use std::io::ErrorKind;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where outcomes go.
+#[derive(Clone)]
+pub(super) struct Answers {
+    outbox: Sender<Finished>,
+    bell: Bell,
+}
+
+impl Answers {
+    pub(super) fn new(outbox: Sender<Finished>, bell: Bell) -> Answers {
+        Answers { outbox, bell }
+    }
+
+    /// Tells how a request ended; says whether anybody listens.
+    pub(super) fn send(&self, ticket: Ticket, result: Result<Outcome, Fault>) -> bool {
+        let heard = self.outbox.send((ticket, result)).is_ok();
+        self.bell.ring();
+        heard
+    }
+}
+
+/// The answer to one request, which is given when its last part is over.
+pub(super) struct Answer {
+    answers: Answers,
+    ticket: Ticket,
+    bytes: u64,
+    parts: Mutex<Parts>,
+}
+
+struct Parts {
+    left: usize,
+    calls: u64,
+    fault: Option<Fault>,
+}
+
+impl Answer {
+    /// For a request of so many bytes in so many parts.
+    pub(super) fn new(answers: &Answers, ticket: Ticket, bytes: u64, parts: usize) -> Arc<Answer> {
+        let parts = Mutex::new(Parts { left: parts, calls: 0, fault: None });
+        Arc::new(Answer { answers: answers.clone(), ticket, bytes, parts })
+    }
+
+    /// A part is over, after so many calls.
+    fn part(&self, result: Result<u64, Fault>) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.left -= 1;
+        match result {
+            Ok(calls) => parts.calls += calls,
+            Err(fault) => drop(parts.fault.get_or_insert(fault)),
+        }
+    }
+}
+
+impl Drop for Answer {
+    /// All parts are over, or will never be.
+    fn drop(&mut self) {
+        let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let lost = || Fault::new(FaultKind::Storage, "a thread that serves the store is gone");
+        let result = match parts.fault.take() {
+            Some(fault) => Err(fault),
+            None if parts.left > 0 => Err(lost()),
+            None => Ok(done(self.bytes, parts.calls)),
+        };
+        self.answers.send(self.ticket, result);
+    }
+}
+
+/// That a file holds only one directory's part of an object.
+pub(super) struct Share {
+    pub(super) stripes: Arc<Stripes>,
+    pub(super) directory: usize,
+}
+
+/// What is to be moved between memory and one file.
+pub(super) struct Job {
+    pub(super) handle: Arc<Handle>,
+    pub(super) moves: Moves,
+    /// Without it, the file holds all.
+    pub(super) share: Option<Share>,
+    pub(super) way: Way,
+    pub(super) direct: bool,
+}
+
+impl Job {
+    /// Does it and tells.
+    pub(super) fn run(self, answer: &Answer) {
+        answer.part(self.carry());
+    }
+
+    /// Moves the elements; tells how many calls that took.
+    pub(super) fn carry(&self) -> Result<u64, Fault> {
+        if self.way == Way::Read && !self.direct {
+            let mut sieve = Sieve::new(&self.handle.file);
+            self.each_run(|run, offset| sieve.add(run, offset))?;
+            sieve.flush().map_err(|failure| self.failed(failure))?;
+            return Ok(sieve.calls());
+        }
+        let mut carrier = Carrier::new(&self.handle, self.way, self.direct);
+        self.each_run(|run, offset| carrier.add(run, offset))?;
+        carrier.flush().map_err(|failure| self.failed(failure))?;
+        Ok(carrier.calls())
+    }
+
+    /// Calls with each run of memory and where it lies in the file.
+    fn each_run(&self, mut act: impl FnMut(Source, u64) -> Result<(), Failure>) -> Result<(), Fault> {
+        let mut act = |run, offset| act(run, offset).map_err(|failure| self.failed(failure));
+        for nest in self.moves.nests() {
+            try_for_each_run(&nest, self.moves.there.element.bytes(), |memory, offset, length| {
+                let run = Source::new(&self.moves, memory, length)?;
+                let Some(Share { stripes, directory }) = &self.share else { return act(run, offset as u64) };
+                stripes.held(*directory, offset as u64, length).try_for_each(|stripe| {
+                    act(run.split_at(stripe.skip as usize).1.split_at(stripe.bytes as usize).0, stripe.local)
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, (error, end): Failure) -> Fault {
+        let verb = if self.way == Way::Write { "writing" } else { "reading" };
+        let doing = Doing { verb, path: &self.handle.path };
+        if self.way == Way::Write || error.kind() != ErrorKind::UnexpectedEof {
+            return doing.failed(&format!(" (up to offset {end})"), &error);
+        }
+        let found = self.handle.file.metadata().map(|m| m.len()).unwrap_or(0);
+        doing.corrupt(&format!("at least {end} B"), &format!("{found} B"))
+    }
+}
