@@ -81,6 +81,18 @@ impl RawFile {
     /// The same on all ranks, when the path does not fit the mode, or the length of an existing file is not what the
     /// arrays need.
     pub fn open(comm: &Comm, path: &Path, mode: Mode, options: Options, contents: Contents) -> Result<RawFile, Error> {
+        RawFile::open_with(comm, path, mode, options, contents, Ok(()))
+    }
+
+    /// As [`RawFile::open`], for a caller that may have found a fault before; all ranks hear of it.
+    fn open_with(
+        comm: &Comm,
+        path: &Path,
+        mode: Mode,
+        options: Options,
+        contents: Contents,
+        found: Result<(), Fault>,
+    ) -> Result<RawFile, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
         comm.set_limits(options.arrival, options.progress);
         let what = format!("open raw file '{}' (mode {})", path.display(), mode.name());
@@ -96,7 +108,8 @@ impl RawFile {
             ("durable".into(), options.durable.to_string()),
             ("preferences".into(), format!("{:?}", options.wish)),
         ];
-        let (offsets, end, fault) = match lay_out(header_bytes.max(header.len() as u64), arrays) {
+        let laid_out = found.and_then(|()| lay_out(header_bytes.max(header.len() as u64), arrays));
+        let (offsets, end, fault) = match laid_out {
             Ok((offsets, end)) => (offsets, end, None),
             Err(fault) => (Vec::new(), 0, Some(fault.context(&what))),
         };
@@ -151,10 +164,12 @@ impl RawFile {
         options: Options,
     ) -> Result<Report, Error> {
         let fortran_order = order == Order::ColumnMajor;
-        let header = NpyHeader { element, fortran_order, shape: distribution.shape().to_vec() }.to_bytes();
+        let described = NpyHeader { element, fortran_order, shape: distribution.shape().to_vec() };
+        let fit = described.data_bytes(&path.display().to_string()).map(drop).map_err(format_fault);
+        let header = described.to_bytes();
         let mut file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
-            RawFile::open(comm, path, Mode::Write, options, contents)?
+            RawFile::open_with(comm, path, Mode::Write, options, contents, fit)?
         };
         match file.write(&[(NPY_NAME.to_string(), array)], distribution, Some(element), None) {
             Ok(report) => file.close(None).map(|()| report),

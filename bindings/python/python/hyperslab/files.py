@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._calls import SectionLike, attending, describe, run, section_of, whole
+from hyperslab._calls import SectionLike, attending, describe, run, section_of, type_code, type_of, whole
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
@@ -89,7 +89,7 @@ def open_raw(
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
         known = [
-            (name, [extent.__index__() for extent in shape], np.dtype(dtype).str)
+            (name, [extent.__index__() for extent in shape], type_code(dtype))
             for name, (shape, dtype) in (arrays or {}).items()
         ]
     core = _core.RawFile.open(member, os.fspath(path), mode, given, order, content if new else b"", before, known)
@@ -119,7 +119,7 @@ class RawFile:
     @property
     def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Shape and type of each array, in the order of the file."""
-        return {name: (tuple(shape), np.dtype(kind)) for name, shape, kind in self._file.arrays()}
+        return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.arrays()}
 
     def write(
         self,
@@ -155,7 +155,7 @@ class RawFile:
             known = self.arrays
             shape = known[raws[0][0]][0] if section is not None and raws[0][0] in known else None
             part = section_of(section, shape)
-            kind = None if dtype is None else np.dtype(dtype).str
+            kind = None if dtype is None else type_code(dtype)
         return run(lambda: self._file.write(raws, spread._core, kind, part), self._comm, what)
 
     def read(
@@ -180,7 +180,7 @@ class RawFile:
             part = section_of(section, shape)
             extents = shape if part is None else [count * block for _, _, count, block in part]
             spread = Distribution.replicated(extents, self._comm.size) if dist is None else whole_checked(dist)
-            native = kind.newbyteorder("=") if dtype is None else np.dtype(dtype)
+            native = kind.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
             target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
             raw = describe(target, guard, writable=True)
         run(lambda: self._file.read([name], spread._core, part, [raw]), self._comm, what)
@@ -234,7 +234,7 @@ def save_npy(
         _check_open("w", given)
         raw = describe(array, guard)
         spread = whole(member, raw[3], dist)
-        kind = raw[2] if dtype is None else np.dtype(dtype).str
+        kind = raw[2] if dtype is None else type_code(dtype)
     return run(lambda: _core.save_npy(member, os.fspath(path), raw, spread._core, kind, order, given), member, what)
 
 

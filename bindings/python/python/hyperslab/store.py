@@ -21,6 +21,8 @@ from hyperslab._calls import (
     json_of,
     run,
     section_of,
+    type_code,
+    type_of,
     whole,
 )
 from hyperslab.comm import connect
@@ -43,7 +45,7 @@ class ArrayInfo:
 
     #: Global shape.
     shape: tuple[int, ...]
-    #: Type of the elements.
+    #: Type of the elements. That of ml_dtypes for bfloat16; without this package `V2`, two bytes that mean nothing.
     dtype: np.dtype[Any]
     #: Shape of a chunk.
     chunks: tuple[int, ...]
@@ -211,7 +213,7 @@ class Store:
         kind, shape, chunks, names, attributes, fill = self._store.info(name)
         return ArrayInfo(
             tuple(shape),
-            np.dtype(kind),
+            type_of(kind),
             tuple(chunks),
             None if names is None else tuple(names),
             json.loads(attributes),
@@ -244,6 +246,7 @@ class Store:
             Shape of the chunks. By default a chunk is what one rank holds, cut to moderate size.
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
+            ``"bfloat16"`` is known by this name, also without ml_dtypes.
         fill_value : optional
             What elements are that are never written; 0 by default.
         dimension_names : sequence of str, optional
@@ -295,7 +298,7 @@ class Store:
             asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
             new = (
                 None if chunks is None else [chunk.__index__() for chunk in chunks],
-                None if dtype is None else np.dtype(dtype).str,
+                None if dtype is None else type_code(dtype),
                 bool(checksum),
                 zstd,
                 fill_json(fill_value),
@@ -402,7 +405,7 @@ class Store:
             rank = self._comm.rank
             for each in names:
                 if each not in targets:
-                    kind = infos[each].dtype if dtype is None else dtype
+                    kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
                     targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
             raws = [describe(targets[each], guard, writable=True) for each in names]
             given = None if dist is None else dist._core

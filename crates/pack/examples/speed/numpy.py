@@ -1,32 +1,41 @@
 """Times copies between strided arrays in NumPy, as told on standard input; see numpy.rs."""
 
+import ast
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 
-def arrays(a_type, b_type, a_bytes, b_bytes, a, b, shape, a_strides, b_strides, pieces):
-    source = np.resize(np.arange(61, dtype="u1"), a_bytes)
-    target = np.zeros(b_bytes, dtype="u1")
-    made = []
-    for a_piece, b_piece in pieces:
-        x = np.ndarray((), a_type, source, a + a_piece)
-        y = np.ndarray((), b_type, target, b + b_piece)
-        made.append((as_strided(x, shape, a_strides), as_strided(y, shape, b_strides)))
-    return made
+def arrays(
+    types: tuple[str, str],
+    sizes: tuple[int, int],
+    starts: tuple[int, int],
+    shape: list[int],
+    strides: tuple[list[int], list[int]],
+    pieces: list[tuple[int, int]],
+) -> list[tuple[Any, Any]]:
+    """Views of two memories, for each piece one of the source and one of the target; all sizes in bytes."""
+    memories = [np.resize(np.arange(61, dtype="u1"), sizes[0]), np.zeros(sizes[1], "u1")]
+
+    def view(side: int, piece: tuple[int, int]) -> Any:
+        first: Any = np.ndarray((), types[side], memories[side].data, starts[side] + piece[side])
+        return as_strided(first, shape, strides[side])
+
+    return [(view(0, piece), view(1, piece)) for piece in pieces]
 
 
 print(np.__version__, flush=True)
-pairs = []
+views: list[tuple[Any, Any]] = []
 for line in sys.stdin:
-    asked = eval(line)
+    asked = ast.literal_eval(line)
     if isinstance(asked, tuple):
-        pairs = None
-        pairs = arrays(*asked)
+        views = []
+        views = arrays(*asked)
         continue
-    x, y = pairs[asked]
+    source, target = views[asked]
     start = time.perf_counter()
-    y[...] = x
+    target[...] = source
     print(time.perf_counter() - start, flush=True)

@@ -45,7 +45,7 @@ impl NumPy {
         let Case { nest, pieces, .. } = case;
         let (a, b) = (nest.a, nest.b);
         self.say(&format!(
-            "({from:?}, {to:?}, {a_bytes}, {b_bytes}, {a}, {b}, {shape:?}, {a_strides:?}, {b_strides:?}, {pieces:?})"
+            "(({from:?}, {to:?}), ({a_bytes}, {b_bytes}), ({a}, {b}), {shape:?}, ({a_strides:?}, {b_strides:?}), {pieces:?})"
         ));
     }
 
