@@ -16,7 +16,7 @@ use crate::shape::{ONCE, Plane, STRIP, TILE_BYTES, TILE_SIDES};
 const PAD: u64 = 16;
 
 /// Tiles with fewer rows or columns go without a scratch: so few lines hardly evict each other.
-const STAGED: u64 = 8;
+const STAGED: u64 = 16;
 
 /// Enough for any tile: the pads of the longest, and the items, of which the largest have `TILE_BYTES` bytes and the
 /// smallest one.
@@ -49,8 +49,7 @@ pub(crate) unsafe fn tile(
     }
 }
 
-/// Carries out a tile by way of a scratch: moves there, then `kernel`
-/// from there.
+/// Carries out a tile by way of a scratch: moves there, then `kernel` from there.
 ///
 /// # Safety
 /// All items of the tile must be readable from `from` on and writable from `to` on; `kernel` must access no more than
