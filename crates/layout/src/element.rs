@@ -16,6 +16,7 @@ pub enum Kind {
     UInt32,
     UInt64,
     Float16,
+    BFloat16,
     Float32,
     Float64,
     Complex64,
@@ -24,7 +25,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 15] = [
         Kind::Bool,
         Kind::Int8,
         Kind::Int16,
@@ -35,6 +36,7 @@ impl Kind {
         Kind::UInt32,
         Kind::UInt64,
         Kind::Float16,
+        Kind::BFloat16,
         Kind::Float32,
         Kind::Float64,
         Kind::Complex64,
@@ -45,7 +47,7 @@ impl Kind {
     pub const fn bytes(self) -> u64 {
         match self {
             Kind::Bool | Kind::Int8 | Kind::UInt8 => 1,
-            Kind::Int16 | Kind::UInt16 | Kind::Float16 => 2,
+            Kind::Int16 | Kind::UInt16 | Kind::Float16 | Kind::BFloat16 => 2,
             Kind::Int32 | Kind::UInt32 | Kind::Float32 => 4,
             Kind::Int64 | Kind::UInt64 | Kind::Float64 | Kind::Complex64 => 8,
             Kind::Complex128 => 16,
@@ -73,6 +75,7 @@ impl Kind {
             Kind::UInt32 => "uint32",
             Kind::UInt64 => "uint64",
             Kind::Float16 => "float16",
+            Kind::BFloat16 => "bfloat16",
             Kind::Float32 => "float32",
             Kind::Float64 => "float64",
             Kind::Complex64 => "complex64",
@@ -85,7 +88,8 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The NumPy type code without byte order, such as `f8`.
+    /// The NumPy type code without byte order, such as `f8`. NumPy itself has none for bfloat16, which is called by the
+    /// name that it has in the package ml_dtypes.
     pub const fn numpy_code(self) -> &'static str {
         match self {
             Kind::Bool => "b1",
@@ -98,6 +102,7 @@ impl Kind {
             Kind::UInt32 => "u4",
             Kind::UInt64 => "u8",
             Kind::Float16 => "f2",
+            Kind::BFloat16 => "bfloat16",
             Kind::Float32 => "f4",
             Kind::Float64 => "f8",
             Kind::Complex64 => "c8",

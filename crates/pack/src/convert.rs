@@ -2,6 +2,7 @@
 
 use hyperslab_layout::{Kind, Loop};
 
+use crate::bfloat16::BFloat16;
 use crate::float16::Float16;
 use crate::number::{Complex, Number, Truth};
 use crate::shape::Plane;
@@ -25,6 +26,7 @@ pub(crate) fn kernel(from: Kind, to: Kind) -> Convert {
         Kind::UInt32 => to_kind::<u32>(to),
         Kind::UInt64 => to_kind::<u64>(to),
         Kind::Float16 => to_kind::<Float16>(to),
+        Kind::BFloat16 => to_kind::<BFloat16>(to),
         Kind::Float32 => to_kind::<f32>(to),
         Kind::Float64 => to_kind::<f64>(to),
         Kind::Complex64 => to_kind::<Complex<f32>>(to),
@@ -44,6 +46,7 @@ fn to_kind<F: Number>(to: Kind) -> Convert {
         Kind::UInt32 => plane::<F, u32>,
         Kind::UInt64 => plane::<F, u64>,
         Kind::Float16 => plane::<F, Float16>,
+        Kind::BFloat16 => plane::<F, BFloat16>,
         Kind::Float32 => plane::<F, f32>,
         Kind::Float64 => plane::<F, f64>,
         Kind::Complex64 => plane::<F, Complex<f32>>,

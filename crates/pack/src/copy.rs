@@ -7,7 +7,7 @@ use crate::convert;
 use crate::memory::Memory;
 use crate::moves::{mover, swapper};
 use crate::shape::{Plane, Walk, canonical, take_run};
-use crate::transpose::staged;
+use crate::transpose;
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, converting where the element types differ.
 ///
@@ -102,7 +102,7 @@ unsafe fn drive(
         let (from, to) = (from.wrapping_offset(a as isize), to.wrapping_offset(b as isize));
         if walk.transposes() {
             // SAFETY: tiles consist of items of the nest.
-            unsafe { staged(from, to, plane, sizes.0, &kernel) }
+            unsafe { transpose::tile(from, to, plane, sizes.0, &kernel) }
         } else {
             kernel(from, to, plane);
         }

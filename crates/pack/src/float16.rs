@@ -41,19 +41,25 @@ impl Float16 {
     }
 
     /// The nearest half, ties to even, rounded once.
-    ///
-    /// Going through single precision would round twice. So the first step rounds to odd: a value that is not exact
-    /// keeps its last bit set, and the second step sees on which side of a tie it was.
     #[inline(always)]
     pub(crate) fn from_f64(value: f64) -> Float16 {
-        let near = value as f32;
-        let back = f64::from(near);
-        let beyond = u32::from(back.abs() > value.abs());
-        let odd = (near.to_bits() - beyond) | 1;
-        // NaN must not be changed, only passed on.
-        let inexact = back != value && !value.is_nan();
-        Float16::from_f32(f32::from_bits(if inexact { odd } else { near.to_bits() }))
+        Float16::from_f32(rounded_to_odd(value))
     }
+}
+
+/// Rounds to single precision such that a second rounding, to a shorter format, gives what one rounding would.
+///
+/// Rounding to nearest twice would not. So the first step rounds to odd: a value that is not exact keeps its last bit
+/// set, and the second step sees on which side of a tie it was.
+#[inline(always)]
+pub(crate) fn rounded_to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let back = f64::from(near);
+    let beyond = u32::from(back.abs() > value.abs());
+    let odd = (near.to_bits() - beyond) | 1;
+    // NaN must not be changed, only passed on.
+    let inexact = back != value && !value.is_nan();
+    f32::from_bits(if inexact { odd } else { near.to_bits() })
 }
 
 #[cfg(test)]

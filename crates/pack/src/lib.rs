@@ -3,6 +3,7 @@
 //! Nothing here recurses or allocates per run. A nest is brought into a canonical form, its innermost loops become
 //! one typed kernel call, and an odometer drives the rest. [`safe`] is the index-checked twin that tests compare with.
 
+mod bfloat16;
 mod bounds;
 mod convert;
 mod copy;

@@ -87,13 +87,41 @@ unsafe fn runs(from: *const u8, to: *mut u8, plane: &Plane, bytes: usize) {
         let mut from = from.wrapping_offset(row * plane.rows.a as isize);
         let mut to = to.wrapping_offset(row * plane.rows.b as isize);
         for _ in 0..columns.count {
-            // SAFETY: both addresses are those of a run of the plane. `copy` because both sides may lie in one
-            // memory; where it counts it is as fast as the copy that forbids overlap.
-            unsafe { std::ptr::copy(from, to, bytes) }
+            // SAFETY: both addresses are those of a run of the plane.
+            unsafe { run(from, to, bytes) }
             from = from.wrapping_offset(columns.a as isize);
             to = to.wrapping_offset(columns.b as isize);
         }
     }
+}
+
+/// Length of the pieces in which shorter runs are copied \[B\]: a cache line.
+const PIECE: usize = 64;
+
+/// Runs of fewer bytes \[B\] are copied here, longer ones by the system. Measured on Zen 4 with glibc, from memory that
+/// is not in the cache: the system copies runs of 1 to 2 KiB at two thirds of this speed, and from 4 KiB on faster.
+const LONG: usize = 4 << 10;
+
+/// # Safety
+/// That many bytes must be readable and writable.
+#[inline(always)]
+unsafe fn run(from: *const u8, to: *mut u8, bytes: usize) {
+    if !(PIECE..LONG).contains(&bytes) {
+        // SAFETY: as promised. `copy` because both sides may lie in one memory; where it counts it is as fast as the
+        // copy that forbids overlap.
+        unsafe { std::ptr::copy(from, to, bytes) }
+        return;
+    }
+    let piece = |at: usize| {
+        // SAFETY: no piece begins later than `PIECE` bytes before the end.
+        unsafe { to.add(at).cast::<[u8; PIECE]>().write(from.add(at).cast::<[u8; PIECE]>().read()) }
+    };
+    let last = bytes - PIECE;
+    for at in (0..last).step_by(PIECE) {
+        piece(at);
+    }
+    // It overlaps the one before where the length is no multiple.
+    piece(last);
 }
 
 /// An unsigned integer whose bytes can be reversed.

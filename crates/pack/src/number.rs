@@ -3,9 +3,10 @@
 //! Instead of one rule per pair of kinds, a kind hands over its value in the widest exact form (`give`), and the
 //! other accepts each of those forms (`from_*`). After inlining nothing of the detour remains.
 
+use crate::bfloat16::BFloat16;
 use crate::float16::Float16;
 
-/// A value of one of the 14 kinds.
+/// A value of one of the 15 kinds.
 pub(crate) trait Number: Copy {
     /// Size \[B\].
     const BYTES: usize;
@@ -145,6 +146,35 @@ impl Number for Float16 {
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         Float16::from_f64(value)
+    }
+}
+
+impl Number for BFloat16 {
+    access!(u16, |bits| BFloat16(bits), |value| value.0);
+
+    #[inline(always)]
+    fn give<T: Number>(self) -> T {
+        T::from_f32(self.to_f32())
+    }
+
+    #[inline(always)]
+    fn from_i64(value: i64) -> Self {
+        BFloat16::from_i64(value)
+    }
+
+    #[inline(always)]
+    fn from_u64(value: u64) -> Self {
+        BFloat16::from_u64(value)
+    }
+
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        BFloat16::from_f32(value)
+    }
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        BFloat16::from_f64(value)
     }
 }
 

@@ -48,6 +48,7 @@ fn decode(little: [u8; 16], kind: Kind) -> Value {
         Kind::Int64 => Value::Integer(i128::from(wide as i64)),
         Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => Value::Integer(wide as i128),
         Kind::Float16 => Value::Real(half_to_double(wide as u16)),
+        Kind::BFloat16 => Value::Real(f64::from(f32::from_bits((wide as u32) << 16))),
         Kind::Float32 => Value::Real(single(0)),
         Kind::Float64 => Value::Real(double(0)),
         Kind::Complex64 => Value::Complex(single(0), single(32)),
@@ -68,6 +69,7 @@ fn encode(value: Value, kind: Kind) -> [u8; 16] {
         Kind::UInt32 => value.integer(0, u32::MAX.into()) as u32 as u128,
         Kind::UInt64 => value.integer(0, u64::MAX.into()) as u64 as u128,
         Kind::Float16 => u128::from(double_to_half(value.parts().0)),
+        Kind::BFloat16 => u128::from(value.brain()),
         Kind::Float32 => value.single_bits(),
         Kind::Float64 => u128::from(value.parts().0.to_bits()),
         Kind::Complex64 => value.single_bits() | single(value.parts().1) << 32,
@@ -98,6 +100,19 @@ impl Value {
             Value::Integer(value) => (value as f64, 0.0),
             Value::Real(re) => (re, 0.0),
             Value::Complex(re, im) => (re, im),
+        }
+    }
+
+    /// The real part in bfloat16. Integers that double precision may not hold are shortened first, where any bit that
+    /// is lost sets the last one.
+    fn brain(self) -> u16 {
+        match self {
+            Value::Integer(value) if value.unsigned_abs() >> 53 != 0 => {
+                let magnitude = value.unsigned_abs();
+                let short = magnitude >> 16 | u128::from(magnitude % 65536 != 0);
+                double_to_brain(short as f64 * 65536.0 * value.signum() as f64)
+            }
+            _ => double_to_brain(self.parts().0),
         }
     }
 
@@ -138,6 +153,22 @@ fn double_to_half(value: f64) -> u16 {
     let up = rest > 0.5 || (rest == 0.5 && whole % 2 == 1);
     // The leading bit of a normal number adds 1 to the exponent field; so does a carry out of the fraction.
     sign | ((exponent as u16 - 1) * 1024 + whole + u16::from(up)).min(0x7c00)
+}
+
+fn double_to_brain(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    if value.is_nan() {
+        return sign | 0x7fc0;
+    }
+    let magnitude = value.abs();
+    if magnitude >= 2f64.powi(128) {
+        return sign | 0x7f80;
+    }
+    let exponent = (-126..=127).rev().find(|&e| magnitude >= 2f64.powi(e)).unwrap_or(-126);
+    let scaled = magnitude * 2f64.powi(7 - exponent);
+    let (whole, rest) = (scaled.trunc() as u16, scaled.fract());
+    let up = rest > 0.5 || (rest == 0.5 && whole % 2 == 1);
+    sign | ((exponent + 126) as u16 * 128 + whole + u16::from(up))
 }
 
 #[cfg(test)]
@@ -182,6 +213,18 @@ mod tests {
         let complex = convert_scalar(&1.0f32.to_be_bytes(), big(Kind::Float32), big(Kind::Complex128));
         assert_eq!(complex[..8], 1.0f64.to_be_bytes());
         assert_eq!(complex[8..], [0; 8]);
+    }
+
+    #[test]
+    fn bfloat16_agrees_with_the_kernels() {
+        use crate::bfloat16::BFloat16;
+        for bits in 0..=u16::MAX {
+            let value = f64::from(BFloat16(bits).to_f32());
+            assert!(value.is_nan() || double_to_brain(value) == bits);
+            for near in [value.next_up(), value.next_down(), value * 1.00390625, value * 1.001953125] {
+                assert_eq!(double_to_brain(near), BFloat16::from_f64(near).0, "{near:e}");
+            }
+        }
     }
 
     #[test]

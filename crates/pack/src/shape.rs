@@ -5,12 +5,15 @@
 
 use hyperslab_layout::{Loop, Nest};
 
-/// Tiles of a transposing plane are square, with sides of about this many bytes: a few cache lines in either
+/// Tiles of a transposing plane have sides of about this many bytes: a few cache lines in either
 /// direction, and few enough in all to stay in the first-level cache.
 pub(crate) const TILE_BYTES: u64 = 256;
 
 /// Fewest and most items along the side of a tile.
 pub(crate) const TILE_SIDES: (u64, u64) = (8, 64);
+
+/// How many times longer than the side of a square a tile may be where the other loop is short.
+pub(crate) const STRIP: u64 = 8;
 
 /// The two innermost loops of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,11 +65,17 @@ pub(crate) fn take_run(nest: &mut Nest, bytes: u64) -> u64 {
 
 /// A canonical nest, split for a kernel.
 pub(crate) struct Walk {
+    /// Together all of the nest. More than one where loops do not divide into tiles.
+    parts: Vec<Part>,
+    /// Columns of a tile (items), when the planes transpose.
+    width: Option<u64>,
+}
+
+/// A nest whose innermost loops are a plane.
+struct Part {
     start: (i64, i64),
     outer: Vec<Loop>,
     plane: Plane,
-    /// Side of a tile (elements), when the plane transposes.
-    tile: Option<u64>,
 }
 
 impl Walk {
@@ -76,49 +85,79 @@ impl Walk {
     /// `a`, the copy transposes: that loop becomes the other side of the plane, which is then visited in tiles.
     pub(crate) fn new(nest: Nest, bytes: u64) -> Walk {
         let Nest { a, b, mut loops } = nest;
+        let start = (a, b);
         let columns = loops.pop().unwrap_or(ONCE);
         let nearest = (0..loops.len()).min_by_key(|&i| loops[i].a.unsigned_abs());
-        let transposes = nearest.filter(|&i| loops[i].a.unsigned_abs() < columns.a.unsigned_abs());
-        let rows = match transposes {
-            Some(i) => loops.remove(i),
-            None => loops.pop().unwrap_or(ONCE),
-        };
-        let side = (TILE_BYTES / bytes).clamp(TILE_SIDES.0, TILE_SIDES.1);
-        let tile = transposes.filter(|_| bytes < TILE_BYTES && rows.count.min(columns.count) > 1).map(|_| side);
-        Walk { start: (a, b), outer: loops, plane: Plane { rows, columns }, tile }
+        let transposes = nearest.filter(|&i| {
+            let (rows, shorter) = (loops[i], loops[i].count.min(columns.count));
+            rows.a.unsigned_abs() < columns.a.unsigned_abs() && shorter > 1 && bytes < TILE_BYTES
+        });
+        match transposes {
+            Some(i) => {
+                let (height, width) = tile_of(loops[i].count, columns.count, bytes);
+                Walk { parts: in_strips(start, &loops, i, height, columns), width: Some(width) }
+            }
+            None => {
+                let rows = loops.pop().unwrap_or(ONCE);
+                Walk { parts: vec![Part { start, outer: loops, plane: Plane { rows, columns } }], width: None }
+            }
+        }
     }
 
     /// Whether the planes are tiles of a transposing copy.
     pub(crate) fn transposes(&self) -> bool {
-        self.tile.is_some()
+        self.width.is_some()
     }
 
     /// Calls `f(a, b, plane)` for each plane, or each tile of one, with its first addresses.
     pub(crate) fn for_each_plane(&self, mut f: impl FnMut(i64, i64, &Plane)) {
-        let mut odometer = Odometer::new(self.start, &self.outer);
-        loop {
-            let (a, b) = odometer.at;
-            match self.tile {
-                None => f(a, b, &self.plane),
-                Some(side) => tiles(a, b, &self.plane, side, &mut f),
-            }
-            if !odometer.advance() {
-                return;
+        for Part { start, outer, plane } in &self.parts {
+            let mut odometer = Odometer::new(*start, outer);
+            loop {
+                let (a, b) = odometer.at;
+                match self.width {
+                    None => f(a, b, plane),
+                    Some(width) => tiles(a, b, plane, width, &mut f),
+                }
+                if !odometer.advance() {
+                    break;
+                }
             }
         }
     }
 }
 
-fn tiles(a: i64, b: i64, plane: &Plane, side: u64, f: &mut impl FnMut(i64, i64, &Plane)) {
-    let Plane { rows, columns } = *plane;
-    for row in (0..rows.count).step_by(side as usize) {
-        let height = side.min(rows.count - row);
-        for column in (0..columns.count).step_by(side as usize) {
-            let width = side.min(columns.count - column);
-            let (row, column) = (row as i64, column as i64);
-            let (a, b) = (a + row * rows.a + column * columns.a, b + row * rows.b + column * columns.b);
-            f(a, b, &Plane { rows: Loop { count: height, ..rows }, columns: Loop { count: width, ..columns } });
-        }
+/// Rows and columns of a tile: a square, or, where one of the two loops is shorter than that, a strip of at most the
+/// same area, so that calls remain few.
+fn tile_of(rows: u64, columns: u64, bytes: u64) -> (u64, u64) {
+    let side = (TILE_BYTES / bytes).clamp(TILE_SIDES.0, TILE_SIDES.1);
+    let beside = |other: u64| (side * side / other.min(side)).min(STRIP * side);
+    (beside(columns), beside(rows))
+}
+
+/// Makes loop `i` the rows of planes of at most `height` rows. The strips of such planes are counted where the loop
+/// was, outside of loops that take shorter steps on side `b`: so what lies close together there is written together.
+fn in_strips(start: (i64, i64), loops: &[Loop], i: usize, height: u64, columns: Loop) -> Vec<Part> {
+    let rows = loops[i];
+    let (strips, rest) = (rows.count / height, rows.count % height);
+    let part = |first: u64, strips: u64, height: u64| {
+        let at = |start: i64, step: i64| start + first as i64 * step;
+        let mut outer = loops.to_vec();
+        outer[i] = Loop { count: strips, a: rows.a * height as i64, b: rows.b * height as i64 };
+        let plane = Plane { rows: Loop { count: height, ..rows }, columns };
+        Part { start: (at(start.0, rows.a), at(start.1, rows.b)), outer, plane }
+    };
+    let entire = (strips > 0).then(|| part(0, strips, height));
+    let remainder = (rest > 0).then(|| part(strips * height, 1, rest));
+    entire.into_iter().chain(remainder).collect()
+}
+
+fn tiles(a: i64, b: i64, plane: &Plane, width: u64, f: &mut impl FnMut(i64, i64, &Plane)) {
+    let columns = plane.columns;
+    for column in (0..columns.count).step_by(width as usize) {
+        let (width, at) = (width.min(columns.count - column), column as i64);
+        let columns = Loop { count: width, ..columns };
+        f(a + at * columns.a, b + at * columns.b, &Plane { columns, ..*plane });
     }
 }
 
@@ -186,22 +225,23 @@ mod tests {
     #[test]
     fn planes_and_tiles_visit_every_element_once() {
         let loops = vec![
-            Loop { count: 100, a: 8, b: 8 * 70 * 3 },
-            Loop { count: 70, a: 8 * 100, b: 8 * 3 },
-            Loop { count: 3, a: 8 * 7000, b: 8 },
+            Loop { count: 600, a: 8, b: 8 * 70 * 3 },
+            Loop { count: 70, a: 8 * 600, b: 8 * 3 },
+            Loop { count: 3, a: 8 * 42000, b: 8 },
         ];
         let nest = Nest { a: 40, b: 8, loops };
         let mut expected = Vec::new();
-        for i in 0..100 {
+        for i in 0..600 {
             for j in 0..70 {
                 for k in 0..3 {
-                    expected.push((40 + 8 * (i + 100 * (j + 70 * k)), 8 + 8 * (k + 3 * (j + 70 * i))));
+                    expected.push((40 + 8 * (i + 600 * (j + 70 * k)), 8 + 8 * (k + 3 * (j + 70 * i))));
                 }
             }
         }
         expected.sort_unstable();
         let walk = Walk::new(canonical(&nest).unwrap(), 8);
-        assert!(walk.tile.is_some(), "this nest transposes");
+        assert!(walk.transposes(), "this nest transposes");
+        assert_eq!(walk.parts.len(), 2, "and its rows do not divide into tiles");
         assert_eq!(visited(&walk), expected);
     }
 
@@ -210,6 +250,7 @@ mod tests {
         let loops =
             vec![Loop { count: 5, a: 8, b: 8000 }, Loop { count: 6, a: 400, b: 800 }, Loop { count: 7, a: 4000, b: 8 }];
         let walk = Walk::new(canonical(&Nest { a: 0, b: 0, loops }).unwrap(), 8);
-        assert_eq!((walk.plane.rows.count, walk.plane.columns.count), (5, 7));
+        let plane = walk.parts[0].plane;
+        assert_eq!((plane.rows.count, plane.columns.count), (5, 7));
     }
 }

@@ -10,31 +10,51 @@ use std::mem::MaybeUninit;
 use hyperslab_layout::Loop;
 
 use crate::moves::mover;
-use crate::shape::{ONCE, Plane, TILE_BYTES, TILE_SIDES};
+use crate::shape::{ONCE, Plane, STRIP, TILE_BYTES, TILE_SIDES};
 
 /// Added to the length of a line in the scratch, so that no two neighbours fall into one cache set.
 const PAD: u64 = 16;
 
-/// Enough for any tile: its longer sides have few bytes, and tiles of few items have at most `TILE_BYTES` per item.
+/// Tiles with fewer rows or columns go without a scratch: so few lines hardly evict each other.
+const STAGED: u64 = 16;
+
+/// Enough for any tile: the pads of the longest, and the items, of which the largest have `TILE_BYTES` bytes and the
+/// smallest one.
 const SCRATCH: usize = {
-    let narrow = TILE_SIDES.1 * (TILE_BYTES + PAD);
-    let wide = TILE_SIDES.0 * (TILE_SIDES.0 * TILE_BYTES + PAD);
-    (if narrow > wide { narrow } else { wide }) as usize
+    let area = TILE_SIDES.1 * TILE_BYTES;
+    let wide = TILE_SIDES.0 * TILE_SIDES.0 * TILE_BYTES;
+    (STRIP * TILE_SIDES.1 * PAD + if area > wide { area } else { wide }) as usize
 };
 
-/// Carries out one tile, whose items have `bytes` bytes on side `a`, by way of a scratch: moves there, then `kernel`
-/// from there.
+/// Carries out one tile, whose items have `bytes` bytes on side `a`.
 ///
 /// # Safety
-/// All items of the tile must be readable from `from` on and writable from `to` on; `kernel` must access no more than
-/// the items of the plane that it is given.
-pub(crate) unsafe fn staged(
+/// As for [`staged`].
+pub(crate) unsafe fn tile(
     from: *const u8,
     to: *mut u8,
     tile: &Plane,
     bytes: u64,
     kernel: impl Fn(*const u8, *mut u8, &Plane),
 ) {
+    let Plane { rows, columns } = *tile;
+    if rows.count.min(columns.count) >= STAGED {
+        // SAFETY: as promised.
+        unsafe { staged(from, to, tile, bytes, kernel) }
+    } else if rows.count > columns.count {
+        // All its lines are in the cache after the first turn, so the longer loop may as well be the inner one.
+        kernel(from, to, &Plane { rows: columns, columns: rows });
+    } else {
+        kernel(from, to, tile);
+    }
+}
+
+/// Carries out a tile by way of a scratch: moves there, then `kernel` from there.
+///
+/// # Safety
+/// All items of the tile must be readable from `from` on and writable from `to` on; `kernel` must access no more than
+/// the items of the plane that it is given.
+unsafe fn staged(from: *const u8, to: *mut u8, tile: &Plane, bytes: u64, kernel: impl Fn(*const u8, *mut u8, &Plane)) {
     let Plane { rows, columns } = *tile;
     let line = rows.count * bytes;
     let (item, pitch) = (bytes as i64, (line + PAD) as i64);

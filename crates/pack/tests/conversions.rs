@@ -12,9 +12,44 @@ fn types() -> impl Iterator<Item = ElementType> {
 
 /// Elements of one type: random bits, and values at which conversions change their behaviour.
 fn samples(element: ElementType, count: usize, rng: &mut fastrand::Rng) -> Vec<u8> {
-    let reals =
-        [0.0, -0.0, 0.5, -0.99, 1.5, 127.5, 255.9, -129.0, 65504.0, 65520.0, 2048.5, 2049.0, 1e-7, 6e-8, 3e38, 1e39];
-    let integers = [0u64, 1, 127, 128, 255, 256, 1 << 24 | 1, 1 << 31, 1 << 53 | 1, 1 << 63, u64::MAX];
+    let reals = [
+        0.0,
+        -0.0,
+        0.5,
+        -0.99,
+        1.5,
+        127.5,
+        255.9,
+        -129.0,
+        65504.0,
+        65520.0,
+        2048.5,
+        2049.0,
+        1e-7,
+        6e-8,
+        3e38,
+        1e39,
+        257.0,
+        259.0,
+        1.00390625,
+        3.3961775e38,
+        1e-40,
+    ];
+    let integers = [
+        0u64,
+        1,
+        127,
+        257,
+        (1 << 56) + (1 << 48) + 1,
+        128,
+        255,
+        256,
+        1 << 24 | 1,
+        1 << 31,
+        1 << 53 | 1,
+        1 << 63,
+        u64::MAX,
+    ];
     let size = element.bytes() as usize;
     let special = |x: f64, from: Kind| convert_scalar(&x.to_ne_bytes(), ElementType::native(from), element);
     let mut bytes = Vec::with_capacity(count * size);
@@ -38,7 +73,7 @@ fn same(x: &[u8], y: &[u8], element: ElementType) -> bool {
         Kind::Complex128 => Kind::Float64,
         kind => kind,
     };
-    let float = matches!(part, Kind::Float16 | Kind::Float32 | Kind::Float64);
+    let float = matches!(part, Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64);
     let part = ElementType { kind: part, ..element };
     let nan = |bytes: &[u8]| {
         let wide = convert_scalar(bytes, part, ElementType::native(Kind::Float64));
@@ -126,6 +161,20 @@ fn half_precision_converts_as_the_crate_half_does() {
     check_pair(Kind::Float16, Kind::Float32, half, half::f16::to_f32, |x| x.to_ne_bytes().to_vec());
     check_pair(Kind::Float16, Kind::Float64, half, half::f16::to_f64, |x| x.to_ne_bytes().to_vec());
     check_pair(Kind::Float16, Kind::Int64, half, |h| h.to_f64() as i64, |x| x.to_ne_bytes().to_vec());
+}
+
+#[test]
+fn bfloat16_converts_as_the_crate_half_does() {
+    let single = |bytes: &[u8]| f32::from_ne_bytes(bytes.try_into().unwrap());
+    let brain = |bytes: &[u8]| half::bf16::from_ne_bytes(bytes.try_into().unwrap());
+    check_pair(Kind::Float32, Kind::BFloat16, single, half::bf16::from_f32, |b| b.to_ne_bytes().to_vec());
+    check_pair(Kind::BFloat16, Kind::Float32, brain, half::bf16::to_f32, |x| x.to_ne_bytes().to_vec());
+    check_pair(Kind::BFloat16, Kind::Float64, brain, half::bf16::to_f64, |x| x.to_ne_bytes().to_vec());
+    check_pair(Kind::BFloat16, Kind::Int64, brain, |b| b.to_f64() as i64, |x| x.to_ne_bytes().to_vec());
+    // Integers just above a tie, which rounding by way of single or double precision would bring onto it.
+    let integer = (1u64 << 56) + (1 << 48) + 1;
+    assert_eq!(converted(&integer.to_ne_bytes(), Kind::UInt64, Kind::BFloat16), 0x5b81u16.to_ne_bytes());
+    assert_eq!(converted(&(-(integer as i64)).to_ne_bytes(), Kind::Int64, Kind::BFloat16), 0xdb81u16.to_ne_bytes());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
@@ -18,7 +19,7 @@ from hyperslab.errors import Error, InvalidError
 from hyperslab.pieces import Boxes, Pieces
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 T = TypeVar("T")
 
@@ -33,6 +34,33 @@ SectionLike: TypeAlias = "slice | int | Sequence[slice | int | tuple[int, int, i
 
 #: Seconds that a transfer takes before a progress bar appears.
 BAR_SECONDS = 2.0
+
+
+def type_code(dtype: DTypeLike) -> str:
+    """How the compiled module calls a type of elements: NumPy's code, or ``bfloat16``, for which NumPy has none."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return dtype
+    known = np.dtype(dtype)
+    return "bfloat16" if _is_bfloat16(known) else known.str
+
+
+def type_of(code: str) -> np.dtype[Any]:
+    """The type that the compiled module calls so.
+
+    That of ml_dtypes for ``bfloat16``; where this package is not there, two bytes without a meaning (``V2``).
+    """
+    if code.lstrip("<>=|") != "bfloat16":
+        return np.dtype(code)
+    try:
+        ml_dtypes = importlib.import_module("ml_dtypes")
+    except ImportError:
+        return np.dtype("V2")
+    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
+
+
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    return dtype.name == "bfloat16" and dtype.itemsize == 2
 
 
 def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> Raw:
@@ -56,9 +84,12 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]
         low = sum(min(reach, 0) for reach in reaches)
         high = sum(max(reach, 0) for reach in reaches) + inner.itemsize
-    kind = inner.dtype.str
-    if inner.dtype.kind not in "biufc" or inner.dtype.itemsize > (16 if inner.dtype.kind == "c" else 8):
+    kind = type_code(inner.dtype)
+    plain = inner.dtype.kind in "biufc" and inner.dtype.itemsize <= (16 if inner.dtype.kind == "c" else 8)
+    if not plain and kind != "bfloat16":
         message = f"elements of type {inner.dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
+        if inner.dtype == np.dtype("V2"):
+            message += "; bfloat16 can with the package ml_dtypes, or converted to and from dtype='float32'"
         raise InvalidError(message)
     return (
         inner.__array_interface__["data"][0] + low,

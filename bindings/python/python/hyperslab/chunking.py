@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._calls import type_code, type_of
 from hyperslab.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def chunk_shape(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dtype: D
             "this rank holds no piece, so the type of the elements, and so the chunks, are unknown\n  hint: give dtype="
         )
         raise InvalidError(message)
-    kind = np.dtype(raws[0][2] if dtype is None else dtype)
+    kind = type_of(raws[0][2] if dtype is None else type_code(dtype))
     if isinstance(chunks, TypicalRequest):
         return list(chunks.chunks(held.shape, kind))
     if tuple(chunks.shape) != tuple(held.shape):

@@ -6,9 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
-import numpy as np
-
 from hyperslab import _core
+from hyperslab._calls import type_code
 from hyperslab.distribution import Distribution
 from hyperslab.store import options
 
@@ -60,5 +59,5 @@ def explain(
     shape = None if chunks is None else [chunk.__index__() for chunk in chunks]
     new = (shape, None, True, None, None, None, "{}", False)
     node = cores or os.cpu_count() or 1
-    kind = np.dtype(dtype).str
+    kind = type_code(dtype)
     return _core.explain(name, dist._core, kind, new, direction == "write", given, dist.size, node)

@@ -19,6 +19,8 @@ from hyperslab._calls import (
     local_extents,
     run,
     section_of,
+    type_code,
+    type_of,
     whole,
 )
 from hyperslab.comm import connect
@@ -100,7 +102,7 @@ def open_raw(
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
         known = [
-            (name, [extent.__index__() for extent in shape], np.dtype(dtype).str)
+            (name, [extent.__index__() for extent in shape], type_code(dtype))
             for name, (shape, dtype) in (arrays or {}).items()
         ]
     core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
@@ -130,7 +132,7 @@ class RawFile:
     @property
     def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Shape and type of each array, in the order of the file."""
-        return {name: (tuple(shape), np.dtype(kind)) for name, shape, kind in self._file.arrays()}
+        return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.arrays()}
 
     def write(
         self,
@@ -166,7 +168,7 @@ class RawFile:
             known = self.arrays
             shape = known[raws[0][0]][0] if section is not None and raws[0][0] in known else None
             part = section_of(section, shape)
-            kind = None if dtype is None else np.dtype(dtype).str
+            kind = None if dtype is None else type_code(dtype)
         return run(lambda: self._file.write(raws, spread._core, kind, part), self._comm, what)
 
     def read(
@@ -194,7 +196,7 @@ class RawFile:
             part = section_of(section, shape)
             extents = shape if part is None else [count * block for _, _, count, block in part]
             spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
-            native = kind.newbyteorder("=") if dtype is None else np.dtype(dtype)
+            native = kind.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
             target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
             raws = describe_all(target, spread, guard, writable=True)
         run(lambda: self._file.read([name], spread._core, part, raws), self._comm, what)
@@ -252,7 +254,7 @@ def save_npy(
         if dtype is None and not raws:
             message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype="
             raise InvalidError(message)
-        kind = raws[0][2] if dtype is None else np.dtype(dtype).str
+        kind = raws[0][2] if dtype is None else type_code(dtype)
     return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given), member, what)
 
 

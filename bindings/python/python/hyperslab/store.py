@@ -23,6 +23,8 @@ from hyperslab._calls import (
     local_extents,
     run,
     section_of,
+    type_code,
+    type_of,
     whole,
 )
 from hyperslab.chunking import Chunks, chunk_shape
@@ -48,7 +50,7 @@ class ArrayInfo:
 
     #: Global shape.
     shape: tuple[int, ...]
-    #: Type of the elements.
+    #: Type of the elements. That of ml_dtypes for bfloat16; without this package `V2`, two bytes that mean nothing.
     dtype: np.dtype[Any]
     #: Shape of a chunk.
     chunks: tuple[int, ...]
@@ -217,7 +219,7 @@ class Store:
         kind, shape, chunks, names, attributes, fill = self._store.info(name)
         return ArrayInfo(
             tuple(shape),
-            np.dtype(kind),
+            type_of(kind),
             tuple(chunks),
             None if names is None else tuple(names),
             json.loads(attributes),
@@ -250,6 +252,7 @@ class Store:
             moderate size.
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
+            ``"bfloat16"`` is known by this name, also without ml_dtypes.
         fill_value : optional
             What elements are that are never written; 0 by default.
         dimension_names : sequence of str, optional
@@ -301,7 +304,7 @@ class Store:
             asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
             new = (
                 chunk_shape(chunks, asks, dtype),
-                None if dtype is None else np.dtype(dtype).str,
+                None if dtype is None else type_code(dtype),
                 bool(checksum),
                 zstd,
                 fill_json(fill_value),
@@ -410,7 +413,7 @@ class Store:
             rank = self._comm.rank
             for each in names:
                 if each not in targets:
-                    kind = infos[each].dtype if dtype is None else dtype
+                    kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
                     targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
             raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
             given = None if dist is None else dist._core

@@ -9,7 +9,7 @@ mod literal;
 use crate::error::{Context, Error, excerpt};
 use crate::raw::Order;
 use crate::size::{NDIM_MAX, array_bytes, shape_text};
-use hyperslab_layout::ElementType;
+use hyperslab_layout::{ElementType, Kind};
 use literal::Literal;
 
 /// Bytes \[B\] from the start of a file that [`prefix_bytes_needed`] wants to see.
@@ -145,6 +145,10 @@ impl NpyHeader {
             let found = self.shape.len().to_string();
             return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), found));
         }
+        if self.element.kind == Kind::BFloat16 {
+            let error = context.unsupported("a type that NumPy's format has a code for", "bfloat16");
+            return Err(error.with_hint("store it as float32, which holds every bfloat16, or in a Zarr store"));
+        }
         array_bytes(&self.shape, self.element.bytes()).ok_or_else(|| {
             let found = format!("shape {} of {}", shape_text(&self.shape), self.element);
             context.corrupt("an array of less than 2^63 B", found)
@@ -178,7 +182,7 @@ fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> 
         let error = context.unsupported(expected, "a structured type");
         return Err(error.with_hint("save each field as an array of its own"));
     };
-    ElementType::from_numpy(&code).ok_or_else(|| {
+    ElementType::from_numpy(&code).filter(|element| element.kind != Kind::BFloat16).ok_or_else(|| {
         let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
             Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
             Some(b'M' | b'm') => "save `array.view('i8')` and keep the unit elsewhere",

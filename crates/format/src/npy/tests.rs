@@ -37,6 +37,12 @@ fn headers_round_trip_in_multiples_of_64() {
 fn every_kind_and_version_is_read() {
     for kind in Kind::ALL {
         let header = NpyHeader { element: ElementType::native(kind), fortran_order: true, shape: vec![3] };
+        if kind == Kind::BFloat16 {
+            let error = header.data_bytes("a.npy").unwrap_err();
+            assert!(error.is_unsupported() && error.to_string().contains("bfloat16"), "{error}");
+            assert!(NpyHeader::parse(&header.to_bytes(), "a.npy").unwrap_err().is_unsupported());
+            continue;
+        }
         assert_eq!(NpyHeader::parse(&header.to_bytes(), "a.npy").unwrap().0, header);
     }
     for version in 1..=3 {

@@ -2,7 +2,7 @@
 
 use super::json::text;
 use crate::error::{Context, Error};
-use half::f16;
+use half::{bf16, f16};
 use hyperslab_layout::{ByteOrder, Kind};
 use serde_json::{Number, Value};
 
@@ -31,10 +31,10 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
             1 => Some(true.into()),
             _ => None,
         },
-        Kind::Float16 | Kind::Float32 | Kind::Float64 => Some(float_to_value(bytes)),
+        Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => Some(float_to_value(kind, bytes)),
         Kind::Complex64 | Kind::Complex128 => {
             let (real, imaginary) = bytes.split_at(bytes.len() / 2);
-            Some(Value::Array(vec![float_to_value(real), float_to_value(imaginary)]))
+            Some(Value::Array(vec![float_to_value(part(kind), real), float_to_value(part(kind), imaginary)]))
         }
         Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => Some(bits_of(bytes).into()),
         Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => {
@@ -47,14 +47,11 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
 pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
     let parsed = match kind {
         Kind::Bool => value.as_bool().map(|value| vec![value.into()]),
-        Kind::Float16 | Kind::Float32 | Kind::Float64 => parse_float(kind.bytes(), value),
+        Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => parse_float(kind, value),
         Kind::Complex64 | Kind::Complex128 => match value.as_array().map(Vec::as_slice) {
-            Some([real, imaginary]) => {
-                let half = kind.bytes() / 2;
-                parse_float(half, real)
-                    .zip(parse_float(half, imaginary))
-                    .map(|(real, imaginary)| [real, imaginary].concat())
-            }
+            Some([real, imaginary]) => parse_float(part(kind), real)
+                .zip(parse_float(part(kind), imaginary))
+                .map(|(real, imaginary)| [real, imaginary].concat()),
             _ => None,
         },
         _ => parse_integer(kind, value),
@@ -65,7 +62,7 @@ pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u
             Kind::Complex64 | Kind::Complex128 => {
                 "a list of two numbers, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""
             }
-            Kind::Float16 | Kind::Float32 | Kind::Float64 => {
+            Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => {
                 "a number in its range, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""
             }
             _ => "an integer in its range",
@@ -84,8 +81,14 @@ fn parse_integer(kind: Kind, value: &Value) -> Option<Vec<u8>> {
     range.contains(&number).then(|| native_bytes(number as u64, kind.bytes()))
 }
 
-/// Parses a float of `width` bytes.
-fn parse_float(width: u64, value: &Value) -> Option<Vec<u8>> {
+/// The kind of the two parts of a complex number.
+fn part(complex: Kind) -> Kind {
+    if complex == Kind::Complex64 { Kind::Float32 } else { Kind::Float64 }
+}
+
+/// Parses a float.
+fn parse_float(kind: Kind, value: &Value) -> Option<Vec<u8>> {
+    let width = kind.bytes();
     let number = match value {
         Value::Number(number) => number.as_f64().filter(|number| number.is_finite())?,
         Value::String(word) => match word.as_str() {
@@ -102,36 +105,39 @@ fn parse_float(width: u64, value: &Value) -> Option<Vec<u8>> {
         },
         _ => return None,
     };
-    let narrowed = match width {
-        2 => f64::from(f16::from_f64(number)),
-        4 => f64::from(number as f32),
-        _ => number,
+    let (bits, narrowed) = match kind {
+        Kind::Float16 if number.is_nan() => (f16::NAN.to_bits().into(), number),
+        Kind::Float16 => (f16::from_f64(number).to_bits().into(), f16::from_f64(number).into()),
+        Kind::BFloat16 if number.is_nan() => (bf16::NAN.to_bits().into(), number),
+        Kind::BFloat16 => (nearest_bf16(number).to_bits().into(), nearest_bf16(number).into()),
+        Kind::Float32 if number.is_nan() => (f32::NAN.to_bits().into(), number),
+        Kind::Float32 => ((number as f32).to_bits().into(), f64::from(number as f32)),
+        _ => (number.to_bits(), number),
     };
-    if number.is_finite() && narrowed.is_infinite() {
-        return None;
-    }
-    Some(match width {
-        2 if number.is_nan() => f16::NAN.to_ne_bytes().to_vec(),
-        2 => f16::from_f64(number).to_ne_bytes().to_vec(),
-        4 if number.is_nan() => f32::NAN.to_ne_bytes().to_vec(),
-        4 => (number as f32).to_ne_bytes().to_vec(),
-        _ => number.to_ne_bytes().to_vec(),
-    })
+    (number.is_nan() || number.is_infinite() == narrowed.is_infinite()).then(|| native_bytes(bits, width))
 }
 
-/// A float of 2, 4 or 8 bytes as the number that reads back to the same bits, a word, or its bits (other NaNs).
-fn float_to_value(bytes: &[u8]) -> Value {
+/// Rounds once, ties to even. The crate half looks at the upper half of a double only, so what the lower one holds is
+/// told by the last bit of the upper one, far below the bits that are kept.
+fn nearest_bf16(number: f64) -> bf16 {
+    let (upper, lower) = (number.to_bits() >> 32, number.to_bits() as u32);
+    bf16::from_f64(f64::from_bits((upper | u64::from(lower != 0)) << 32))
+}
+
+/// A float as the number that reads back to the same bits, a word, or its bits (other NaNs).
+fn float_to_value(kind: Kind, bytes: &[u8]) -> Value {
     let bits = bits_of(bytes);
-    let (number, is_plain_nan) = match bytes.len() {
-        2 => (f64::from(f16::from_bits(bits as u16)), bits == u64::from(f16::NAN.to_bits())),
-        4 => (f64::from(f32::from_bits(bits as u32)), bits == u64::from(f32::NAN.to_bits())),
-        _ => (f64::from_bits(bits), bits == f64::NAN.to_bits()),
+    let (number, nan) = match kind {
+        Kind::Float16 => (f64::from(f16::from_bits(bits as u16)), f16::NAN.to_bits().into()),
+        Kind::BFloat16 => (f64::from(bf16::from_bits(bits as u16)), bf16::NAN.to_bits().into()),
+        Kind::Float32 => (f64::from(f32::from_bits(bits as u32)), f32::NAN.to_bits().into()),
+        _ => (f64::from_bits(bits), f64::NAN.to_bits()),
     };
     match Number::from_f64(number) {
         Some(number) => Value::Number(number),
         None if number == f64::INFINITY => "Infinity".into(),
         None if number == f64::NEG_INFINITY => "-Infinity".into(),
-        None if is_plain_nan => "NaN".into(),
+        None if bits == nan => "NaN".into(),
         None => format!("0x{bits:0digits$x}", digits = 2 * bytes.len()).into(),
     }
 }
@@ -197,6 +203,11 @@ mod tests {
         assert_eq!(fill(Kind::Float16, json!("NaN")).unwrap(), 0x7e00_u16.to_ne_bytes());
         assert_eq!(fill(Kind::Float32, json!("0x7fc00001")).unwrap(), 0x7fc0_0001_u32.to_ne_bytes());
         assert_eq!(fill(Kind::Float64, json!("-Infinity")).unwrap(), f64::NEG_INFINITY.to_ne_bytes());
+        assert_eq!(fill(Kind::BFloat16, json!("NaN")).unwrap(), 0x7fc0_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::BFloat16, json!("-Infinity")).unwrap(), 0xff80_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::BFloat16, json!("0x7fc1")).unwrap(), 0x7fc1_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::BFloat16, json!(1.00390625)).unwrap(), 0x3f80_u16.to_ne_bytes());
+        assert_eq!(fill(Kind::BFloat16, number("1.0039062500000002")).unwrap(), 0x3f81_u16.to_ne_bytes());
         assert_eq!(fill(Kind::Float16, json!(0.1)).unwrap(), 0x2e66_u16.to_ne_bytes());
         assert_eq!(fill(Kind::Float32, json!(7)).unwrap(), 7.0_f32.to_ne_bytes());
         assert_eq!(fill(Kind::Float64, number("-0.0")).unwrap(), (-0.0_f64).to_ne_bytes());
@@ -205,6 +216,8 @@ mod tests {
         for (kind, text) in [
             (Kind::Float32, "1e39"),
             (Kind::Float16, "65520"),
+            (Kind::BFloat16, "3.4e38"),
+            (Kind::BFloat16, "\"0x7fc00000\""),
             (Kind::Float64, "1e400"),
             (Kind::Float32, "\"0x7fc0\""),
             (Kind::Float32, "\"0x+fc00000\""),
@@ -232,9 +245,9 @@ mod tests {
                 assert_eq!(fill(kind, number(&text)).unwrap(), bytes, "{kind} {text}");
             }
         }
-        for bits in 0..=u16::MAX {
-            let text = fill_to_json(Kind::Float16, &bits.to_ne_bytes()).unwrap().to_string();
-            assert_eq!(fill(Kind::Float16, number(&text)).unwrap(), bits.to_ne_bytes(), "{text}");
+        for (kind, bits) in (0..=u16::MAX).flat_map(|bits| [(Kind::Float16, bits), (Kind::BFloat16, bits)]) {
+            let text = fill_to_json(kind, &bits.to_ne_bytes()).unwrap().to_string();
+            assert_eq!(fill(kind, number(&text)).unwrap(), bits.to_ne_bytes(), "{kind} {text}");
         }
     }
 

@@ -198,7 +198,8 @@ fn data_type(value: Value, context: Context) -> Result<Kind, Error> {
             }
             _ => "convert the array to one of the supported data types",
         };
-        let expected = "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 or complex128";
+        let expected =
+            "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, complex64 or complex128";
         return Err(context.unsupported(expected, format!("`{}`", excerpt(&named.name))).with_hint(hint));
     };
     named.finish(context)?;
@@ -337,7 +338,7 @@ mod tests {
         for (key, value, name) in [
             ("data_type", datetime, "numpy.datetime64"),
             ("data_type", json!("string"), "string"),
-            ("data_type", json!("bfloat16"), "bfloat16"),
+            ("data_type", json!("float8_e5m2"), "float8_e5m2"),
             ("data_type", json!("r16"), "r16"),
             ("storage_transformers", json!([{"name": "x"}]), "transformers"),
             ("surprise", json!({"name": "x"}), "surprise"),
@@ -347,6 +348,8 @@ mod tests {
             assert!(error.to_string().contains(name), "{error}");
         }
         assert_eq!(parse_with("data_type", json!({"name": "float32"})).unwrap(), sample());
+        let brain = parse_with("data_type", json!("bfloat16")).unwrap();
+        assert_eq!(brain, ArrayMetadata { element: Kind::BFloat16, fill_value: brain.fill_value.clone(), ..sample() });
         assert_eq!(parse_with("storage_transformers", json!([])).unwrap(), sample());
         let kept = parse_with("cache", json!({"must_understand": false})).unwrap();
         assert!(String::from_utf8(kept.to_json("rho").unwrap()).unwrap().contains("must_understand"));

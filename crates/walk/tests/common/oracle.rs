@@ -58,6 +58,7 @@ pub(crate) fn limit(kind: Kind) -> u64 {
     match kind {
         Kind::Bool => 2,
         Kind::Int8 | Kind::UInt8 => 128,
+        Kind::BFloat16 => 256,
         Kind::Float16 => 2048,
         Kind::Int16 | Kind::UInt16 => 1 << 15,
         _ => 1 << 24,
@@ -72,6 +73,7 @@ pub(crate) fn encode(value: u64, element: ElementType, imaginary: bool) -> Vec<u
     let pair64 = || [(value as f64).to_le_bytes(), (imaginary as f64).to_le_bytes()];
     let mut bytes = match element.kind {
         Kind::Float16 => half::f16::from_f64(value as f64).to_bits().to_le_bytes().to_vec(),
+        Kind::BFloat16 => half::bf16::from_f64(value as f64).to_bits().to_le_bytes().to_vec(),
         Kind::Float32 => (value as f32).to_le_bytes().to_vec(),
         Kind::Float64 => (value as f64).to_le_bytes().to_vec(),
         Kind::Complex64 => pair32().concat(),
