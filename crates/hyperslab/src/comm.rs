@@ -346,13 +346,21 @@ pub(crate) struct Call<'a> {
 
 /// Chooses parameters on rank 0, as the first part of what it tells.
 pub(crate) fn choose_parameters(transfer: Transfer, wish: &Preference) -> Result<Writer, Fault> {
-    let transfer = Arc::new(transfer);
+    Ok(told(&chosen(&Arc::new(transfer), wish)?))
+}
+
+/// Parameters as the first part of what rank 0 tells.
+pub(crate) fn told(parameters: &Parameters) -> Writer {
+    Writer::default().bytes(&parameters.to_bytes())
+}
+
+/// Chooses parameters.
+pub(crate) fn chosen(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Parameters, Fault> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
-    let parameters = choose(&transfer, machine, wish).map_err(|no| {
+    choose(transfer, machine, wish).map_err(|no| {
         let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
         Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}", no.reason))
             .hint(no.hint)
-    })?;
-    Ok(Writer::default().bytes(&parameters.to_bytes()))
+    })
 }

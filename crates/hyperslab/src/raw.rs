@@ -2,7 +2,7 @@
 //! NumPy's header.
 
 use crate::array::LocalArray;
-use crate::comm::{Call, Comm, Compiled, choose_parameters};
+use crate::comm::{Call, Comm, Compiled, chosen, told};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
 use crate::report::Report;
@@ -11,7 +11,9 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
+use hyperslab_plan::{
+    Ask, Direction, Extent, Parameters, Placement, Stored, Strategy, Transfer, physical_order,
+};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::cell::RefCell;
@@ -322,14 +324,16 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let chosen = choose_parameters(transfer.clone(), &self.options.wish)?;
+                let mut parameters = chosen(&Arc::new(transfer.clone()), &self.options.wish)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
                     let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
                     directory.write(&marker, note.as_bytes(), durable)?;
                 }
-                Ok(chosen.0)
+                let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
+                follow_disk(&mut parameters, &transfer, &*directory, (name, new_bytes))?;
+                Ok(told(&parameters).0)
             }),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             publish: Box::new(|| {
@@ -444,7 +448,11 @@ impl RawFile {
             fields,
             durable: false,
             prepared: fault,
-            decide: Box::new(|| choose_parameters(transfer.clone(), &self.options.wish).map(|w: Writer| w.0)),
+            decide: Box::new(|| {
+                let mut parameters = chosen(&Arc::new(transfer.clone()), &self.options.wish)?;
+                follow_disk(&mut parameters, &transfer, &*self.directory, (&self.name, 0))?;
+                Ok(told(&parameters).0)
+            }),
             compile: Box::new(|_| {
                 let (users, mine) = exposure.take();
                 Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
@@ -614,6 +622,26 @@ fn open_file(file: &dyn Names, mode: Mode, header: &[u8], header_bytes: u64, end
     }
     let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
     open_file_told(directory, &name, &header, &[])
+}
+
+/// Lets disk-directed I/O know the order of a file on its disk; of a new file, after its space is reserved \[B\].
+fn follow_disk(
+    parameters: &mut Parameters,
+    transfer: &Transfer,
+    directory: &dyn Names,
+    (name, new_bytes): (&str, u64),
+) -> Result<(), Fault> {
+    if parameters.strategy != Strategy::DiskDirected {
+        return Ok(());
+    }
+    if new_bytes > 0 {
+        directory.reserve(name, new_bytes)?;
+    }
+    let extents = directory.extents(name)?.unwrap_or_default();
+    let known = extents.iter().map(|e| Extent { offset: e.logical, physical: e.physical, bytes: e.bytes });
+    let known: Vec<Extent> = known.collect();
+    parameters.order = physical_order(&Arc::new(transfer.clone()), parameters, |_| known.clone());
+    Ok(())
 }
 
 /// Gives a new file its header and its length so far.

@@ -2,9 +2,9 @@
 //!
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
-use crate::extents::{self, Extent};
+use crate::extents;
 use crate::posix_fault;
-use hyperslab_world::{Fault, FaultKind, Names};
+use hyperslab_world::{Extent, Fault, FaultKind, Names};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -52,26 +52,6 @@ impl Directory {
 }
 
 /// Whether nothing can have the path.
-impl Directory {
-    /// Reserves the space of the first bytes of a file that exists, which becomes at least as long: then its bytes have
-    /// their places before the first is written, and room for them. Returns whether the file system can; one that cannot
-    /// gives the file its length alone. A lack of space is an error, which leaves the file as it was.
-    pub fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
-        let path = self.path(name);
-        let file = fs::OpenOptions::new().write(true).open(&path);
-        let reserved = file.and_then(|file| extents::reserve(&file, bytes));
-        reserved.map_err(|error| posix_fault("reserving the space of", &path, &error))
-    }
-
-    /// Where the bytes of a file lie on its device, in rising order of their offsets and without holes; `None` where the
-    /// file system does not tell. What was written to it is sent to the device first, so that it has a place.
-    pub fn extents(&self, name: &str) -> Result<Option<Vec<Extent>>, Fault> {
-        let path = self.path(name);
-        let found = File::open(&path).and_then(|file| extents::extents(&file));
-        found.map_err(|error| posix_fault("asking for the places of", &path, &error))
-    }
-}
-
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -160,6 +140,20 @@ impl Names for Directory {
         let path = self.path(name);
         let file = fs::OpenOptions::new().write(true).open(&path);
         file.and_then(|file| file.set_len(bytes)).map_err(|error| posix_fault("resizing", &path, &error))
+    }
+
+    fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
+        let path = self.path(name);
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        let reserved = file.and_then(|file| extents::reserve(&file, bytes));
+        reserved.map_err(|error| posix_fault("reserving the space of", &path, &error))
+    }
+
+    /// What was written to the file is sent to the device first, so that it has a place.
+    fn extents(&self, name: &str) -> Result<Option<Vec<Extent>>, Fault> {
+        let path = self.path(name);
+        let found = File::open(&path).and_then(|file| extents::extents(&file));
+        found.map_err(|error| posix_fault("asking for the places of", &path, &error))
     }
 
     fn can_rename_from(&self, name: &str) -> bool {

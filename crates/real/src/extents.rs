@@ -4,20 +4,10 @@
 //! multiprocessors", TOCS 15(1), 1997, section 3). Departure: there the server is the file system and knows; here it
 //! asks the system, which answers for the device that it sees, be it a disk or an array of them.
 
+use hyperslab_world::Extent;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-
-/// Bytes of a file that lie together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
-    /// Where they begin in the file \[B\].
-    pub logical: u64,
-    /// Where they begin on the device \[B\]; comparable between files of one file system.
-    pub physical: u64,
-    /// How many there are \[B\].
-    pub bytes: u64,
-}
 
 /// `struct fiemap` of `linux/fiemap.h`, without its array: of 32 bytes, which the number of the request holds.
 #[repr(C)]

@@ -13,7 +13,6 @@ mod transport;
 pub mod wire;
 
 pub use directory::Directory;
-pub use extents::Extent;
 pub use machine::{Interrupted, Machine};
 pub use posix::{PosixStore, posix_fault};
 pub use stripes::Stripes;

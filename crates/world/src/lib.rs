@@ -32,7 +32,7 @@ pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};
 pub use location::Location;
 pub use memory_store::{MemoryStore, Objects};
-pub use names::Names;
+pub use names::{Extent, Names};
 pub use store::{Moved, Moves, Outcome, Request, Store};
 pub use transport::{Event, Exposed, Here, Part, Transport};
 pub use tree::{MemoryTree, TreeStore};

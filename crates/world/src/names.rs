@@ -3,6 +3,17 @@
 use crate::Fault;
 use std::sync::Arc;
 
+/// Bytes of a file that lie together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Where they begin in the file \[B\].
+    pub logical: u64,
+    /// Where they begin on the device \[B\]; comparable between files of one file system.
+    pub physical: u64,
+    /// How many there are \[B\].
+    pub bytes: u64,
+}
+
 /// Directories and files by name, seen from one root.
 ///
 /// A name is relative to the root, with `/` between its parts and perhaps one at its end, or it is absolute as
@@ -67,6 +78,20 @@ pub trait Names: Send + Sync {
     fn discard(&self, name: &str);
     /// Removes a directory if nothing is in it.
     fn remove_empty(&self, name: &str);
+
+    /// Reserves the space of the first bytes of a file that exists, so that they have their places before they are
+    /// written, and room; returns whether the file system can. A lack of space is an error, which leaves the file as it
+    /// was.
+    fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
+        let _ = (name, bytes);
+        Ok(false)
+    }
+    /// Where the bytes of a file lie on its device, in rising order of their offsets and without holes; `None` where
+    /// that is not known.
+    fn extents(&self, name: &str) -> Result<Option<Vec<Extent>>, Fault> {
+        let _ = name;
+        Ok(None)
+    }
 
     /// Makes small files and their names durable, in as few calls as the system allows.
     fn sync_files(&self, names: &[String]) -> Result<(), Fault>;
