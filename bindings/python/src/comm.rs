@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One rank of a communicator.
-#[pyclass(frozen, module = "hyperslab._core")]
+#[pyclass(frozen, weakref, module = "hyperslab._core")]
 #[derive(Clone)]
 pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 
@@ -108,9 +108,45 @@ impl Comm {
         raise(py, error)
     }
 
+    /// As `attend`, for a call that does not block: the request raises the error.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> Request {
+        let why = Unready { kind: kind(name), text, hint };
+        Request(py.detach(|| self.0.attend_later(what, why)))
+    }
+
+    /// Whether requests move while their ranks compute.
+    #[getter]
+    fn moves_alone(&self) -> bool {
+        self.0.moves_alone()
+    }
+
+    /// Waits for all requests at the end of the process or thread; gives up those that do not move for so long [s].
+    /// Returns the errors that nobody was told of, and the number of calls given up.
+    fn finish(&self, py: Python<'_>, patience: f64) -> (Vec<Py<PyAny>>, usize) {
+        let (failures, given_up) = py.detach(|| self.0.finish(seconds(patience)));
+        (failures.into_iter().map(|error| raise(py, error).into_value(py).into_any()).collect(), given_up)
+    }
+
     /// Ends the membership on all ranks.
     fn close(&self, py: Python<'_>, limit: f64) -> PyResult<()> {
         py.detach(|| self.0.close(seconds(limit))).map_err(|error| raise(py, error))
+    }
+}
+
+/// A call under way.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct Request(pub(crate) hyperslab::Request);
+
+#[pymethods]
+impl Request {
+    /// Waits for the end.
+    fn wait(&self, py: Python<'_>) -> PyResult<Report> {
+        py.detach(|| self.0.wait()).map(|(_, report)| Report(report)).map_err(|error| raise(py, error))
+    }
+
+    /// Whether it is over.
+    fn test(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.test())
     }
 }
 

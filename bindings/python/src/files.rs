@@ -1,7 +1,7 @@
 //! Raw and npy files.
 
 use crate::arrays::{Raw, RawSection, element, local, section};
-use crate::comm::{Comm, Report};
+use crate::comm::{Comm, Report, Request};
 use crate::errors::raise;
 use crate::layout::Distribution;
 use crate::store::{RawOptions, mode, options};
@@ -119,6 +119,34 @@ impl RawFile {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |file| file.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
+    }
+
+    fn write_later(
+        &self,
+        py: Python<'_>,
+        arrays: Vec<(String, Raw)>,
+        distribution: Distribution,
+        kind: Option<String>,
+        part: Option<RawSection>,
+        staged: bool,
+    ) -> PyResult<Request> {
+        let kind = kind.map(|kind| element(&kind)).transpose()?;
+        let arrays = arrays.into_iter().map(|(name, array)| Ok((name, local(array)?))).collect::<PyResult<Vec<_>>>()?;
+        let part = section(part);
+        self.with(py, move |file| Ok(file.write_later(arrays, distribution.0, kind, part, staged))).map(Request)
+    }
+
+    fn read_later(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        distribution: Option<Distribution>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Request> {
+        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
+        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        self.with(py, move |file| Ok(file.read_later(names, distribution, part, Some(into)))).map(Request)
     }
 
     /// Gives a new file up, without the other ranks, who know.

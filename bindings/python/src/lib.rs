@@ -19,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Distribution>()?;
     module.add_class::<comm::Comm>()?;
     module.add_class::<comm::Report>()?;
+    module.add_class::<comm::Request>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<files::RawFile>()?;
     module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;

@@ -1,7 +1,7 @@
 //! Zarr stores and steps.
 
 use crate::arrays::{Raw, RawSection, element, local, section};
-use crate::comm::{Comm, Report};
+use crate::comm::{Comm, Report, Request};
 use crate::errors::raise;
 use crate::layout::Distribution;
 use hyperslab::{
@@ -19,6 +19,16 @@ pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u
 /// Chunks, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON, overwrite.
 pub(crate) type RawNew =
     (Option<Vec<u64>>, Option<String>, bool, Option<i32>, Option<String>, Option<Vec<Option<String>>>, String, bool);
+
+/// Name, this rank's part, who holds what, and the part of the array.
+type RawAsk = (String, Raw, Distribution, Option<RawSection>);
+
+fn asks(raw: Vec<RawAsk>) -> PyResult<Vec<WriteAsk>> {
+    let ask = |(name, array, distribution, part): RawAsk| {
+        Ok(WriteAsk { name, array: local(array)?, distribution: distribution.0, section: section(part) })
+    };
+    raw.into_iter().map(ask).collect()
+}
 
 pub(crate) fn mode(name: &str) -> PyResult<Mode> {
     Mode::from_name(name).ok_or_else(|| {
@@ -179,18 +189,19 @@ impl Store {
         })
     }
 
-    fn write(
-        &self,
-        py: Python<'_>,
-        asks: Vec<(String, Raw, Distribution, Option<RawSection>)>,
-        new: RawNew,
-    ) -> PyResult<Report> {
-        let new = new_array(new)?;
-        let asks = asks.into_iter().map(|(name, array, distribution, part)| {
-            Ok(WriteAsk { name, array: local(array)?, distribution: distribution.0, section: section(part) })
-        });
-        let asks = asks.collect::<PyResult<Vec<_>>>()?;
+    fn write(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew) -> PyResult<Report> {
+        let (asks, new) = (asks(raw)?, new_array(new)?);
         self.with(py, move |store| store.write(&asks, &new)).map(Report)
+    }
+
+    fn write_later(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew, staged: bool) -> PyResult<Request> {
+        let (asks, new) = (asks(raw)?, new_array(new)?);
+        self.with(py, move |store| Ok(store.write_later(asks, new, staged))).map(Request)
+    }
+
+    /// Waits for all requests; raises what went wrong in those that nobody waited for.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |store| store.flush())
     }
 
     fn append(
@@ -219,6 +230,19 @@ impl Store {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |store| store.read(&names, distribution.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
+    }
+
+    fn read_later(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        distribution: Option<Distribution>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Request> {
+        let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
+        let (distribution, part) = (distribution.map(|d| d.0), section(part));
+        self.with(py, move |store| Ok(store.read_later(names, distribution, part, Some(into)))).map(Request)
     }
 
     fn step(&self, py: Python<'_>, name: &str, attributes: &str) -> PyResult<Store> {

@@ -1,24 +1,63 @@
 //! A rank's membership in a communicator, and the course of a collective call.
 
+use crate::line::{Finished, Line, Outcome};
 use crate::report::Report;
+use crate::request::Request;
 use hyperslab_plan::{Action, Machine as PlanMachine, Parameters, Preference, Program, Step, Transfer, choose};
 use hyperslab_real::mpi::MpiWire;
+use hyperslab_real::relay::relay;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+/// The target of calls that belong to no store.
+pub(crate) const NO_TARGET: u64 = 0;
+
+/// A number for a store, step or file whose calls are to be told from those of others; only this process knows it.
+pub(crate) fn new_target() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(NO_TARGET);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// Told now and then how far a transfer is: bytes done and bytes in all, both as seen by this rank.
 pub type Observer = Box<dyn FnMut(u64, u64) + Send>;
 
 /// One rank of a communicator: of MPI, of threads of this process, or alone.
 ///
-/// Clones are the same membership. Calls on it are collective and in the same order on all ranks.
+/// Clones are the same membership. Calls on it are collective and in the same order on all ranks. On each rank they are
+/// carried out one after another in that order, also those that do not block.
 #[derive(Clone)]
-pub struct Comm(Arc<Mutex<Member>>);
+pub struct Comm {
+    shared: Arc<Shared>,
+    /// In the hands of a call that the line carries out: it need not wait for its turn.
+    inside: Option<Inside>,
+}
+
+/// The call that the line carries out.
+#[derive(Clone)]
+pub(crate) struct Inside(pub(crate) Arc<Outcome>);
+
+struct Shared {
+    rank: u32,
+    size: u32,
+    description: String,
+    line: Line,
+    member: Mutex<Member>,
+}
+
+/// Keeps a membership while its line works.
+struct Keep(Arc<Shared>);
+
+impl AsRef<Line> for Keep {
+    fn as_ref(&self) -> &Line {
+        &self.0.line
+    }
+}
 
 /// What an error must say when a call cannot even be made ready on this rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,14 +74,27 @@ struct Member {
     machine: Machine,
     party: Party,
     observer: Option<Observer>,
-    description: String,
 }
 
 impl Comm {
     fn over(wire: Box<dyn Wire>, description: String) -> Comm {
-        let party = Party::new(wire.rank(), wire.size(), Limits::default());
-        let machine = Machine::new(wire, Path::new(""), Box::new(|| false));
-        Comm(Arc::new(Mutex::new(Member { machine, party, observer: None, description })))
+        let (rank, size) = (wire.rank(), wire.size());
+        let party = Party::new(rank, size, Limits::default());
+        let (wire, pump): (Box<dyn Wire>, _) = match wire.bound_to() {
+            Some(owner) => {
+                let (relayed, pump) = relay(wire, owner);
+                (Box::new(relayed), Some(pump))
+            }
+            None => (wire, None),
+        };
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let line = shared.clone();
+            let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
+            let machine = Machine::new(wire, Path::new(""), Box::new(interrupted));
+            let member = Mutex::new(Member { machine, party, observer: None });
+            Shared { rank, size, description, line: Line::new(pump), member }
+        });
+        Comm { shared, inside: None }
     }
 
     /// A communicator of this process alone.
@@ -76,23 +128,64 @@ impl Comm {
         Ok(Comm::over(Box::new(wire), description))
     }
 
+    /// The member, once all calls before this one are over.
     fn member(&self) -> MutexGuard<'_, Member> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        if self.inside.is_none() {
+            self.shared.line.drain();
+        }
+        self.shared.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn line(&self) -> &Line {
+        &self.shared.line
+    }
+
+    /// The same in the hands of a call that the line carries out.
+    pub(crate) fn inside(&self, call: Inside) -> Comm {
+        Comm { shared: self.shared.clone(), inside: Some(call) }
+    }
+
+    /// Whether a call that the line carries out has it.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.is_some()
+    }
+
+    pub(crate) fn submit(
+        &self,
+        outcome: Arc<Outcome>,
+        staged: u64,
+        work: Box<dyn FnOnce() -> Result<Finished, Fault> + Send>,
+    ) {
+        Line::submit(Keep(self.shared.clone()), outcome, staged, work);
     }
 
     /// This rank.
     pub fn rank(&self) -> u32 {
-        self.member().party.rank()
+        self.shared.rank
     }
 
     /// Number of ranks.
     pub fn size(&self) -> u32 {
-        self.member().party.size()
+        self.shared.size
     }
 
     /// What joins the ranks, for people.
     pub fn description(&self) -> String {
-        self.member().description.clone()
+        self.shared.description.clone()
+    }
+
+    /// Whether requests move by themselves while their ranks compute. Otherwise, since MPI's level of thread support is
+    /// below `MPI_THREAD_MULTIPLE`, messages move only inside of calls; [`Request::test`](crate::Request::test) is one.
+    pub fn moves_alone(&self) -> bool {
+        !self.shared.line.needs_caller()
+    }
+
+    /// Waits for all requests, before the process or the thread of this rank ends. Requests that do not move for
+    /// `patience` are given up for good, and the membership with them. Gives the failures that nobody waited for, and
+    /// the number of calls given up.
+    pub fn finish(&self, patience: Duration) -> (Vec<crate::Error>, usize) {
+        let (failures, given_up) = self.shared.line.finish(patience);
+        (failures.into_iter().map(crate::Error::from).collect(), given_up)
     }
 
     /// Whether an earlier failure made it unusable.
@@ -102,7 +195,17 @@ impl Comm {
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
     pub fn attend(&self, what: &str, why: Unready) -> crate::Error {
-        let fault = Fault { kind: why.kind, text: format!("{what}: {}", why.text), hint: why.hint };
+        let fault = Fault { kind: why.kind, text: why.text, hint: why.hint };
+        self.attend_with(what, fault.context(what))
+    }
+
+    /// As [`Comm::attend`], for a call that does not block; the request gives the error.
+    pub fn attend_later(&self, what: &str, why: Unready) -> Request {
+        let (what, fault) = (what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint });
+        self.leave(NO_TARGET, false, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
+    }
+
+    pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {
         let question = Question { what: what.into(), fields: Vec::new(), fault: Some(fault.clone()), opens: true };
         self.agree(question, || Ok(Vec::new())).err().unwrap_or(fault).into()
     }
@@ -131,7 +234,7 @@ impl Comm {
 
     /// Asks this now and then whether the user wants to stop.
     pub fn interrupted_by(&self, interrupted: Interrupted) {
-        self.member().machine.interrupted_by(interrupted);
+        self.shared.line.ask(interrupted);
     }
 
     /// Tells this how far transfers are.
@@ -142,12 +245,21 @@ impl Comm {
     /// Agrees that all ranks do the same, and gives everybody what rank 0 finds.
     pub(crate) fn agree(
         &self,
-        question: Question,
+        mut question: Question,
         decide: impl FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
         let mut member = self.member();
+        self.bring_failure(&mut question, None);
         let Member { machine, party, .. } = &mut *member;
         party.agree(machine, question, decide)
+    }
+
+    /// Brings to an agreement what went wrong in a call that nobody waited for.
+    fn bring_failure(&self, question: &mut Question, target: Option<u64>) {
+        if question.fault.is_none() {
+            let failure = self.shared.line.take_failure(target);
+            question.fault = failure.map(|fault| fault.context("a request that was not waited for failed"));
+        }
     }
 
     /// Carries out a collective transfer.
@@ -156,7 +268,15 @@ impl Comm {
         let mut member = self.member();
         let Member { machine, party, observer, .. } = &mut *member;
         let Call { what, fields, durable, prepared, mut decide, compile, mut publish, mut undo, tidy } = call;
-        let question = Question { what: what.clone(), fields, fault: prepared, opens: true };
+        let mut question = Question { what: what.clone(), fields, fault: prepared, opens: true };
+        self.bring_failure(&mut question, None);
+        let limits = party.limits;
+        if self.is_inside() && self.shared.line.needs_caller() {
+            // A rank that computes for long moves no messages meanwhile, and that is allowed.
+            party.limits.progress = limits.progress.max(limits.arrival);
+        }
+        let party = Restoring { party, limits };
+        let party = &mut *party.party;
         let payload = party.agree(machine, question, &mut *decide)?;
         let compiled = compile(&payload).and_then(|compiled| {
             let mut r = Reader::new(&payload);
@@ -176,7 +296,9 @@ impl Comm {
         let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
         let walk = Walk::new(program, compiled.users);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
-        let watched = Watched { what: &what, total: bytes, scale, observer };
+        // Only a rank that waits is told; the thread of the line must not call the user.
+        let observer = if self.is_inside() { &mut None } else { observer };
+        let watched = Watched { what: &what, total: bytes, scale, observer, line: &self.shared.line };
         let walked = run(machine, party, walk, watched)?;
         if !durable {
             machine.forget_unsynced(below);
@@ -203,17 +325,21 @@ impl Comm {
     pub(crate) fn sync_and(
         &self,
         what: &str,
+        target: u64,
         sync: Option<String>,
         publish: impl FnMut() -> Result<Vec<u8>, Fault>,
         mut fault: Option<Fault>,
     ) -> Result<(), Fault> {
         let mut member = self.member();
+        let mut early = Question { fault: fault.take(), ..Question::default() };
+        self.bring_failure(&mut early, Some(target));
+        fault = early.fault.map(|fault| fault.context(what));
         let Member { machine, party, .. } = &mut *member;
         if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
             let action = Action::Sync { below: [below.into()].into() };
             let step = Step { id: 0, after: Vec::new(), action };
             let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
-            let watched = Watched { what, total: 0, scale: 1, observer: &mut None };
+            let watched = Watched { what, total: 0, scale: 1, observer: &mut None, line: &self.shared.line };
             fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();
         }
         let question = Question { what: what.into(), fields: Vec::new(), fault, opens: true };
@@ -227,6 +353,19 @@ struct Watched<'a> {
     /// By how much this rank's bytes stand for all.
     scale: u64,
     observer: &'a mut Option<Observer>,
+    line: &'a Line,
+}
+
+/// Gives a party its limits back.
+struct Restoring<'a> {
+    party: &'a mut Party,
+    limits: Limits,
+}
+
+impl Drop for Restoring<'_> {
+    fn drop(&mut self) {
+        self.party.limits = self.limits;
+    }
 }
 
 /// How often an observer is told.
@@ -241,8 +380,12 @@ fn run(
 ) -> Result<Result<Walked, Fault>, Fault> {
     let mut result = None;
     let mut told = Instant::now();
+    let mut steps = 0;
     party.drive(machine, None, |world: &mut dyn World, party| {
         result = walk.poll(world, party);
+        if std::mem::replace(&mut steps, walk.walked().steps) != steps {
+            watched.line.moves();
+        }
         if let Some(observer) = watched.observer.as_mut().filter(|_| told.elapsed() > OBSERVE) {
             told = Instant::now();
             observer((walk.walked().store_bytes * watched.scale).min(watched.total), watched.total);
@@ -286,12 +429,14 @@ pub(crate) struct Call<'a> {
 }
 
 /// Chooses parameters on rank 0, as the first part of what it tells.
-pub(crate) fn choose_parameters(transfer: &Transfer, wish: &Preference) -> Result<Writer, Fault> {
+/// `held` bytes of the budget are set aside for copies of arrays.
+pub(crate) fn choose_parameters(transfer: &Transfer, wish: &Preference, held: u64) -> Result<Writer, Fault> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
     let parameters = choose(transfer, machine, wish).map_err(|no| {
         let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
-        Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}", no.reason))
+        let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
+        Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}{held}", no.reason))
             .hint(no.hint)
     })?;
     Ok(Writer::default().bytes(&parameters.to_bytes()))

@@ -30,8 +30,10 @@
 mod array;
 mod comm;
 mod error;
+mod line;
 mod raw;
 mod report;
+mod request;
 mod zarr;
 
 pub use array::{LocalArray, natural_chunks};
@@ -45,4 +47,5 @@ pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::FaultKind;
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;
+pub use request::Request;
 pub use zarr::{ArrayInfo, Mode, NewArray, Options, Step, Store, WriteAsk, explain_write};

@@ -2,9 +2,10 @@
 //! NumPy's header.
 
 use crate::array::LocalArray;
-use crate::comm::{Call, Comm, Compiled, choose_parameters};
+use crate::comm::{Call, Comm, Compiled, choose_parameters, new_target};
 use crate::error::{Error, format_fault};
 use crate::report::Report;
+use crate::request::{Request, Room, stage};
 use crate::zarr::{Mode, Options};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
@@ -16,6 +17,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Writer};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An array of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,8 +59,13 @@ pub struct Contents<'a> {
 /// A new file is written under a hidden name beside its own and takes its name, replacing an older file, when it is
 /// closed; until then, and after a crash, the older file is there unchanged. A file open for update is changed in
 /// place, with a marker file beside it while a write is under way.
+#[derive(Clone)]
 pub struct RawFile {
     comm: Comm,
+    /// Tells its requests from those of others.
+    target: u64,
+    /// Bytes of the buffers' budget that copies of arrays have \[B\].
+    held: u64,
     ranks: u32,
     directory: PathBuf,
     name: String,
@@ -66,12 +73,19 @@ pub struct RawFile {
     options: Options,
     order: Order,
     header: Vec<u8>,
+    /// Shared with the calls that the line carries out.
+    laid: Arc<Mutex<Laid>>,
+    /// What an earlier run left unpublished and this one removed.
+    removed: Vec<String>,
+}
+
+/// The arrays of a file, in their order.
+#[derive(Default)]
+struct Laid {
     arrays: Vec<FileArray>,
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
-    /// What an earlier run left unpublished and this one removed.
-    removed: Vec<String>,
 }
 
 impl RawFile {
@@ -104,9 +118,8 @@ impl RawFile {
         let told = comm.agree(question, || {
             open_file(path, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
         })?;
-        let mut file = RawFile::told(comm, &told, mode, options, order)?;
-        file.arrays = arrays.to_vec();
-        (file.offsets, file.end) = (offsets, end);
+        let file = RawFile::told(comm, &told, mode, options, order)?;
+        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end };
         Ok(file)
     }
 
@@ -132,8 +145,9 @@ impl RawFile {
         let mut file = RawFile::told(comm, &told, Mode::Read, options, Order::RowMajor)?;
         let (header, offset) = parse(&file.header)?;
         file.order = header.order();
-        file.arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
-        (file.offsets, file.end) = lay_out(offset, &file.arrays)?;
+        let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
+        let (offsets, end) = lay_out(offset, &arrays)?;
+        *file.laid() = Laid { arrays, offsets, end };
         Ok(file)
     }
 
@@ -152,7 +166,7 @@ impl RawFile {
     ) -> Result<Report, Error> {
         let fortran_order = order == Order::ColumnMajor;
         let header = NpyHeader { element, fortran_order, shape: distribution.shape().to_vec() }.to_bytes();
-        let mut file = {
+        let file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             RawFile::open(comm, path, Mode::Write, options, contents)?
         };
@@ -175,6 +189,8 @@ impl RawFile {
         let removed = std::iter::from_fn(|| r.text()).collect();
         Ok(RawFile {
             comm: comm.clone(),
+            target: new_target(),
+            held: 0,
             ranks: comm.size(),
             directory: directory.into(),
             name,
@@ -182,9 +198,7 @@ impl RawFile {
             options,
             order,
             header,
-            arrays: Vec::new(),
-            offsets: Vec::new(),
-            end: 0,
+            laid: Arc::default(),
             removed,
         })
     }
@@ -194,9 +208,16 @@ impl RawFile {
         &self.header
     }
 
-    /// The arrays, in the order of the file.
-    pub fn arrays(&self) -> &[FileArray] {
-        &self.arrays
+    fn laid(&self) -> MutexGuard<'_, Laid> {
+        self.laid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arrays, in the order of the file. In a new file, waits for requests under way that write.
+    pub fn arrays(&self) -> Vec<FileArray> {
+        if self.mode.writes_new() && !self.comm.is_inside() {
+            self.comm.line().drain_writes();
+        }
+        self.laid().arrays.clone()
     }
 
     /// Names of unpublished files of earlier runs that were removed.
@@ -215,12 +236,13 @@ impl RawFile {
     }
 
     fn stored(&self, array: usize) -> Stored {
-        let FileArray { shape, element, .. } = &self.arrays[array];
+        let laid = self.laid();
+        let FileArray { shape, element, .. } = &laid.arrays[array];
         let order: Vec<usize> = match self.order {
             Order::RowMajor => (0..shape.len()).collect(),
             Order::ColumnMajor => (0..shape.len()).rev().collect(),
         };
-        let placement = Placement::File { object: self.object().into(), offset: self.offsets[array] };
+        let placement = Placement::File { object: self.object().into(), offset: laid.offsets[array] };
         Stored {
             shape: shape.clone(),
             element: *element,
@@ -236,7 +258,7 @@ impl RawFile {
     /// # Errors
     /// The same on all ranks.
     pub fn write(
-        &mut self,
+        &self,
         arrays: &[(String, LocalArray)],
         distribution: &Distribution,
         element: Option<ElementType>,
@@ -245,7 +267,12 @@ impl RawFile {
         let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let new = self.mode.writes_new();
-        let before = (self.arrays.len(), self.end);
+        // The calls before this one decide where it may begin.
+        self.await_calls();
+        let before = {
+            let laid = self.laid();
+            (laid.arrays.len(), laid.end)
+        };
         let prepared = self.add(arrays, distribution, element, section);
         let rank = self.comm.rank();
         let users: Result<Vec<Exposed>, Fault> =
@@ -268,6 +295,7 @@ impl RawFile {
         let mut fields =
             vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
         fields.push(("type of the stored elements".into(), format!("{element:?}")));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         for (name, array) in arrays {
             crate::zarr::describe(&mut fields, name, Some(distribution), section, Some(array.element));
         }
@@ -275,14 +303,14 @@ impl RawFile {
             Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
         let directory = Directory::new(self.directory.clone());
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
-        let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
+        let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
         let call = Call {
             what: what.clone(),
             fields,
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let chosen = choose_parameters(&transfer, &self.options.wish)?;
+                let chosen = choose_parameters(&transfer, &self.options.wish, self.held)?;
                 if new {
                     lengthen(&directory, &hidden, header, end, first)?;
                 } else {
@@ -308,16 +336,17 @@ impl RawFile {
         };
         let result = self.comm.transfer(call);
         if result.is_err() && new {
-            self.arrays.truncate(before.0);
-            self.offsets.truncate(before.0);
-            self.end = before.1;
+            let mut laid = self.laid();
+            laid.arrays.truncate(before.0);
+            laid.offsets.truncate(before.0);
+            laid.end = before.1;
         }
         Ok(result?)
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.
     fn add(
-        &mut self,
+        &self,
         arrays: &[(String, LocalArray)],
         distribution: &Distribution,
         element: Option<ElementType>,
@@ -329,7 +358,7 @@ impl RawFile {
         }
         let mut indices = Vec::with_capacity(arrays.len());
         for (i, (name, array)) in arrays.iter().enumerate() {
-            let known = self.arrays.iter().position(|a| a.name == *name);
+            let known = self.laid().arrays.iter().position(|a| a.name == *name);
             if !self.mode.writes_new() {
                 indices.push(self.known(name, distribution, section)?);
                 continue;
@@ -345,25 +374,27 @@ impl RawFile {
                 shape: distribution.shape().to_vec(),
                 element: element.unwrap_or(array.element),
             };
-            let start = if self.arrays.is_empty() { self.header.len() as u64 } else { self.end };
-            self.end = start + added.bytes()?;
-            self.arrays.push(added);
-            self.offsets.push(start);
-            indices.push(self.arrays.len() - 1);
+            let mut laid = self.laid();
+            let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
+            laid.end = start + added.bytes()?;
+            laid.arrays.push(added);
+            laid.offsets.push(start);
+            indices.push(laid.arrays.len() - 1);
         }
         Ok(indices)
     }
 
     /// Number of an array of the file that the distribution, over all of it or a section, fits.
     fn known(&self, name: &str, distribution: &Distribution, section: Option<&Section>) -> Result<usize, Fault> {
-        let index = self.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.arrays.iter().map(|a| a.name.as_str()).collect();
+        let laid = self.laid();
+        let index = laid.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
+            let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
             Fault::new(
                 FaultKind::NotFound,
                 format!("the file has no array '{name}', only {}", crate::zarr::listed(&names)),
             )
         })?;
-        crate::zarr::checked_section(name, section, &self.arrays[index].shape, distribution)?;
+        crate::zarr::checked_section(name, section, &laid.arrays[index].shape, distribution)?;
         Ok(index)
     }
 
@@ -401,7 +432,7 @@ impl RawFile {
             fields,
             durable: false,
             prepared: fault,
-            decide: Box::new(|| choose_parameters(&transfer, &self.options.wish).map(|w: Writer| w.0)),
+            decide: Box::new(|| choose_parameters(&transfer, &self.options.wish, self.held).map(|w: Writer| w.0)),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users: users.take(), fault: None })),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
@@ -426,8 +457,8 @@ impl RawFile {
                 .hint("close it, and open it with mode r"));
         }
         let each = names.iter().enumerate().map(|(i, name)| {
-            let found = self.arrays.iter().find(|a| a.name == *name);
-            let shape = section.map(Section::shape).or_else(|| found.map(|a| a.shape.clone())).unwrap_or_default();
+            let found = self.laid().arrays.iter().find(|a| a.name == *name).map(|a| a.shape.clone());
+            let shape = section.map(Section::shape).or(found).unwrap_or_default();
             let distribution = match distribution {
                 Some(distribution) => distribution.clone(),
                 None => Distribution::replicated(&shape, u64::from(self.ranks))
@@ -443,8 +474,69 @@ impl RawFile {
         each.collect()
     }
 
+    /// Calls of this file use what those before them left.
+    fn await_calls(&self) {
+        if !self.comm.is_inside() {
+            self.comm.line().drain();
+        }
+    }
+
+    /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
+    pub fn write_later(
+        &self,
+        mut arrays: Vec<(String, LocalArray)>,
+        distribution: Distribution,
+        element: Option<ElementType>,
+        section: Option<Section>,
+        staged: bool,
+    ) -> Request {
+        let staging = arrays.iter_mut().map(|(name, array)| (name.as_str(), array, &distribution));
+        match stage(&self.comm, &self.options.wish, staged, staging) {
+            Ok(room) => {
+                let mut file = self.with_room(&room);
+                self.comm.leave(self.target, true, Some(&room), move |comm| {
+                    file.comm = comm.clone();
+                    let written = file.write(&arrays, &distribution, element, section.as_ref());
+                    written.map(|report| (Vec::new(), report))
+                })
+            }
+            Err(fault) => {
+                let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+                let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+                let attend = move |comm: &Comm| Err(comm.attend_with(&what, fault.context(&what)));
+                self.comm.leave(self.target, true, None, attend)
+            }
+        }
+    }
+
+    /// As [`RawFile::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
+    pub fn read_later(
+        &self,
+        names: Vec<String>,
+        distribution: Option<Distribution>,
+        section: Option<Section>,
+        into: Option<Vec<LocalArray>>,
+    ) -> Request {
+        let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
+        let room = wish.expect("without copies nothing can fail");
+        let mut file = self.with_room(&room);
+        self.comm.leave(self.target, false, Some(&room), move |comm| {
+            file.comm = comm.clone();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            file.read(&names, distribution.as_ref(), section.as_ref(), into)
+        })
+    }
+
+    fn with_room(&self, room: &Room) -> RawFile {
+        let mut file = self.clone();
+        file.options.wish = room.wish.clone();
+        file.held = room.held;
+        file
+    }
+
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
+        self.await_calls();
         if self.mode.writes_new() && self.comm.rank() == 0 {
             Directory::new(self.directory.clone()).discard(&hidden(&self.name));
         }
@@ -464,9 +556,10 @@ impl RawFile {
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let (empty, object) = (self.arrays.is_empty(), self.object());
+        let (empty, object) = (self.arrays().is_empty(), self.object());
         let result = self.comm.sync_and(
             &what,
+            self.target,
             sync.then(|| object.clone()),
             || {
                 if new {

@@ -6,6 +6,7 @@ mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
+pub mod relay;
 mod transport;
 pub mod wire;
 

@@ -30,6 +30,7 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.requests import Request, wait_all
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "PoisonedError",
     "RawFile",
     "Report",
+    "Request",
     "Step",
     "StorageError",
     "Store",
@@ -60,4 +62,5 @@ __all__ = [
     "release",
     "save_npy",
     "threads",
+    "wait_all",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -77,6 +78,8 @@ class ThreadComm:
 def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     """Run ``function(comm)`` on `size` threads of this process, as ranks of one communicator.
 
+    Requests that a rank has not waited for are waited for at its end.
+
     Returns
     -------
     list
@@ -101,6 +104,9 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     def run(rank: int) -> None:
         try:
             results[rank] = function(ThreadComm(cores[rank], barrier))
+            # Requests end with their rank; what went wrong in one that nobody waited for is not lost.
+            for error in cores[rank].finish(math.inf)[0]:
+                raise error
         except BaseException as error:  # noqa: BLE001 (raised again below, on the caller's thread)
             failures[rank] = error
             barrier.abort()

@@ -139,6 +139,7 @@ impl Store {
             format!("{:?}", NewArray { attributes: Map::new(), ..new.clone() }),
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         for ask in asks {
             describe(&mut fields, &ask.name, Some(&ask.distribution), ask.section.as_ref(), Some(ask.array.element));
         }
@@ -249,7 +250,8 @@ impl Store {
                     Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
-                let chosen = asks(&told).and_then(|asks| choose_parameters(&transfer(asks), &self.options.wish));
+                let chosen =
+                    asks(&told).and_then(|asks| choose_parameters(&transfer(asks), &self.options.wish, self.held));
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
             compile: Box::new(|payload| {
@@ -300,7 +302,7 @@ impl Store {
                 metadata.shape = grow(&metadata.shape, ask.distribution.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let chosen = choose_parameters(&transfer(asked(&told)), &self.options.wish)?;
+                let chosen = choose_parameters(&transfer(asked(&told)), &self.options.wish, self.held)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -385,7 +387,7 @@ impl Writing<'_> {
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: false };
-        let chosen = choose_parameters(&transfer, &self.store.options.wish)?;
+        let chosen = choose_parameters(&transfer, &self.store.options.wish, self.store.held)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&directory, ask, &told.metadata.shape)?;
