@@ -161,6 +161,10 @@ def not_silent(comm: Any, path: Path) -> None:
         store.flush()
     store.flush()
     del kept
+    # One that a rank could not even make, and that is still held.
+    kept = store.iwrite("b", part(comm) if comm.rank else "no array", dist)
+    with pytest.raises(hs.InvalidError, match="elements of type <U8 cannot be stored"):
+        store.flush()
     kept = fail()
     with pytest.raises(hs.NotFoundError, match=text):
         store.close()

@@ -2,10 +2,10 @@
 
 use crate::arrays::{Raw, RawSection, element, local, section};
 use crate::comm::{Comm, Report, Request};
-use crate::errors::raise;
+use crate::errors::{kind as fault_kind, raise};
 use crate::layout::Distribution;
 use crate::store::{RawOptions, mode, options};
-use hyperslab::{Contents, FileArray, LocalArray, Order};
+use hyperslab::{Contents, FileArray, LocalArray, Order, Unready};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -147,6 +147,12 @@ impl RawFile {
         let into = into.into_iter().map(local).collect::<PyResult<Vec<LocalArray>>>()?;
         let (distribution, part) = (distribution.map(|d| d.0), section(part));
         self.with(py, move |file| Ok(file.read_later(names, distribution, part, Some(into)))).map(Request)
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
+        let why = Unready { kind: fault_kind(name), text, hint };
+        self.with(py, |file| Ok(file.attend_later(what, why))).map(Request)
     }
 
     /// Gives a new file up, without the other ranks, who know.

@@ -2,10 +2,10 @@
 
 use crate::arrays::{Raw, RawSection, element, local, section};
 use crate::comm::{Comm, Report, Request};
-use crate::errors::raise;
+use crate::errors::{kind, raise};
 use crate::layout::Distribution;
 use hyperslab::{
-    Codecs, Direction, Kind, LocalArray, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk,
+    Codecs, Direction, Kind, LocalArray, Map, Mode, NewArray, Options, Preference, Strategy, Unready, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -197,6 +197,12 @@ impl Store {
     fn write_later(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew, staged: bool) -> PyResult<Request> {
         let (asks, new) = (asks(raw)?, new_array(new)?);
         self.with(py, move |store| Ok(store.write_later(asks, new, staged))).map(Request)
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
+        let why = Unready { kind: kind(name), text, hint };
+        self.with(py, |store| Ok(store.attend_later(what, why))).map(Request)
     }
 
     /// Waits for all requests; raises what went wrong in those that nobody waited for.

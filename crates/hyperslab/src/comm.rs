@@ -1,28 +1,17 @@
-//! A rank's membership in a communicator, and the course of a collective call.
+//! A rank's membership in a communicator.
 
 use crate::line::{Finished, Line, Outcome};
-use crate::report::Report;
 use crate::request::Request;
-use hyperslab_plan::{Action, Machine as PlanMachine, Parameters, Preference, Program, Step, Transfer, choose};
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
+use hyperslab_real::renumber::Renumbered;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
-use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
+use hyperslab_walk::{Limits, Party, Question};
+use hyperslab_world::{Fault, FaultKind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-/// The target of calls that belong to no store.
-pub(crate) const NO_TARGET: u64 = 0;
-
-/// A number for a store, step or file whose calls are to be told from those of others; only this process knows it.
-pub(crate) fn new_target() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(NO_TARGET);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
+use std::time::Duration;
 
 /// Told now and then how far a transfer is: bytes done and bytes in all, both as seen by this rank.
 pub type Observer = Box<dyn FnMut(u64, u64) + Send>;
@@ -45,6 +34,8 @@ pub(crate) struct Inside(pub(crate) Arc<Outcome>);
 struct Shared {
     rank: u32,
     size: u32,
+    /// Number of dedicated servers.
+    servers: u32,
     description: String,
     line: Line,
     member: Mutex<Member>,
@@ -70,16 +61,18 @@ pub struct Unready {
     pub hint: String,
 }
 
-struct Member {
-    machine: Machine,
-    party: Party,
-    observer: Option<Observer>,
+pub(crate) struct Member {
+    pub(crate) machine: Machine,
+    pub(crate) party: Party,
+    pub(crate) observer: Option<Observer>,
 }
 
 impl Comm {
-    fn over(wire: Box<dyn Wire>, description: String) -> Comm {
-        let (rank, size) = (wire.rank(), wire.size());
-        let party = Party::new(rank, size, Limits::default());
+    fn over(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Comm {
+        let mut party = Party::new(wire.rank(), wire.size(), Limits::default());
+        party.dedicate(servers.to_vec());
+        let (servers, clients) = (servers.len() as u32, party.clients());
+        let (rank, size) = if party.is_server() { (party.rank() - clients, servers) } else { (party.rank(), clients) };
         let (wire, pump): (Box<dyn Wire>, _) = match wire.bound_to() {
             Some(owner) => {
                 let (relayed, pump) = relay(wire, owner);
@@ -90,23 +83,53 @@ impl Comm {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
-            let machine = Machine::new(wire, Path::new(""), Box::new(interrupted));
+            let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted));
+            if let Some(pump) = &pump {
+                machine.count_by(pump.clone());
+            }
             let member = Mutex::new(Member { machine, party, observer: None });
-            Shared { rank, size, description, line: Line::new(pump), member }
+            Shared { rank, size, servers, description, line: Line::new(pump), member }
         });
         Comm { shared, inside: None }
+    }
+
+    /// The same ranks, of which `servers` are dedicated to serving the others. The others are numbered first.
+    fn dedicated(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Result<Comm, crate::Error> {
+        let size = wire.size();
+        let mut sorted = servers.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let fit = sorted.len() == servers.len() && sorted.last().is_none_or(|&last| last < size);
+        if !fit || servers.is_empty() || servers.len() as u32 >= size {
+            let text = format!("ranks {servers:?} cannot be the dedicated servers of a communicator of {size} ranks");
+            return Err(Fault::new(FaultKind::Invalid, text)
+                .hint("name at least one rank, each once, and leave at least one client")
+                .into());
+        }
+        let clients = (0..size).filter(|rank| !servers.contains(rank));
+        let order: Vec<u32> = clients.chain(servers.iter().copied()).collect();
+        Ok(Comm::over(Box::new(Renumbered::new(wire, &order)), servers, description))
     }
 
     /// A communicator of this process alone.
     pub fn alone() -> Comm {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
-        Comm::over(Box::new(wire), "one process".into())
+        Comm::over(Box::new(wire), &[], "one process".into())
     }
 
     /// Threads of this process as ranks: one membership for each.
     pub fn threads(ranks: u32) -> Vec<Comm> {
         let wires = thread_wires(ranks.max(1)).into_iter();
-        wires.map(|wire| Comm::over(Box::new(wire), format!("{ranks} threads"))).collect()
+        wires.map(|wire| Comm::over(Box::new(wire), &[], format!("{ranks} threads"))).collect()
+    }
+
+    /// As [`Comm::threads`], with these threads as servers of the others.
+    ///
+    /// # Errors
+    /// When servers are named twice or do not exist, or no client is left.
+    pub fn threads_with_servers(ranks: u32, servers: &[u32]) -> Result<Vec<Comm>, crate::Error> {
+        let wires = thread_wires(ranks.max(1)).into_iter();
+        wires.map(|wire| Comm::dedicated(Box::new(wire), servers, format!("{ranks} threads"))).collect()
     }
 
     /// A duplicate of an MPI intracommunicator, given by its Fortran handle (`comm.py2f()` in mpi4py). Collective.
@@ -125,11 +148,28 @@ impl Comm {
         let connected = MpiWire::connect(fortran, hint, limit, interrupted);
         let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
         let description = wire.library().to_string();
-        Ok(Comm::over(Box::new(wire), description))
+        Ok(Comm::over(Box::new(wire), &[], description))
+    }
+
+    /// As [`Comm::mpi`], with these ranks as servers of the others.
+    ///
+    /// # Errors
+    /// As [`Comm::mpi`], and when servers are named twice or do not exist, or no client is left.
+    pub fn mpi_with_servers(
+        fortran: i32,
+        hint: Option<&str>,
+        servers: &[u32],
+        limit: Duration,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<Comm, crate::Error> {
+        let connected = MpiWire::connect(fortran, hint, limit, interrupted);
+        let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+        let description = wire.library().to_string();
+        Comm::dedicated(Box::new(wire), servers, description)
     }
 
     /// The member, once all calls before this one are over.
-    fn member(&self) -> MutexGuard<'_, Member> {
+    pub(crate) fn member(&self) -> MutexGuard<'_, Member> {
         if self.inside.is_none() {
             self.shared.line.drain();
         }
@@ -150,6 +190,21 @@ impl Comm {
         self.inside.is_some()
     }
 
+    /// That call.
+    pub(crate) fn current(&self) -> Option<&Outcome> {
+        self.inside.as_ref().map(|inside| &*inside.0)
+    }
+
+    /// Number of dedicated servers; 0 where ranks serve themselves.
+    pub fn servers(&self) -> u32 {
+        self.shared.servers
+    }
+
+    /// Whether a write is over for its caller when the data have left, and goes on without him.
+    pub(crate) fn goes_on_alone(&self) -> bool {
+        self.servers() > 0 && !self.is_inside()
+    }
+
     pub(crate) fn submit(
         &self,
         outcome: Arc<Outcome>,
@@ -159,12 +214,12 @@ impl Comm {
         Line::submit(Keep(self.shared.clone()), outcome, staged, work);
     }
 
-    /// This rank.
+    /// This rank, among the servers if it is one of them.
     pub fn rank(&self) -> u32 {
         self.shared.rank
     }
 
-    /// Number of ranks.
+    /// Number of ranks; of a communicator with dedicated servers, of those of this rank's kind.
     pub fn size(&self) -> u32 {
         self.shared.size
     }
@@ -199,15 +254,24 @@ impl Comm {
         self.attend_with(what, fault.context(what))
     }
 
-    /// As [`Comm::attend`], for a call that does not block; the request gives the error.
-    pub fn attend_later(&self, what: &str, why: Unready) -> Request {
+    /// As [`Comm::attend`], for a call that does not block.
+    pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
         let (what, fault) = (what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint });
-        self.leave(NO_TARGET, false, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
+        self.leave(target, false, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
     }
 
     pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {
         let question = Question { what: what.into(), fields: Vec::new(), fault: Some(fault.clone()), opens: true };
         self.agree(question, || Ok(Vec::new())).err().unwrap_or(fault).into()
+    }
+
+    /// Compares these names and values on all ranks, and so waits for them.
+    ///
+    /// # Errors
+    /// When they differ, or other ranks do not come.
+    pub fn compare(&self, what: &str, fields: Vec<(String, String)>) -> Result<(), crate::Error> {
+        let question = Question { what: what.into(), fields, fault: None, opens: true };
+        Ok(self.agree(question, || Ok(Vec::new())).map(|_| ())?)
     }
 
     /// Ends the membership on all ranks and frees the duplicated communicator. Clones become unusable.
@@ -241,203 +305,4 @@ impl Comm {
     pub fn observed_by(&self, observer: Option<Observer>) {
         self.member().observer = observer;
     }
-
-    /// Agrees that all ranks do the same, and gives everybody what rank 0 finds.
-    pub(crate) fn agree(
-        &self,
-        mut question: Question,
-        decide: impl FnMut() -> Result<Vec<u8>, Fault>,
-    ) -> Result<Vec<u8>, Fault> {
-        let mut member = self.member();
-        self.bring_failure(&mut question, None);
-        let Member { machine, party, .. } = &mut *member;
-        party.agree(machine, question, decide)
-    }
-
-    /// Brings to an agreement what went wrong in a call that nobody waited for.
-    fn bring_failure(&self, question: &mut Question, target: Option<u64>) {
-        if question.fault.is_none() {
-            let failure = self.shared.line.take_failure(target);
-            question.fault = failure.map(|fault| fault.context("a request that was not waited for failed"));
-        }
-    }
-
-    /// Carries out a collective transfer.
-    pub(crate) fn transfer(&self, call: Call) -> Result<Report, Fault> {
-        let started = Instant::now();
-        let mut member = self.member();
-        let Member { machine, party, observer, .. } = &mut *member;
-        let Call { what, fields, durable, prepared, mut decide, compile, mut publish, mut undo, tidy } = call;
-        let mut question = Question { what: what.clone(), fields, fault: prepared, opens: true };
-        self.bring_failure(&mut question, None);
-        let limits = party.limits;
-        if self.is_inside() && self.shared.line.needs_caller() {
-            // A rank that computes for long moves no messages meanwhile, and that is allowed.
-            party.limits.progress = limits.progress.max(limits.arrival);
-        }
-        let party = Restoring { party, limits };
-        let party = &mut *party.party;
-        let payload = party.agree(machine, question, &mut *decide)?;
-        let compiled = compile(&payload).and_then(|compiled| {
-            let mut r = Reader::new(&payload);
-            let parameters = r.bytes().and_then(Parameters::from_bytes);
-            let parameters =
-                parameters.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense"))?;
-            Ok((compiled, parameters))
-        });
-        // All ranks compile the same; one that cannot has met something that nobody could foresee.
-        let (compiled, parameters) = match compiled {
-            Ok(both) => both,
-            Err(fault) => return Err(party.abandon(machine, fault.context(&what))),
-        };
-        let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
-        let transfer = Arc::new(compiled.transfer);
-        let program = parameters.strategy.program(&transfer, &parameters, party.rank(), &views);
-        let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
-        let walk = Walk::new(program, compiled.users);
-        let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
-        // Only a rank that waits is told; the thread of the line must not call the user.
-        let observer = if self.is_inside() { &mut None } else { observer };
-        let watched = Watched { what: &what, total: bytes, scale, observer, line: &self.shared.line };
-        let walked = run(machine, party, walk, watched)?;
-        if !durable {
-            machine.forget_unsynced(below);
-        }
-        machine.release_files();
-        let (walked, outcome) = match walked {
-            Ok(walked) => (walked, compiled.fault),
-            Err(fault) => (Walked::default(), Some(fault)),
-        };
-        let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
-        if let Err(fault) = party.agree(machine, question, &mut *publish) {
-            if party.rank() == 0 {
-                undo();
-            }
-            return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
-        }
-        if party.rank() == 0 {
-            tidy();
-        }
-        Ok(Report { what, parameters, bytes, seconds: started.elapsed().as_secs_f64(), walked })
-    }
-
-    /// Makes what was written below durable, on all ranks, then lets rank 0 go on.
-    pub(crate) fn sync_and(
-        &self,
-        what: &str,
-        target: u64,
-        sync: Option<String>,
-        publish: impl FnMut() -> Result<Vec<u8>, Fault>,
-        mut fault: Option<Fault>,
-    ) -> Result<(), Fault> {
-        let mut member = self.member();
-        let mut early = Question { fault: fault.take(), ..Question::default() };
-        self.bring_failure(&mut early, Some(target));
-        fault = early.fault.map(|fault| fault.context(what));
-        let Member { machine, party, .. } = &mut *member;
-        if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
-            let action = Action::Sync { below: [below.into()].into() };
-            let step = Step { id: 0, after: Vec::new(), action };
-            let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
-            let watched = Watched { what, total: 0, scale: 1, observer: &mut None, line: &self.shared.line };
-            fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();
-        }
-        let question = Question { what: what.into(), fields: Vec::new(), fault, opens: true };
-        party.agree(machine, question, publish).map(|_| ())
-    }
-}
-
-struct Watched<'a> {
-    what: &'a str,
-    total: u64,
-    /// By how much this rank's bytes stand for all.
-    scale: u64,
-    observer: &'a mut Option<Observer>,
-    line: &'a Line,
-}
-
-/// Gives a party its limits back.
-struct Restoring<'a> {
-    party: &'a mut Party,
-    limits: Limits,
-}
-
-impl Drop for Restoring<'_> {
-    fn drop(&mut self) {
-        self.party.limits = self.limits;
-    }
-}
-
-/// How often an observer is told.
-const OBSERVE: Duration = Duration::from_millis(100);
-
-/// Walks a program to its end. The outer error is one that ended the call on all ranks.
-fn run(
-    machine: &mut Machine,
-    party: &mut Party,
-    mut walk: Walk,
-    watched: Watched,
-) -> Result<Result<Walked, Fault>, Fault> {
-    let mut result = None;
-    let mut told = Instant::now();
-    let mut steps = 0;
-    party.drive(machine, None, |world: &mut dyn World, party| {
-        result = walk.poll(world, party);
-        if std::mem::replace(&mut steps, walk.walked().steps) != steps {
-            watched.line.moves();
-        }
-        if let Some(observer) = watched.observer.as_mut().filter(|_| told.elapsed() > OBSERVE) {
-            told = Instant::now();
-            observer((walk.walked().store_bytes * watched.scale).min(watched.total), watched.total);
-        }
-        if result.is_some() { None } else { Some(format!("{}: {}", watched.what, walk.waits_for())) }
-    })?;
-    Ok(result.expect("driven to its end"))
-}
-
-/// What a rank walks: the transfer that all agreed on, and its own arrays.
-pub(crate) struct Compiled {
-    pub(crate) transfer: Transfer,
-    pub(crate) users: Vec<Exposed>,
-    /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
-    pub(crate) fault: Option<Fault>,
-}
-
-/// Makes a transfer of what rank 0 told.
-pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8]) -> Result<Compiled, Fault> + 'a>;
-
-/// A collective transfer, as seen by one rank.
-pub(crate) struct Call<'a> {
-    /// What is done, for messages.
-    pub(crate) what: String,
-    /// What must be the same on all ranks.
-    pub(crate) fields: Vec<(String, String)>,
-    /// Whether what is written shall be durable, now or when it is published.
-    pub(crate) durable: bool,
-    /// What is wrong on this rank already.
-    pub(crate) prepared: Option<Fault>,
-    /// On rank 0, when all agree: make ready, choose, and tell; begins with the parameters.
-    pub(crate) decide: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On all ranks: the transfer, from what rank 0 told.
-    pub(crate) compile: Compile<'a>,
-    /// On rank 0, when all ranks are done: make it visible.
-    pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On rank 0, when it failed: take away what is not visible.
-    pub(crate) undo: Box<dyn FnMut() + 'a>,
-    /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
-    pub(crate) tidy: Box<dyn FnOnce() + 'a>,
-}
-
-/// Chooses parameters on rank 0, as the first part of what it tells.
-/// `held` bytes of the budget are set aside for copies of arrays.
-pub(crate) fn choose_parameters(transfer: &Transfer, wish: &Preference, held: u64) -> Result<Writer, Fault> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
-    let parameters = choose(transfer, machine, wish).map_err(|no| {
-        let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
-        let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
-        Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}{held}", no.reason))
-            .hint(no.hint)
-    })?;
-    Ok(Writer::default().bytes(&parameters.to_bytes()))
 }

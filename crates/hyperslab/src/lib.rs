@@ -29,11 +29,14 @@
 
 mod array;
 mod comm;
+mod course;
 mod error;
 mod line;
 mod raw;
 mod report;
 mod request;
+mod served;
+mod telling;
 mod zarr;
 
 pub use array::{LocalArray, natural_chunks};

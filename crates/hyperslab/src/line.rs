@@ -4,6 +4,7 @@
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
 use crate::array::LocalArray;
+use crate::course::{ANY_TARGET, NO_TARGET};
 use crate::report::Report;
 use hyperslab_real::Interrupted;
 use hyperslab_real::relay::Pump;
@@ -33,7 +34,7 @@ pub(crate) struct Outcome {
     /// The store or file that it belongs to.
     pub(crate) target: u64,
     writes: bool,
-    /// Set once the user's arrays may be used again, if that is before the end.
+    /// Set once the user's arrays may be used again, where that ends the call for him.
     left: OnceLock<Finished>,
     result: OnceLock<Result<Finished, Fault>>,
     /// Whether nobody can ask for the result any more.
@@ -54,9 +55,18 @@ impl Outcome {
         })
     }
 
-    /// What the user may know: the result, or that his arrays are free.
+    /// The failure, for somebody who made another call.
+    fn told(&self) -> Option<Fault> {
+        let fault = self.result.get()?.clone().err()?;
+        let left = "a call that had returned, its data having left, failed";
+        let dropped = "a request that was not waited for failed";
+        Some(fault.context(if self.left.get().is_some() { left } else { dropped }))
+    }
+
+    /// What its caller gets: whether it went well, or that his arrays are free. Once they are, only later calls can fail;
+    /// otherwise chance would decide which of two calls does, and on each rank anew.
     fn known(&self) -> Option<Result<Finished, Fault>> {
-        self.result.get().cloned().or_else(|| self.left.get().cloned().map(Ok))
+        self.left.get().cloned().map(Ok).or_else(|| self.result.get().cloned())
     }
 }
 
@@ -241,10 +251,10 @@ impl Line {
         drop(self.wait(|state| !state.writes()));
     }
 
-    /// Sets bytes aside for a copy, of `most` that there may be. A copy larger than half of them is taken alone, others
-    /// share one half; this waits for calls before it as far as that needs.
+    /// Sets bytes aside for a copy. Copies share `most`; a larger one is taken alone. This waits for calls before it as
+    /// far as that needs.
     pub(crate) fn admit(&self, bytes: u64, most: u64) {
-        let mut state = self.wait(|state| state.is_empty() || state.staged.saturating_add(bytes) <= most / 2);
+        let mut state = self.wait(|state| state.is_empty() || state.staged.saturating_add(bytes) <= most);
         state.staged += bytes;
     }
 
@@ -274,14 +284,17 @@ impl Line {
         known
     }
 
-    /// Takes a failure that nobody waited for: of a dropped request, or of any that belongs to `target`.
-    pub(crate) fn take_failure(&self, target: Option<u64>) -> Option<Fault> {
+    /// Takes a failure that nobody was told of: of a request that was dropped or whose data had left, or of any
+    /// that belongs to `target`.
+    pub(crate) fn take_failure(&self, target: u64) -> Option<Fault> {
         let mut state = lock(&self.state);
-        let ours = |outcome: &Arc<Outcome>| outcome.dropped.load(Ordering::Relaxed) || Some(outcome.target) == target;
-        let (taken, left) = std::mem::take(&mut state.failed).into_iter().partition(ours);
+        let ours = |outcome: &Arc<Outcome>| {
+            let named = target == ANY_TARGET || (target != NO_TARGET && outcome.target == target);
+            named || outcome.left.get().is_some() || outcome.dropped.load(Ordering::Relaxed)
+        };
+        let (taken, left): (Vec<_>, Vec<_>) = std::mem::take(&mut state.failed).into_iter().partition(ours);
         state.failed = left;
-        let first: Option<Arc<Outcome>> = Vec::into_iter(taken).next();
-        first.and_then(|outcome| outcome.result.get().cloned()).and_then(Result::err)
+        taken.first()?.told()
     }
 
     /// Before the process ends: waits as long as jobs progress, then stops the thread of the line for good. Gives the
@@ -312,6 +325,6 @@ impl Line {
         let mut state = lock(&self.state);
         let given_up = state.jobs.len() + usize::from(state.current.is_some());
         let failed = std::mem::take(&mut state.failed).into_iter();
-        (failed.filter_map(|outcome| outcome.result.get().cloned()?.err()).collect(), given_up)
+        (failed.filter_map(|outcome| outcome.told()).collect(), given_up)
     }
 }

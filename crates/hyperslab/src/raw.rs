@@ -2,7 +2,8 @@
 //! NumPy's header.
 
 use crate::array::LocalArray;
-use crate::comm::{Call, Comm, Compiled, choose_parameters, new_target};
+use crate::comm::{Comm, Unready};
+use crate::course::{Call, Compiled, choose_parameters, new_target};
 use crate::error::{Error, format_fault};
 use crate::report::Report;
 use crate::request::{Request, Room, stage};
@@ -264,6 +265,10 @@ impl RawFile {
         element: Option<ElementType>,
         section: Option<&Section>,
     ) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            let later = self.write_later(arrays.to_vec(), distribution.clone(), element, section.cloned(), false);
+            return Ok(later.wait()?.1);
+        }
         let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let new = self.mode.writes_new();
@@ -310,7 +315,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let chosen = choose_parameters(&transfer, &self.options.wish, self.held)?;
+                let chosen = choose_parameters(&self.comm, &transfer, &self.options.wish, self.held)?;
                 if new {
                     lengthen(&directory, &hidden, header, end, first)?;
                 } else {
@@ -432,7 +437,9 @@ impl RawFile {
             fields,
             durable: false,
             prepared: fault,
-            decide: Box::new(|| choose_parameters(&transfer, &self.options.wish, self.held).map(|w: Writer| w.0)),
+            decide: Box::new(|| {
+                choose_parameters(&self.comm, &transfer, &self.options.wish, self.held).map(|w: Writer| w.0)
+            }),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users: users.take(), fault: None })),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|| {}),
@@ -507,6 +514,11 @@ impl RawFile {
                 self.comm.leave(self.target, true, None, attend)
             }
         }
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    pub fn attend_later(&self, what: &str, why: Unready) -> Request {
+        self.comm.attend_later(self.target, what, why)
     }
 
     /// As [`RawFile::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).

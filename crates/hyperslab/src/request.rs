@@ -63,8 +63,11 @@ pub(crate) fn stage<'a>(
     arrays: impl Iterator<Item = (&'a str, &'a mut LocalArray, &'a Distribution)>,
 ) -> Result<Room, Fault> {
     let most = wish.buffer_bytes_max.unwrap_or_else(|| Parameters::default().buffer_bytes_max);
+    // Dedicated servers have the slots, and clients have the copies.
+    let apart = comm.servers() > 0;
     if !staged {
-        let wish = Preference { buffer_bytes_max: Some(most - most / 2), ..wish.clone() };
+        let slots = if apart { most } else { most - most / 2 };
+        let wish = Preference { buffer_bytes_max: Some(slots), ..wish.clone() };
         return Ok(Room { staged: 0, wish, held: 0 });
     }
     let arrays: Vec<_> = arrays.collect();
@@ -81,11 +84,11 @@ pub(crate) fn stage<'a>(
             .hint("staged=False needs no copy; or write fewer arrays in a call, or raise buffer_bytes"));
     }
     let mine: u64 = arrays.iter().map(|(_, array, _)| array.bytes()).sum();
-    comm.line().admit(mine, most);
+    comm.line().admit(mine, if apart { most } else { most / 2 });
     for (name, array, _) in arrays {
         *array = array.copied(name).inspect_err(|_| comm.line().forgo(mine))?;
     }
-    let held = largest.max(most / 2);
+    let held = if apart { 0 } else { largest.max(most / 2) };
     let wish = Preference { buffer_bytes_max: Some(most - held), ..wish.clone() };
     Ok(Room { staged: mine, wish, held })
 }

@@ -10,7 +10,8 @@ mod requests;
 mod step;
 
 use crate::array::LocalArray;
-use crate::comm::{Comm, new_target};
+use crate::comm::Comm;
+use crate::course::new_target;
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
 use hyperslab_layout::{Distribution, Kind, Section};

@@ -7,6 +7,7 @@ pub mod mpi;
 pub mod neighbour;
 mod posix;
 pub mod relay;
+pub mod renumber;
 mod transport;
 pub mod wire;
 

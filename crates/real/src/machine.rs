@@ -1,6 +1,7 @@
 //! The world of one real rank: a wire to the others, files, this processor, and the time of day.
 
 use crate::posix::PosixStore;
+use crate::relay::Pump;
 use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_world::{Clock, Compute, InlineCompute, Store, Transport, World};
@@ -22,6 +23,7 @@ pub struct Machine {
 /// Time since the start.
 struct RealClock {
     start: Instant,
+    pump: Option<Pump>,
     asked: Instant,
     interrupted: Interrupted,
 }
@@ -31,8 +33,13 @@ impl Machine {
     pub fn new(wire: Box<dyn Wire>, root: &Path, interrupted: Interrupted) -> Machine {
         let store = PosixStore::new(root, wire.bell());
         let now = Instant::now();
-        let clock = RealClock { start: now, asked: now, interrupted };
+        let clock = RealClock { start: now, pump: None, asked: now, interrupted };
         Machine { courier: Courier::new(wire), store, compute: InlineCompute::default(), clock }
+    }
+
+    /// Counts only the time in which the owner of the wire is there to pass datagrams on.
+    pub fn count_by(&mut self, pump: Pump) {
+        self.clock.pump = Some(pump);
     }
 
     /// Stores below another root from now on.
@@ -66,7 +73,7 @@ const ASK: Duration = Duration::from_millis(50);
 
 impl Clock for RealClock {
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        self.pump.as_ref().map_or_else(|| self.start.elapsed().as_nanos() as u64, Pump::present_ns)
     }
 
     fn interrupted(&mut self) -> bool {

@@ -6,9 +6,10 @@
 
 use crate::wire::{Bell, Datagram, Wire, WireError};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Datagrams between the two threads.
 #[derive(Default)]
@@ -31,7 +32,13 @@ struct Shared {
     /// Called by the owner only; `None` once it is closed.
     wire: Mutex<Option<Box<dyn Wire>>>,
     queues: Mutex<Queues>,
+    /// When the owner was here last, and how long he has been here in all \[ns\].
+    seen: Mutex<Instant>,
+    present_ns: AtomicU64,
 }
+
+/// The longest time between two visits of the owner that counts as one stay: visits of one that waits are closer.
+const STAY: Duration = Duration::from_millis(20);
 
 /// The end that any thread may use. In the owner's own thread it is the wire itself.
 pub struct Relay(Arc<Shared>);
@@ -44,7 +51,8 @@ pub struct Pump(Arc<Shared>);
 pub fn relay(wire: Box<dyn Wire>, owner: ThreadId) -> (Relay, Pump) {
     let (rank, size, bell) = (wire.rank(), wire.size(), wire.bell());
     let wire = Mutex::new(Some(wire));
-    let shared = Arc::new(Shared { rank, size, owner, bell, wire, queues: Mutex::default() });
+    let (queues, seen, present_ns) = (Mutex::default(), Mutex::new(Instant::now()), AtomicU64::new(0));
+    let shared = Arc::new(Shared { rank, size, owner, bell, wire, queues, seen, present_ns });
     (Relay(shared.clone()), Pump(shared))
 }
 
@@ -61,6 +69,9 @@ impl Shared {
         if !self.is_owner() {
             return;
         }
+        let now = Instant::now();
+        let since = now - std::mem::replace(&mut *lock(&self.seen), now);
+        self.present_ns.fetch_add(since.min(STAY).as_nanos() as u64, Ordering::Relaxed);
         let mut wire = lock(&self.wire);
         let Some(wire) = wire.as_mut() else { return };
         let out = std::mem::take(&mut lock(&self.queues).out);
@@ -89,6 +100,12 @@ impl Pump {
     /// Passes on what waits, in both directions. In any thread but the owner's it does nothing.
     pub fn pump(&self) {
         self.0.pass_on();
+    }
+
+    /// How long the owner has been there to pass something on \[ns\]. While he is not, nobody can wait in vain for an
+    /// answer, so limits on waiting are counted in this time.
+    pub fn present_ns(&self) -> u64 {
+        self.0.present_ns.load(Ordering::Relaxed)
     }
 }
 
@@ -194,6 +211,11 @@ mod tests {
         // In the owner's thread, it is the wire itself.
         relay.send(1, vec![4]).unwrap();
         assert_eq!(far.poll().unwrap(), Some((0, vec![4])));
+        let before = pump.present_ns();
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(pump.present_ns(), before, "no time passes while the owner is away");
+        pump.pump();
+        assert_eq!(pump.present_ns(), before + STAY.as_nanos() as u64);
         assert_eq!(Box::new(relay).close(Duration::from_secs(1)), Ok(()));
     }
 }

@@ -31,6 +31,7 @@ from hyperslab.errors import (
 from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.requests import Request, wait_all
+from hyperslab.servers import ServedComm, dedicate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "RawFile",
     "Report",
     "Request",
+    "ServedComm",
     "Step",
     "StorageError",
     "Store",
@@ -55,6 +57,7 @@ __all__ = [
     "TimeoutError",
     "UnsupportedError",
     "__version__",
+    "dedicate",
     "explain",
     "load_npy",
     "open",

@@ -178,7 +178,7 @@ class RawFile:
             arguments = self._prepare_write(arrays, dist, dtype, section, guard)
             core = self._file.write_later(*arguments, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._comm, what, error)
+            return failed(self._file, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
 
     def _write_of(self, arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -238,7 +238,7 @@ class RawFile:
             target, arguments = self._prepare_read(name, dist, section, out, dtype, order, guard)
             core = self._file.read_later(*arguments)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._comm, what, error)
+            return failed(self._file, self._comm, what, error)
         return Request(core, self._comm, lambda _report: target)
 
     def _prepare_read(

@@ -58,9 +58,9 @@ class Request(Generic[T]):
         return f"<Request {'over' if self._core.test() else 'under way'}>"
 
 
-def failed(comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
+def failed(target: _core.Store | _core.RawFile, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
     """A request that fails on all ranks, since this one cannot make the call."""
-    core = comm.attend_later(what, *unready(error))
+    core = target.attend_later(what, *unready(error))
     return Request(core, comm, lambda report: report)
 
 

@@ -317,7 +317,7 @@ class Store:
             with self._preferring(strategy):
                 core = self._store.write_later(asks, new, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._comm, what, error)
+            return failed(self._store, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
 
     def _prepare_write(
@@ -479,7 +479,7 @@ class Store:
             with self._preferring(strategy):
                 core = self._store.read_later(*arguments)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._comm, what, error)
+            return failed(self._store, self._comm, what, error)
         result = targets[name] if isinstance(name, str) else targets
         return Request(core, self._comm, lambda _report: result)
 

@@ -2,7 +2,7 @@
 
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
 use crate::array::{LocalArray, check_ranks, natural_chunks};
-use crate::comm::{Call, Compiled, choose_parameters};
+use crate::course::{Call, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
@@ -109,11 +109,15 @@ impl Store {
     }
 
     /// Writes arrays, whole and new, or sections of existing ones. Collective. New arrays become visible when all of
-    /// the call is done; in a step, when the step is.
+    /// the call is done; in a step, when the step is. With dedicated servers, this returns when the data have left; what
+    /// goes wrong after that is an error of the next collective call, or of publishing or closing.
     ///
     /// # Errors
     /// The same on all ranks; nothing new is visible then, and of an updated array each chunk is old or new.
     pub fn write(&mut self, asks: &[WriteAsk], new: &NewArray) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            return Ok(self.write_later(asks.to_vec(), new.clone(), false).wait()?.1);
+        }
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
         let update = asks.iter().any(|ask| ask.section.is_some());
@@ -250,8 +254,8 @@ impl Store {
                     Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
-                let chosen =
-                    asks(&told).and_then(|asks| choose_parameters(&transfer(asks), &self.options.wish, self.held));
+                let chosen = asks(&told)
+                    .and_then(|asks| choose_parameters(&self.comm, &transfer(asks), &self.options.wish, self.held));
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
             compile: Box::new(|payload| {
@@ -302,7 +306,7 @@ impl Store {
                 metadata.shape = grow(&metadata.shape, ask.distribution.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let chosen = choose_parameters(&transfer(asked(&told)), &self.options.wish, self.held)?;
+                let chosen = choose_parameters(&self.comm, &transfer(asked(&told)), &self.options.wish, self.held)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -387,7 +391,7 @@ impl Writing<'_> {
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: false };
-        let chosen = choose_parameters(&transfer, &self.store.options.wish, self.store.held)?;
+        let chosen = choose_parameters(&self.store.comm, &transfer, &self.store.options.wish, self.store.held)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&directory, ask, &told.metadata.shape)?;

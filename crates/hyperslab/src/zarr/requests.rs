@@ -2,6 +2,7 @@
 
 use super::{NewArray, Store, WriteAsk};
 use crate::array::LocalArray;
+use crate::comm::Unready;
 use crate::request::{Request, Room, stage};
 use hyperslab_layout::{Distribution, Section};
 
@@ -34,6 +35,11 @@ impl Store {
                 self.comm.leave(self.target, true, None, attend)
             }
         }
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    pub fn attend_later(&self, what: &str, why: Unready) -> Request {
+        self.comm.attend_later(self.target, what, why)
     }
 
     /// As [`Store::read`], but returns at once. Arrays to read into must not be used before [`Request::wait`].

@@ -2,7 +2,7 @@
 
 use super::call::publish;
 use super::{METADATA_KEY, STEPS, Store, check_name, sweep};
-use crate::comm::new_target;
+use crate::course::new_target;
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{GroupMetadata, Map, Value};
 use hyperslab_walk::Question;
