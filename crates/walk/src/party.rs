@@ -202,7 +202,7 @@ impl Party {
                 told = now;
             }
             if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
-                return Err(self.give_up(world, fault, false));
+                return Err(self.end_call(world, fault, None));
             }
             let arrival = arrival.or(self.patient.then_some(self.limits.arrival));
             let (since, limit) = arrival.map_or((last, self.limits.progress), |limit| (start, limit));
@@ -249,7 +249,7 @@ impl Party {
         }
         let text =
             format!("{}: {} has not answered for {:.1} s", self.what, self.names.list(&gone), limit.as_secs_f64());
-        Some(Fault::new(FaultKind::Peer, text).hint("the process died or hangs; what it was writing is not published"))
+        Some(Fault::new(FaultKind::Timeout, text).hint("the process died or hangs; what it was writing is not published"))
     }
 
     fn answer(&mut self, world: &mut dyn World, waits_for: &str) {
@@ -289,6 +289,12 @@ impl Party {
     /// Ends the call on all ranks with one failure. Rank 0 decides which, after asking who is still there; when it
     /// does not answer, each rank is left with its own.
     fn give_up(&mut self, world: &mut dyn World, fault: Fault, arriving: bool) -> Fault {
+        let unnamed = fault.kind == FaultKind::Timeout;
+        self.end_call(world, fault, unnamed.then_some(arriving))
+    }
+
+    /// As [`Party::give_up`]; `arriving` is not there when it is known already who is missing.
+    fn end_call(&mut self, world: &mut dyn World, fault: Fault, arriving: Option<bool>) -> Fault {
         let grace = (self.limits.progress / 4).clamp(Duration::from_millis(300), Duration::from_secs(2));
         if self.rank > 0 {
             let mut report = vec![tag::REPORT];
@@ -309,7 +315,10 @@ impl Party {
         self.inbox.pongs.clear();
         (1..self.size).for_each(|rank| world.transport().signal(rank, vec![tag::PING]));
         self.wait(world, grace, |inbox| inbox.pongs.len() + inbox.reports.len() >= others as usize);
-        let fault = if fault.kind == FaultKind::Timeout { self.name_the_missing(fault, arriving) } else { fault };
+        let fault = match arriving {
+            Some(arriving) => self.name_the_missing(fault, arriving),
+            None => fault,
+        };
         (1..self.size).for_each(|rank| world.transport().signal(rank, abort_of(&fault)));
         // Give the messages a moment to leave.
         self.wait(world, Duration::from_millis(20), |_| false);

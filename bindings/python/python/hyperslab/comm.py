@@ -73,7 +73,7 @@ class ThreadComm:
         self._divisions = 0
 
     def _divide(self, servers: list[int]) -> _core.Comm:
-        """This rank's part of the same threads, some of which serve the others; all threads call this alike."""
+        """The same threads, some of which serve the others: this rank's part. All threads call it alike."""
         self._divisions += 1
         return self._divided.part(self._divisions, self.rank, self.size, servers)
 
@@ -195,8 +195,8 @@ def connect(comm: Any) -> _core.Comm:
         from hyperslab.errors import InvalidError
 
         message = (
-            f"comm should be an intracommunicator of mpi4py, one of hyperslab.threads() or hyperslab.dedicate(), or None, "
-            f"but is {type(comm).__name__}"
+            "comm should be an intracommunicator of mpi4py, one of hyperslab.threads() or hyperslab.dedicate(), "
+            f"or None, but is {type(comm).__name__}"
         )
         raise InvalidError(message)
     if comm == mpi.COMM_NULL or comm.Is_inter():
