@@ -249,7 +249,10 @@ impl Party {
         }
         let text =
             format!("{}: {} has not answered for {:.1} s", self.what, self.names.list(&gone), limit.as_secs_f64());
-        Some(Fault::new(FaultKind::Timeout, text).hint("the process died or hangs; what it was writing is not published"))
+        Some(
+            Fault::new(FaultKind::Timeout, text)
+                .hint("the process died or hangs; what it was writing is not published"),
+        )
     }
 
     fn answer(&mut self, world: &mut dyn World, waits_for: &str) {

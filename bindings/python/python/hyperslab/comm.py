@@ -221,7 +221,7 @@ def release(comm: Any) -> None:
     The package keeps one duplicate of each communicator that it was given. MPI frees it together with the original;
     this frees it earlier.
     """
-    if isinstance(comm, ThreadComm) or comm is None or not _keyval:
+    if isinstance(comm, ThreadComm) or comm is None or hasattr(comm, "_client") or not _keyval:
         return
     if comm.Get_attr(_keyval[0]) is not None:
         comm.Delete_attr(_keyval[0])

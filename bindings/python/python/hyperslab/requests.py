@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable
@@ -103,3 +104,5 @@ def _finish() -> None:
 
 
 atexit.register(_finish)
+# A forked child has the requests, but not the threads that carry them out.
+os.register_at_fork(after_in_child=_with_requests.clear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import weakref
 from collections.abc import Sequence
@@ -102,6 +103,7 @@ class ServedComm:
         self._rank, self._size, self._servers = core.rank, core.size, core.servers
         self._side = side
         self._is_server = is_server
+        self._process = os.getpid()
         if not is_server:
             _clients.add(self)
 
@@ -193,8 +195,14 @@ class ServedComm:
 
     def _leave(self, why: str) -> None:
         core, self._core = self._core, None
-        if core is not None and not self._is_server:
+        # What a forked child inherits is not its own to end.
+        if core is not None and not self._is_server and self._process == os.getpid():
             core.leave_service(why)
+
+    def __del__(self) -> None:
+        """Let nobody wait for a client that has forgotten the servers."""
+        if getattr(self, "_core", None) is not None:
+            self._leave("a client dropped them without close()")
 
     def __enter__(self) -> Self:
         """Use it as a context."""
