@@ -39,8 +39,6 @@ pub(crate) struct Outcome {
     result: OnceLock<Result<Finished, Fault>>,
     /// Whether nobody can ask for the result any more.
     pub(crate) dropped: AtomicBool,
-    /// Whether the user has been told of the failure.
-    reported: AtomicBool,
 }
 
 impl Outcome {
@@ -51,7 +49,6 @@ impl Outcome {
             left: OnceLock::new(),
             result: OnceLock::new(),
             dropped: AtomicBool::new(false),
-            reported: AtomicBool::new(false),
         })
     }
 
@@ -192,15 +189,15 @@ impl Line {
             drop(state);
             let result = catch_unwind(AssertUnwindSafe(work))
                 .unwrap_or_else(|_| Err(Fault::new(FaultKind::Peer, "a call that was not waited for broke off")));
-            let failed = result.is_err();
-            let _ = outcome.result.set(result);
             self.moves();
+            // Who sees the result finds the failure in the list, to take it out: both change under one lock.
             let mut state = lock(&self.state);
             state.current = None;
             state.staged -= staged;
-            if failed {
-                state.failed.push(outcome);
+            if result.is_err() {
+                state.failed.push(outcome.clone());
             }
+            let _ = outcome.result.set(result);
             self.news.notify_all();
         }
     }
@@ -268,7 +265,6 @@ impl Line {
         let mut state = self.wait(|_| outcome.known().is_some());
         let known = outcome.known().expect("waited for");
         if known.is_err() {
-            outcome.reported.store(true, Ordering::Relaxed);
             state.failed.retain(|failed| !Arc::ptr_eq(failed, outcome));
         }
         known

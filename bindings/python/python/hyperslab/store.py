@@ -113,7 +113,8 @@ def open(  # noqa: A001 (as zarr has it)
     progress_seconds : float
         How long a call waits while no rank makes any progress [s].
     buffer_bytes : int, optional
-        Most bytes of buffers on one rank; 256 MiB by default.
+        Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
+        arrays and half for other buffers.
     subchunk_bytes, servers, strategy : optional
         Force what is otherwise chosen; see `explain`.
 
