@@ -107,14 +107,39 @@ def test_the_death_of_rank_0(tmp_path: Path) -> None:
     check_store(directory)
 
 
-def check_store(directory: Path) -> None:
+@pytest.mark.mpi
+def test_the_death_of_a_server(tmp_path: Path) -> None:
+    """Clients hear of it within the limit on progress, though they would wait for each other for much longer."""
+    noted, directory = run_until_mpi_survives("death_of_a_server", tmp_path, [0, 1, 2])
+    for rank in (0, 2):
+        first, second = noted[rank]
+        assert "server 1 (rank 3 of the communicator)" in first["text"], first
+        assert first["kind"] in ("TimeoutError", "PoisonedError"), first
+        assert first["seconds"] < PROGRESS_SECONDS + SLACK_SECONDS, first
+        assert second["kind"] == "PoisonedError", second
+    assert "server 1 (rank 3 of the communicator)" in noted[1][0]["text"], "the other server stops, too"
+    check_store(directory, 2)
+
+
+@pytest.mark.mpi
+def test_the_death_of_the_client_that_publishes(tmp_path: Path) -> None:
+    """Servers wait without a limit, but not for clients that are gone."""
+    noted, directory = run_until_mpi_survives("death_of_a_client", tmp_path, [1, 2, 3])
+    for first, *_ in noted.values():
+        assert first["kind"] in ("TimeoutError", "PoisonedError", "PeerError"), first
+        assert "rank 0" in first["text"]
+        assert first["seconds"] < PROGRESS_SECONDS + SLACK_SECONDS, first
+    check_store(directory, 2)
+
+
+def check_store(directory: Path, ranks: int = RANKS) -> None:
     """Each array that a reader sees is whole, and the store can be written again."""
     root = zarr.open_group(directory / "a.zarr", mode="r")
     names = list(root.array_keys())
     assert "before" in names
     for name in names:
         values = root[name][...]
-        assert all((values[row] == row % RANKS).all() for row in range(len(values))), name
+        assert all((values[row] == row % ranks).all() for row in range(len(values))), name
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "'.*': removed what an earlier run left unfinished")
         store = hs.open(directory / "a.zarr", "r+")

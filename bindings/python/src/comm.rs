@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// One rank of a communicator.
-#[pyclass(frozen, module = "hyperslab._core")]
+#[pyclass(frozen, weakref, module = "hyperslab._core")]
 #[derive(Clone)]
 pub(crate) struct Comm(pub(crate) hyperslab::Comm);
 
@@ -29,6 +29,19 @@ impl Comm {
         comm.interrupted_by(Box::new(interrupted));
         Comm(comm)
     }
+
+    fn connected(
+        py: Python<'_>,
+        connect: impl FnOnce() -> Result<hyperslab::Comm, hyperslab::Error> + Send,
+    ) -> PyResult<Comm> {
+        INTERRUPTED.store(false, Ordering::Relaxed);
+        py.detach(connect).map(Comm::ready).map_err(|error| {
+            if INTERRUPTED.swap(false, Ordering::Relaxed) {
+                return PyKeyboardInterrupt::new_err(error.to_string());
+            }
+            raise(py, error)
+        })
+    }
 }
 
 #[pymethods]
@@ -48,14 +61,56 @@ impl Comm {
     /// A duplicate of an MPI communicator, by its Fortran handle.
     #[staticmethod]
     fn mpi(py: Python<'_>, fortran: i32, path: Option<String>, limit: f64) -> PyResult<Comm> {
-        let connect = || hyperslab::Comm::mpi(fortran, path.as_deref(), seconds(limit), &mut interrupted);
-        INTERRUPTED.store(false, Ordering::Relaxed);
-        py.detach(connect).map(Comm::ready).map_err(|error| {
-            if INTERRUPTED.swap(false, Ordering::Relaxed) {
-                return PyKeyboardInterrupt::new_err(error.to_string());
-            }
-            raise(py, error)
+        let path = path.as_deref();
+        Comm::connected(py, || hyperslab::Comm::mpi(fortran, path, seconds(limit), &mut interrupted))
+    }
+
+    /// Threads of this process, some of which serve the others.
+    #[staticmethod]
+    fn threads_with_servers(py: Python<'_>, ranks: u32, servers: Vec<u32>) -> PyResult<Vec<Comm>> {
+        let comms = hyperslab::Comm::threads_with_servers(ranks, &servers).map_err(|error| raise(py, error))?;
+        Ok(comms.into_iter().map(Comm::ready).collect())
+    }
+
+    /// A duplicate of an MPI communicator, some of whose ranks serve the others.
+    #[staticmethod]
+    fn mpi_with_servers(
+        py: Python<'_>,
+        fortran: i32,
+        path: Option<String>,
+        servers: Vec<u32>,
+        limit: f64,
+    ) -> PyResult<Comm> {
+        let path = path.as_deref();
+        Comm::connected(py, || {
+            hyperslab::Comm::mpi_with_servers(fortran, path, &servers, seconds(limit), &mut interrupted)
         })
+    }
+
+    /// Number of dedicated servers.
+    #[getter]
+    fn servers(&self) -> u32 {
+        self.0.servers()
+    }
+
+    /// Serves the clients until they end the service.
+    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.serve()).map_err(|error| raise(py, error))
+    }
+
+    /// Ends the service of dedicated servers.
+    fn end_service(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.end_service()).map_err(|error| raise(py, error))
+    }
+
+    /// Leaves dedicated servers, and the other clients, with an error.
+    fn leave_service(&self, py: Python<'_>, why: &str) {
+        py.detach(|| self.0.leave_service(why));
+    }
+
+    /// Compares names and values on all ranks.
+    fn compare(&self, py: Python<'_>, what: &str, fields: Vec<(String, String)>) -> PyResult<()> {
+        py.detach(|| self.0.compare(what, fields)).map_err(|error| raise(py, error))
     }
 
     #[getter]
@@ -108,9 +163,39 @@ impl Comm {
         raise(py, error)
     }
 
+    /// Whether requests move while their ranks compute.
+    #[getter]
+    fn moves_alone(&self) -> bool {
+        self.0.moves_alone()
+    }
+
+    /// Waits for all requests at the end of the process or thread; gives up those that do not move for so long [s].
+    /// Returns the errors that nobody was told of, and the number of calls given up.
+    fn finish(&self, py: Python<'_>, patience: f64) -> (Vec<Py<PyAny>>, usize) {
+        let (failures, given_up) = py.detach(|| self.0.finish(seconds(patience)));
+        (failures.into_iter().map(|error| raise(py, error).into_value(py).into_any()).collect(), given_up)
+    }
+
     /// Ends the membership on all ranks.
     fn close(&self, py: Python<'_>, limit: f64) -> PyResult<()> {
         py.detach(|| self.0.close(seconds(limit))).map_err(|error| raise(py, error))
+    }
+}
+
+/// A call under way.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct Request(pub(crate) hyperslab::Request);
+
+#[pymethods]
+impl Request {
+    /// Waits for the end.
+    fn wait(&self, py: Python<'_>) -> PyResult<Report> {
+        py.detach(|| self.0.wait()).map(|(_, report)| Report(report)).map_err(|error| raise(py, error))
+    }
+
+    /// Whether it is over.
+    fn test(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.test())
     }
 }
 

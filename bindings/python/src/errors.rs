@@ -30,7 +30,9 @@ pub(crate) fn kind(name: &str) -> FaultKind {
 /// Raises an error as the exception for its kind; an interrupt of this very process as `KeyboardInterrupt`.
 pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     let text = error.to_string();
-    if error.kind() == FaultKind::Interrupted && INTERRUPTED.swap(false, Ordering::Relaxed) {
+    // Calls that stood in line behind the one that was interrupted find the handle unusable.
+    let stopped = matches!(error.kind(), FaultKind::Interrupted | FaultKind::Poisoned);
+    if stopped && INTERRUPTED.swap(false, Ordering::Relaxed) {
         return PyKeyboardInterrupt::new_err(text);
     }
     let raised = raise_alone(py, error);

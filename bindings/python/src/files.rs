@@ -1,12 +1,12 @@
 //! Raw and npy files.
 
 use crate::arrays::{Raw, RawSection, element, locals, section};
-use crate::comm::{Comm, Report};
-use crate::errors::raise;
+use crate::comm::{Comm, Report, Request};
+use crate::errors::{kind as fault_kind, raise};
 use crate::layout::Held;
 use crate::memory::Place;
 use crate::store::{RawOptions, mode, options};
-use hyperslab::{Contents, FileArray, Order};
+use hyperslab::{Contents, FileArray, Order, Unready};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -119,6 +119,40 @@ impl RawFile {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
+    }
+
+    fn write_later(
+        &self,
+        py: Python<'_>,
+        arrays: Vec<(String, Vec<Raw>)>,
+        held: Held,
+        kind: Option<String>,
+        part: Option<RawSection>,
+        staged: bool,
+    ) -> PyResult<Request> {
+        let kind = kind.map(|kind| element(&kind)).transpose()?;
+        let arrays =
+            arrays.into_iter().map(|(name, arrays)| Ok((name, locals(arrays)?))).collect::<PyResult<Vec<_>>>()?;
+        let (holding, part) = (held.holding(), section(part));
+        self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged))).map(Request)
+    }
+
+    fn read_later(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        held: Option<Held>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Request> {
+        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into)))).map(Request)
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
+        let why = Unready { kind: fault_kind(name), text, hint };
+        self.with(py, |file| Ok(file.attend_later(what, why))).map(Request)
     }
 
     /// Gives a new file up, without the other ranks, who know.

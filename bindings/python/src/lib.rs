@@ -21,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;
     module.add_class::<comm::Report>()?;
+    module.add_class::<comm::Request>()?;
     module.add_class::<store::Store>()?;
     module.add_class::<files::RawFile>()?;
     module.add_class::<memory::Memory>()?;

@@ -1,11 +1,13 @@
 //! Zarr stores and steps.
 
 use crate::arrays::{Raw, RawSection, element, locals, section};
-use crate::comm::{Comm, Report};
-use crate::errors::raise;
+use crate::comm::{Comm, Report, Request};
+use crate::errors::{kind, raise};
 use crate::layout::{Distribution, Held};
 use crate::memory::Place;
-use hyperslab::{Codecs, Direction, Kind, Map, Mode, NewArray, Options, Preference, Strategy, Value, WriteAsk};
+use hyperslab::{
+    Codecs, Direction, Kind, Map, Mode, NewArray, Options, Preference, Strategy, Unready, Value, WriteAsk,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,6 +19,16 @@ pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u
 /// Chunks, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON, overwrite.
 pub(crate) type RawNew =
     (Option<Vec<u64>>, Option<String>, bool, Option<i32>, Option<String>, Option<Vec<Option<String>>>, String, bool);
+
+/// Name, this rank's part, who holds what, and the part of the array.
+type RawAsk = (String, Vec<Raw>, Held, Option<RawSection>);
+
+fn asks(raw: Vec<RawAsk>) -> PyResult<Vec<WriteAsk>> {
+    let ask = |(name, arrays, held, part): RawAsk| {
+        Ok(WriteAsk { name, arrays: locals(arrays)?, holding: held.holding(), section: section(part) })
+    };
+    raw.into_iter().map(ask).collect()
+}
 
 pub(crate) fn mode(name: &str) -> PyResult<Mode> {
     Mode::from_name(name).ok_or_else(|| {
@@ -178,18 +190,25 @@ impl Store {
         })
     }
 
-    fn write(
-        &self,
-        py: Python<'_>,
-        asks: Vec<(String, Vec<Raw>, Held, Option<RawSection>)>,
-        new: RawNew,
-    ) -> PyResult<Report> {
-        let new = new_array(new)?;
-        let asks = asks.into_iter().map(|(name, arrays, held, part)| {
-            Ok(WriteAsk { name, arrays: locals(arrays)?, holding: held.holding(), section: section(part) })
-        });
-        let asks = asks.collect::<PyResult<Vec<_>>>()?;
+    fn write(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew) -> PyResult<Report> {
+        let (asks, new) = (asks(raw)?, new_array(new)?);
         self.with(py, move |store| store.write(&asks, &new)).map(Report)
+    }
+
+    fn write_later(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew, staged: bool) -> PyResult<Request> {
+        let (asks, new) = (asks(raw)?, new_array(new)?);
+        self.with(py, move |store| Ok(store.write_later(asks, new, staged))).map(Request)
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
+        let why = Unready { kind: kind(name), text, hint };
+        self.with(py, |store| Ok(store.attend_later(what, why))).map(Request)
+    }
+
+    /// Waits for all requests; raises what went wrong in those that nobody waited for.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |store| store.flush())
     }
 
     fn append(&self, py: Python<'_>, name: String, arrays: Vec<Raw>, held: Held, axis: usize) -> PyResult<Report> {
@@ -210,6 +229,18 @@ impl Store {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
+    }
+
+    fn read_later(
+        &self,
+        py: Python<'_>,
+        names: Vec<String>,
+        held: Option<Held>,
+        part: Option<RawSection>,
+        into: Vec<Raw>,
+    ) -> PyResult<Request> {
+        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into)))).map(Request)
     }
 
     fn step(&self, py: Python<'_>, name: &str, attributes: &str) -> PyResult<Store> {

@@ -86,6 +86,33 @@ impl LocalArray {
         Ok(Exposed { memory: self.memory.clone(), view: Arc::new(view) })
     }
 
+    /// Bytes of the elements \[B\].
+    pub(crate) fn bytes(&self) -> u64 {
+        volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.element.bytes())
+    }
+
+    /// A dense copy in memory of this library, in the same order of dimensions.
+    pub(crate) fn copied(&self, name: &str) -> Result<LocalArray, Fault> {
+        self.check(name)?;
+        let bytes = self.bytes();
+        let memory = Memory::allocate(bytes.max(1)).map_err(|_| {
+            Fault::new(FaultKind::Storage, format!("no memory for a copy of '{name}' of {bytes} B"))
+                .hint("staged=False needs no copy")
+        })?;
+        let mut order: Vec<usize> = (0..self.shape.len()).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(self.strides[d].unsigned_abs()));
+        let strides = hyperslab_layout::dense_strides(&self.shape, &order, self.element.bytes());
+        let section = hyperslab_layout::Section::whole(&self.shape);
+        let region = Region { dims: section.dims.iter().map(hyperslab_layout::Triplet::set).collect() };
+        let from = View::held(&region, self.offset, &self.strides, self.element);
+        let to = View::held(&region, 0, &strides, self.element);
+        for nest in hyperslab_layout::nests(&region, &from, &to) {
+            hyperslab_pack::copy(&nest, &self.memory, self.element, &memory, self.element)
+                .map_err(|error| Fault::new(FaultKind::Invalid, format!("copying '{name}': {error}")))?;
+        }
+        Ok(LocalArray { memory, element: self.element, shape: self.shape.clone(), strides, offset: 0 })
+    }
+
     pub(crate) fn check(&self, name: &str) -> Result<(), Fault> {
         if self.strides.len() != self.shape.len() {
             return Err(Fault::new(

@@ -1,28 +1,54 @@
-//! A rank's membership in a communicator, and the course of a collective call.
+//! A rank's membership in a communicator.
 
-use crate::report::Report;
-use hyperslab_plan::{
-    Action, After, Direction, Facts, Machine as PlanMachine, Mine, Overlap, Parameters, Preference, Program, Spread,
-    Step, Transfer, choose,
-};
+use crate::line::{Finished, Line, Outcome};
+use crate::request::Request;
 use hyperslab_real::mpi::MpiWire;
+use hyperslab_real::relay::relay;
+use hyperslab_real::renumber::Renumbered;
 use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine, Stripes};
-use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Location, Names, Reader, World, Writer};
-use std::collections::BTreeMap;
+use hyperslab_walk::{Limits, Party, Question};
+use hyperslab_world::{Fault, FaultKind, Location, Names};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// Told now and then how far a transfer is: bytes done and bytes in all, both as seen by this rank.
 pub type Observer = Box<dyn FnMut(u64, u64) + Send>;
 
 /// One rank of a communicator: of MPI, of threads of this process, or alone.
 ///
-/// Clones are the same membership. Calls on it are collective and in the same order on all ranks.
+/// Clones are the same membership. Calls on it are collective and in the same order on all ranks. On each rank they are
+/// carried out one after another in that order, also those that do not block.
 #[derive(Clone)]
-pub struct Comm(Arc<Mutex<Member>>);
+pub struct Comm {
+    shared: Arc<Shared>,
+    /// In the hands of a call that the line carries out: it need not wait for its turn.
+    inside: Option<Inside>,
+}
+
+/// The call that the line carries out.
+#[derive(Clone)]
+pub(crate) struct Inside(pub(crate) Arc<Outcome>);
+
+struct Shared {
+    rank: u32,
+    size: u32,
+    /// Number of dedicated servers.
+    servers: u32,
+    description: String,
+    line: Line,
+    member: Mutex<Member>,
+}
+
+/// Keeps a membership while its line works.
+struct Keep(Arc<Shared>);
+
+impl AsRef<Line> for Keep {
+    fn as_ref(&self) -> &Line {
+        &self.0.line
+    }
+}
 
 /// What an error must say when a call cannot even be made ready on this rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,30 +61,75 @@ pub struct Unready {
     pub hint: String,
 }
 
-struct Member {
-    machine: Machine,
-    party: Party,
-    observer: Option<Observer>,
-    description: String,
+pub(crate) struct Member {
+    pub(crate) machine: Machine,
+    pub(crate) party: Party,
+    pub(crate) observer: Option<Observer>,
 }
 
 impl Comm {
-    fn over(wire: Box<dyn Wire>, description: String) -> Comm {
-        let party = Party::new(wire.rank(), wire.size(), Limits::default());
-        let machine = Machine::new(wire, Path::new(""), Box::new(|| false));
-        Comm(Arc::new(Mutex::new(Member { machine, party, observer: None, description })))
+    fn over(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Comm {
+        let mut party = Party::new(wire.rank(), wire.size(), Limits::default());
+        party.dedicate(servers.to_vec());
+        let (servers, clients) = (servers.len() as u32, party.clients());
+        let (rank, size) = if party.is_server() { (party.rank() - clients, servers) } else { (party.rank(), clients) };
+        let (wire, pump): (Box<dyn Wire>, _) = match wire.bound_to() {
+            Some(owner) => {
+                let (relayed, pump) = relay(wire, owner);
+                (Box::new(relayed), Some(pump))
+            }
+            None => (wire, None),
+        };
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let line = shared.clone();
+            let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
+            let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted));
+            if let Some(pump) = &pump {
+                machine.count_by(pump.clone());
+            }
+            let member = Mutex::new(Member { machine, party, observer: None });
+            Shared { rank, size, servers, description, line: Line::new(pump), member }
+        });
+        Comm { shared, inside: None }
+    }
+
+    /// The same ranks, of which `servers` are dedicated to serving the others. The others are numbered first.
+    fn dedicated(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Result<Comm, crate::Error> {
+        let size = wire.size();
+        let mut sorted = servers.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let fit = sorted.len() == servers.len() && sorted.last().is_none_or(|&last| last < size);
+        if !fit || servers.is_empty() || servers.len() as u32 >= size {
+            let text = format!("ranks {servers:?} cannot be the dedicated servers of a communicator of {size} ranks");
+            return Err(Fault::new(FaultKind::Invalid, text)
+                .hint("name at least one rank, each once, and leave at least one client")
+                .into());
+        }
+        let clients = (0..size).filter(|rank| !servers.contains(rank));
+        let order: Vec<u32> = clients.chain(servers.iter().copied()).collect();
+        Ok(Comm::over(Box::new(Renumbered::new(wire, &order)), servers, description))
     }
 
     /// A communicator of this process alone.
     pub fn alone() -> Comm {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
-        Comm::over(Box::new(wire), "one process".into())
+        Comm::over(Box::new(wire), &[], "one process".into())
     }
 
     /// Threads of this process as ranks: one membership for each.
     pub fn threads(ranks: u32) -> Vec<Comm> {
         let wires = thread_wires(ranks.max(1)).into_iter();
-        wires.map(|wire| Comm::over(Box::new(wire), format!("{ranks} threads"))).collect()
+        wires.map(|wire| Comm::over(Box::new(wire), &[], format!("{ranks} threads"))).collect()
+    }
+
+    /// As [`Comm::threads`], with these threads as servers of the others.
+    ///
+    /// # Errors
+    /// When servers are named twice or do not exist, or no client is left.
+    pub fn threads_with_servers(ranks: u32, servers: &[u32]) -> Result<Vec<Comm>, crate::Error> {
+        let wires = thread_wires(ranks.max(1)).into_iter();
+        wires.map(|wire| Comm::dedicated(Box::new(wire), servers, format!("{ranks} threads"))).collect()
     }
 
     /// A duplicate of an MPI intracommunicator, given by its Fortran handle (`comm.py2f()` in mpi4py). Collective.
@@ -77,26 +148,99 @@ impl Comm {
         let connected = MpiWire::connect(fortran, hint, limit, interrupted);
         let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
         let description = wire.library().to_string();
-        Ok(Comm::over(Box::new(wire), description))
+        Ok(Comm::over(Box::new(wire), &[], description))
     }
 
-    fn member(&self) -> MutexGuard<'_, Member> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// As [`Comm::mpi`], with these ranks as servers of the others.
+    ///
+    /// # Errors
+    /// As [`Comm::mpi`], and when servers are named twice or do not exist, or no client is left.
+    pub fn mpi_with_servers(
+        fortran: i32,
+        hint: Option<&str>,
+        servers: &[u32],
+        limit: Duration,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<Comm, crate::Error> {
+        let connected = MpiWire::connect(fortran, hint, limit, interrupted);
+        let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+        let description = wire.library().to_string();
+        Comm::dedicated(Box::new(wire), servers, description)
     }
 
-    /// This rank.
+    /// The member, once all calls before this one are over.
+    pub(crate) fn member(&self) -> MutexGuard<'_, Member> {
+        if self.inside.is_none() {
+            self.shared.line.drain();
+        }
+        self.shared.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn line(&self) -> &Line {
+        &self.shared.line
+    }
+
+    /// The same in the hands of a call that the line carries out.
+    pub(crate) fn inside(&self, call: Inside) -> Comm {
+        Comm { shared: self.shared.clone(), inside: Some(call) }
+    }
+
+    /// Whether a call that the line carries out has it.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.is_some()
+    }
+
+    /// That call.
+    pub(crate) fn current(&self) -> Option<&Outcome> {
+        self.inside.as_ref().map(|inside| &*inside.0)
+    }
+
+    /// Number of dedicated servers; 0 where ranks serve themselves.
+    pub fn servers(&self) -> u32 {
+        self.shared.servers
+    }
+
+    /// Whether a write is over for its caller when the data have left, and goes on without him.
+    pub(crate) fn goes_on_alone(&self) -> bool {
+        self.servers() > 0 && !self.is_inside()
+    }
+
+    pub(crate) fn submit(
+        &self,
+        outcome: Arc<Outcome>,
+        staged: u64,
+        work: Box<dyn FnOnce() -> Result<Finished, Fault> + Send>,
+    ) {
+        Line::submit(Keep(self.shared.clone()), outcome, staged, work);
+    }
+
+    /// This rank, among the servers if it is one of them.
     pub fn rank(&self) -> u32 {
-        self.member().party.rank()
+        self.shared.rank
     }
 
-    /// Number of ranks.
+    /// Number of ranks; of a communicator with dedicated servers, of those of this rank's kind.
     pub fn size(&self) -> u32 {
-        self.member().party.size()
+        self.shared.size
     }
 
     /// What joins the ranks, for people.
     pub fn description(&self) -> String {
-        self.member().description.clone()
+        self.shared.description.clone()
+    }
+
+    /// Whether requests move by themselves while their ranks compute. Otherwise, since MPI's level of thread support is
+    /// below `MPI_THREAD_MULTIPLE`, messages move only inside of calls; [`Request::test`](crate::Request::test) is one.
+    pub fn moves_alone(&self) -> bool {
+        !self.shared.line.needs_caller()
+    }
+
+    /// Waits for all requests, before the process or the thread of this rank ends. Requests that do not move for
+    /// `patience` are given up for good, and the membership with them. Gives the failures that nobody waited for, and
+    /// the number of calls given up.
+    pub fn finish(&self, patience: Duration) -> (Vec<crate::Error>, usize) {
+        let (failures, given_up) = self.shared.line.finish(patience);
+        (failures.into_iter().map(crate::Error::from).collect(), given_up)
     }
 
     /// Whether an earlier failure made it unusable.
@@ -106,9 +250,28 @@ impl Comm {
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
     pub fn attend(&self, what: &str, why: Unready) -> crate::Error {
-        let fault = Fault { kind: why.kind, text: format!("{what}: {}", why.text), hint: why.hint };
+        let fault = Fault { kind: why.kind, text: why.text, hint: why.hint };
+        self.attend_with(what, fault.context(what))
+    }
+
+    /// As [`Comm::attend`], for a call that does not block.
+    pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
+        let (what, fault) = (what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint });
+        self.leave(target, false, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
+    }
+
+    pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {
         let question = Question { what: what.into(), fields: Vec::new(), fault: Some(fault.clone()), opens: true };
         self.agree(question, || Ok(Vec::new())).err().unwrap_or(fault).into()
+    }
+
+    /// Compares these names and values on all ranks, and so waits for them.
+    ///
+    /// # Errors
+    /// When they differ, or other ranks do not come.
+    pub fn compare(&self, what: &str, fields: Vec<(String, String)>) -> Result<(), crate::Error> {
+        let question = Question { what: what.into(), fields, fault: None, opens: true };
+        Ok(self.agree(question, || Ok(Vec::new())).map(|_| ())?)
     }
 
     /// Ends the membership on all ranks and frees the duplicated communicator. Clones become unusable.
@@ -135,7 +298,7 @@ impl Comm {
 
     /// Asks this now and then whether the user wants to stop.
     pub fn interrupted_by(&self, interrupted: Interrupted) {
-        self.member().machine.interrupted_by(interrupted);
+        self.shared.line.ask(interrupted);
     }
 
     /// Tells this how far transfers are.
@@ -148,219 +311,8 @@ impl Comm {
         self.member().machine.names(location)
     }
 
-    /// Agrees that all ranks do the same, and gives everybody what rank 0 finds.
-    pub(crate) fn agree(
-        &self,
-        question: Question,
-        decide: impl FnMut() -> Result<Vec<u8>, Fault>,
-    ) -> Result<Vec<u8>, Fault> {
-        let mut member = self.member();
-        let Member { machine, party, .. } = &mut *member;
-        party.agree(machine, question, decide)
-    }
-
     /// Spreads objects over directories, as [`Machine::stripe`]; not collective.
     pub(crate) fn stripe(&self, beginning: &str, stripes: &Stripes) {
         self.member().machine.stripe(beginning.into(), stripes.clone());
     }
-
-    /// Carries out a collective transfer.
-    pub(crate) fn transfer(&self, call: Call) -> Result<Report, Fault> {
-        let started = Instant::now();
-        let mut member = self.member();
-        let Member { machine, party, observer, .. } = &mut *member;
-        let Call { what, fields, durable, prepared, mut decide, compile, mut publish, mut undo, tidy } = call;
-        let question = Question { what: what.clone(), fields, fault: prepared, opens: true };
-        let payload = party.agree(machine, question, &mut *decide)?;
-        let compiled = compile(&payload).and_then(|compiled| {
-            let mut r = Reader::new(&payload);
-            let parameters = r.bytes().and_then(Parameters::from_bytes);
-            let parameters =
-                parameters.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense"))?;
-            Ok((compiled, parameters))
-        });
-        // All ranks compile the same; one that cannot has met something that nobody could foresee.
-        let (compiled, parameters) = match compiled {
-            Ok(both) => both,
-            Err(fault) => return Err(party.abandon(machine, fault.context(&what))),
-        };
-        let views: Vec<_> = compiled.users.iter().map(|user| user.view.clone()).collect();
-        let transfer = Arc::new(compiled.transfer);
-        let facts = match learn(machine, party, &what, &transfer, &parameters, compiled.mine) {
-            Ok(facts) => Arc::new(facts),
-            Err(fault) => {
-                if party.rank() == 0 {
-                    undo();
-                }
-                return Err(fault);
-            }
-        };
-        let program = parameters.strategy.program(&transfer, &parameters, &facts, party.rank(), &views);
-        let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
-        let walk = Walk::new(program, compiled.users);
-        let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
-        let watched = Watched { what: &what, total: bytes, scale, observer };
-        let walked = run(machine, party, walk, watched)?;
-        if !durable {
-            machine.forget_unsynced(below);
-        }
-        machine.release_files();
-        let (walked, outcome) = match walked {
-            Ok(walked) => (walked, compiled.fault),
-            Err(fault) => (Walked::default(), Some(fault)),
-        };
-        let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
-        if let Err(fault) = party.agree(machine, question, &mut *publish) {
-            if party.rank() == 0 {
-                undo();
-            }
-            return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
-        }
-        if party.rank() == 0 {
-            tidy();
-        }
-        Ok(Report { what, parameters, bytes, seconds: started.elapsed().as_secs_f64(), walked })
-    }
-
-    /// Makes what was written below durable, on all ranks, then lets rank 0 go on.
-    pub(crate) fn sync_and(
-        &self,
-        what: &str,
-        sync: Option<String>,
-        publish: impl FnMut() -> Result<Vec<u8>, Fault>,
-        mut fault: Option<Fault>,
-    ) -> Result<(), Fault> {
-        let mut member = self.member();
-        let Member { machine, party, .. } = &mut *member;
-        if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
-            let action = Action::Sync { below: [below.into()].into() };
-            let step = Step { id: 0, round: 0, after: After::none(), action };
-            let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
-            let watched = Watched { what, total: 0, scale: 1, observer: &mut None };
-            fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();
-        }
-        let question = Question { what: what.into(), fields: Vec::new(), fault, opens: true };
-        party.agree(machine, question, publish).map(|_| ())
-    }
-}
-
-struct Watched<'a> {
-    what: &'a str,
-    total: u64,
-    /// By how much this rank's bytes stand for all.
-    scale: u64,
-    observer: &'a mut Option<Observer>,
-}
-
-/// How often an observer is told.
-const OBSERVE: Duration = Duration::from_millis(100);
-
-/// Walks a program to its end. The outer error is one that ended the call on all ranks.
-fn run(
-    machine: &mut Machine,
-    party: &mut Party,
-    mut walk: Walk,
-    watched: Watched,
-) -> Result<Result<Walked, Fault>, Fault> {
-    let mut result = None;
-    let mut told = Instant::now();
-    party.drive(machine, None, |world: &mut dyn World, party| {
-        result = walk.poll(world, party);
-        if let Some(observer) = watched.observer.as_mut().filter(|_| told.elapsed() > OBSERVE) {
-            told = Instant::now();
-            observer((walk.walked().store_bytes * watched.scale).min(watched.total), watched.total);
-        }
-        if result.is_some() { None } else { Some(format!("{}: {}", watched.what, walk.waits_for())) }
-    })?;
-    Ok(result.expect("driven to its end"))
-}
-
-/// What a rank walks: the transfer that all agreed on, and its own arrays.
-pub(crate) struct Compiled {
-    pub(crate) transfer: Transfer,
-    /// The arrays, by the numbers under which they are exposed.
-    pub(crate) users: Vec<Exposed>,
-    /// Pieces of this rank that no distribution describes.
-    pub(crate) mine: BTreeMap<u32, Vec<Mine>>,
-    /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
-    pub(crate) fault: Option<Fault>,
-}
-
-/// Lets the ranks that handle storage know of pieces that no closed form describes, and refuses to write what several
-/// pieces hold.
-fn learn(
-    machine: &mut Machine,
-    party: &mut Party,
-    what: &str,
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-    mine: BTreeMap<u32, Vec<Mine>>,
-) -> Result<Facts, Fault> {
-    let mut facts = Facts::of_mine(mine);
-    if transfer.asks.iter().all(|ask| ask.spread != Spread::Explicit) {
-        return Ok(facts);
-    }
-    let told = facts.to_tell(transfer, parameters, party.rank());
-    facts.hear(party.tell(machine, what, told)?);
-    if transfer.direction == Direction::Write {
-        let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
-        let question = Question { what: what.into(), fields: Vec::new(), fault, opens: false };
-        party.agree(machine, question, || Ok(Vec::new()))?;
-    }
-    Ok(facts)
-}
-
-fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
-    let Overlap { array, ranks: (first, second), at } = overlap;
-    let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
-    let name = &transfer.asks[*array as usize].name;
-    let text = format!("{what}: element {at:?} of '{name}' would be written by {who}: their pieces overlap");
-    Fault::new(FaultKind::Invalid, text)
-        .hint("each element may be written once; leave ghost cells out of the pieces that are written")
-}
-
-/// Makes a transfer of what rank 0 told.
-pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8]) -> Result<Compiled, Fault> + 'a>;
-
-/// A collective transfer, as seen by one rank.
-pub(crate) struct Call<'a> {
-    /// What is done, for messages.
-    pub(crate) what: String,
-    /// What must be the same on all ranks.
-    pub(crate) fields: Vec<(String, String)>,
-    /// Whether what is written shall be durable, now or when it is published.
-    pub(crate) durable: bool,
-    /// What is wrong on this rank already.
-    pub(crate) prepared: Option<Fault>,
-    /// On rank 0, when all agree: make ready, choose, and tell; begins with the parameters.
-    pub(crate) decide: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On all ranks: the transfer, from what rank 0 told.
-    pub(crate) compile: Compile<'a>,
-    /// On rank 0, when all ranks are done: make it visible.
-    pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On rank 0, when it failed: take away what is not visible.
-    pub(crate) undo: Box<dyn FnMut() + 'a>,
-    /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
-    pub(crate) tidy: Box<dyn FnOnce() + 'a>,
-}
-
-/// Chooses parameters on rank 0, as the first part of what it tells.
-pub(crate) fn choose_parameters(transfer: Transfer, wish: &Preference) -> Result<Writer, Fault> {
-    Ok(told(&chosen(&Arc::new(transfer), wish)?))
-}
-
-/// Parameters as the first part of what rank 0 tells.
-pub(crate) fn told(parameters: &Parameters) -> Writer {
-    Writer::default().bytes(&parameters.to_bytes())
-}
-
-/// Chooses parameters.
-pub(crate) fn chosen(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Parameters, Fault> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
-    choose(transfer, machine, wish).map_err(|no| {
-        let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
-        Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}", no.reason))
-            .hint(no.hint)
-    })
 }

@@ -60,6 +60,12 @@ impl From<Fault> for Error {
     }
 }
 
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        error.0
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

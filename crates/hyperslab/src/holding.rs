@@ -4,7 +4,7 @@ use crate::array::{LocalArray, check_ranks};
 use hyperslab_layout::mesh::{unravel, volume};
 use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, layers};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Mine, Spread};
+use hyperslab_plan::{Ask, Mine, Spread};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,6 +96,12 @@ fn nothing() -> Exposed {
 }
 
 impl Holding {
+    /// How a dedicated server holds what others do: not at all.
+    pub(crate) fn of_others(ask: &Ask) -> Holding {
+        let nothing = || Holding::Boxes { shape: ask.section.shape(), boxes: Vec::new() };
+        ask.spread.regular().map_or_else(nothing, |distribution| distribution.clone().into())
+    }
+
     /// All of an array of this shape on each rank.
     pub(crate) fn replicated(shape: &[u64], ranks: u32) -> Result<Holding, Fault> {
         Distribution::replicated(shape, u64::from(ranks))

@@ -29,10 +29,15 @@
 
 mod array;
 mod comm;
+mod course;
 mod error;
 mod holding;
+mod line;
 mod raw;
 mod report;
+mod request;
+mod served;
+mod telling;
 mod zarr;
 
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
@@ -50,4 +55,5 @@ pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names};
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;
+pub use request::Request;
 pub use zarr::{ArrayInfo, Mode, NewArray, Options, Step, Store, WriteAsk, explain_write};

@@ -1,8 +1,11 @@
 //! One file with a header of the user's own and arrays one after another; `.npy` files are the case of one array and
 //! NumPy's header.
 
+mod requests;
+
 use crate::array::LocalArray;
-use crate::comm::{Call, Comm, Compiled, chosen, told};
+use crate::comm::Comm;
+use crate::course::{Call, Compiled, chosen, new_target, told};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
 use crate::report::Report;
@@ -11,14 +14,12 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{
-    Ask, Direction, Extent, Parameters, Placement, Stored, Strategy, Transfer, physical_order,
-};
+use hyperslab_plan::{Ask, Direction, Extent, Parameters, Placement, Stored, Strategy, Transfer, physical_order};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An array of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,8 +61,13 @@ pub struct Contents<'a> {
 /// A new file is written under a hidden name beside its own and takes its name, replacing an older file, when it is
 /// closed; until then, and after a crash, the older file is there unchanged. A file open for update is changed in
 /// place, with a marker file beside it while a write is under way.
+#[derive(Clone)]
 pub struct RawFile {
     comm: Comm,
+    /// Tells its requests from those of others.
+    target: u64,
+    /// Bytes of the buffers' budget that copies of arrays have \[B\].
+    held: u64,
     ranks: u32,
     /// Names in the directory that holds the file.
     directory: Arc<dyn Names>,
@@ -70,12 +76,19 @@ pub struct RawFile {
     options: Options,
     order: Order,
     header: Vec<u8>,
+    /// Shared with the calls that the line carries out.
+    laid: Arc<Mutex<Laid>>,
+    /// What an earlier run left unpublished and this one removed.
+    removed: Vec<String>,
+}
+
+/// The arrays of a file, in their order.
+#[derive(Default)]
+struct Laid {
     arrays: Vec<FileArray>,
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
-    /// What an earlier run left unpublished and this one removed.
-    removed: Vec<String>,
 }
 
 impl RawFile {
@@ -130,9 +143,8 @@ impl RawFile {
             let names = names.as_ref().map_err(Fault::clone)?;
             open_file(&**names, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
         })?;
-        let mut file = RawFile::told(comm, &*names?, &told, mode, options, order)?;
-        file.arrays = arrays.to_vec();
-        (file.offsets, file.end) = (offsets, end);
+        let file = RawFile::told(comm, &*names?, &told, mode, options, order)?;
+        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end };
         Ok(file)
     }
 
@@ -162,8 +174,9 @@ impl RawFile {
         let mut file = RawFile::told(comm, &*names?, &told, Mode::Read, options, Order::RowMajor)?;
         let (header, offset) = parse(&file.header)?;
         file.order = header.order();
-        file.arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
-        (file.offsets, file.end) = lay_out(offset, &file.arrays)?;
+        let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
+        let (offsets, end) = lay_out(offset, &arrays)?;
+        *file.laid() = Laid { arrays, offsets, end };
         Ok(file)
     }
 
@@ -185,7 +198,7 @@ impl RawFile {
         let described = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() };
         let fit = described.data_bytes(&location.to_string()).map(drop).map_err(format_fault);
         let header = described.to_bytes();
-        let mut file = {
+        let file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             RawFile::open_with(comm, location, Mode::Write, options, contents, fit)?
         };
@@ -215,6 +228,8 @@ impl RawFile {
         let removed = std::iter::from_fn(|| r.text()).collect();
         Ok(RawFile {
             comm: comm.clone(),
+            target: new_target(),
+            held: 0,
             ranks: comm.size(),
             directory: names.at(&directory),
             name,
@@ -222,9 +237,7 @@ impl RawFile {
             options,
             order,
             header,
-            arrays: Vec::new(),
-            offsets: Vec::new(),
-            end: 0,
+            laid: Arc::default(),
             removed,
         })
     }
@@ -234,9 +247,16 @@ impl RawFile {
         &self.header
     }
 
-    /// The arrays, in the order of the file.
-    pub fn arrays(&self) -> &[FileArray] {
-        &self.arrays
+    fn laid(&self) -> MutexGuard<'_, Laid> {
+        self.laid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arrays, in the order of the file. In a new file, waits for requests under way that write.
+    pub fn arrays(&self) -> Vec<FileArray> {
+        if self.mode.writes_new() && !self.comm.is_inside() {
+            self.comm.line().drain_writes();
+        }
+        self.laid().arrays.clone()
     }
 
     /// Names of unpublished files of earlier runs that were removed.
@@ -255,12 +275,13 @@ impl RawFile {
     }
 
     fn stored(&self, array: usize) -> Stored {
-        let FileArray { shape, element, .. } = &self.arrays[array];
+        let laid = self.laid();
+        let FileArray { shape, element, .. } = &laid.arrays[array];
         let order: Vec<usize> = match self.order {
             Order::RowMajor => (0..shape.len()).collect(),
             Order::ColumnMajor => (0..shape.len()).rev().collect(),
         };
-        let placement = Placement::File { object: self.object().into(), offset: self.offsets[array] };
+        let placement = Placement::File { object: self.object().into(), offset: laid.offsets[array] };
         Stored {
             shape: shape.clone(),
             element: *element,
@@ -276,16 +297,25 @@ impl RawFile {
     /// # Errors
     /// The same on all ranks.
     pub fn write(
-        &mut self,
+        &self,
         arrays: &[(String, Vec<LocalArray>)],
         holding: &Holding,
         element: Option<ElementType>,
         section: Option<&Section>,
     ) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false);
+            return Ok(later.wait()?.1);
+        }
         let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let new = self.mode.writes_new();
-        let before = (self.arrays.len(), self.end);
+        // The calls before this one decide where it may begin.
+        self.await_calls();
+        let before = {
+            let laid = self.laid();
+            (laid.arrays.len(), laid.end)
+        };
         let at = (self.comm.rank(), self.ranks);
         let parts: Result<Vec<_>, Fault> =
             arrays.iter().map(|(name, locals)| holding.expose(name, locals, at)).collect();
@@ -301,7 +331,7 @@ impl RawFile {
                 name: name.clone(),
                 section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
                 spread: holding.spread(),
-                memory: crate::zarr::memory_type(Some(locals), 0, self.arrays[index].element),
+                memory: crate::zarr::memory_type(Some(locals), 0, self.laid().arrays[index].element),
                 stored: self.stored(index),
             })
             .collect();
@@ -309,6 +339,7 @@ impl RawFile {
         let mut fields =
             vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
         fields.push(("type of the stored elements".into(), format!("{element:?}")));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         for (name, locals) in arrays {
             let element = locals.first().map(|array| array.element);
             crate::zarr::describe(&mut fields, name, Some(holding), section, element);
@@ -317,14 +348,14 @@ impl RawFile {
             Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
-        let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
+        let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
         let call = Call {
             what: what.clone(),
             fields,
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut parameters = chosen(&Arc::new(transfer.clone()), &self.options.wish)?;
+                let mut parameters = chosen(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
@@ -352,16 +383,17 @@ impl RawFile {
         };
         let result = self.comm.transfer(call);
         if result.is_err() && new {
-            self.arrays.truncate(before.0);
-            self.offsets.truncate(before.0);
-            self.end = before.1;
+            let mut laid = self.laid();
+            laid.arrays.truncate(before.0);
+            laid.offsets.truncate(before.0);
+            laid.end = before.1;
         }
         Ok(result?)
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.
     fn add(
-        &mut self,
+        &self,
         arrays: &[(String, Vec<LocalArray>)],
         holding: &Holding,
         element: Option<ElementType>,
@@ -373,7 +405,7 @@ impl RawFile {
         }
         let mut indices = Vec::with_capacity(arrays.len());
         for (i, (name, locals)) in arrays.iter().enumerate() {
-            let known = self.arrays.iter().position(|a| a.name == *name);
+            let known = self.laid().arrays.iter().position(|a| a.name == *name);
             if !self.mode.writes_new() {
                 indices.push(self.known(name, holding, section)?);
                 continue;
@@ -391,25 +423,27 @@ impl RawFile {
                 );
             };
             let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
-            let start = if self.arrays.is_empty() { self.header.len() as u64 } else { self.end };
-            self.end = start + added.bytes()?;
-            self.arrays.push(added);
-            self.offsets.push(start);
-            indices.push(self.arrays.len() - 1);
+            let mut laid = self.laid();
+            let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
+            laid.end = start + added.bytes()?;
+            laid.arrays.push(added);
+            laid.offsets.push(start);
+            indices.push(laid.arrays.len() - 1);
         }
         Ok(indices)
     }
 
     /// Number of an array of the file that the distribution, over all of it or a section, fits.
     fn known(&self, name: &str, holding: &Holding, section: Option<&Section>) -> Result<usize, Fault> {
-        let index = self.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.arrays.iter().map(|a| a.name.as_str()).collect();
+        let laid = self.laid();
+        let index = laid.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
+            let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
             Fault::new(
                 FaultKind::NotFound,
                 format!("the file has no array '{name}', only {}", crate::zarr::listed(&names)),
             )
         })?;
-        crate::zarr::checked_section(name, section, &self.arrays[index].shape, holding.shape())?;
+        crate::zarr::checked_section(name, section, &laid.arrays[index].shape, holding.shape())?;
         Ok(index)
     }
 
@@ -449,7 +483,7 @@ impl RawFile {
             durable: false,
             prepared: fault,
             decide: Box::new(|| {
-                let mut parameters = chosen(&Arc::new(transfer.clone()), &self.options.wish)?;
+                let mut parameters = chosen(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
                 follow_disk(&mut parameters, &transfer, &*self.directory, (&self.name, 0))?;
                 Ok(told(&parameters).0)
             }),
@@ -481,8 +515,8 @@ impl RawFile {
                 .hint("close it, and open it with mode r"));
         }
         let each = names.iter().enumerate().map(|(i, name)| {
-            let found = self.arrays.iter().find(|a| a.name == *name);
-            let shape = section.map(Section::shape).or_else(|| found.map(|a| a.shape.clone())).unwrap_or_default();
+            let found = self.laid().arrays.iter().find(|a| a.name == *name).map(|a| a.shape.clone());
+            let shape = section.map(Section::shape).or(found).unwrap_or_default();
             let held = holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)?;
             let index = self.known(name, &held, section)?;
             let stored = self.stored(index);
@@ -494,8 +528,16 @@ impl RawFile {
         each.collect()
     }
 
+    /// Calls of this file use what those before them left.
+    fn await_calls(&self) {
+        if !self.comm.is_inside() {
+            self.comm.line().drain();
+        }
+    }
+
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
+        self.await_calls();
         if self.mode.writes_new() && self.comm.rank() == 0 {
             self.directory.discard(&hidden(&self.name));
         }
@@ -515,9 +557,10 @@ impl RawFile {
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let (empty, object) = (self.arrays.is_empty(), self.object());
+        let (empty, object) = (self.arrays().is_empty(), self.object());
         let result = self.comm.sync_and(
             &what,
+            self.target,
             sync.then(|| object.clone()),
             || {
                 if new {

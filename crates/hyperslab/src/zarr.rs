@@ -6,12 +6,14 @@
 
 mod call;
 mod explain;
+mod requests;
 mod step;
 #[cfg(test)]
 mod tests;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
+use crate::course::new_target;
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
@@ -169,8 +171,13 @@ pub struct ArrayInfo {
 }
 
 /// An open Zarr group.
+#[derive(Clone)]
 pub struct Store {
     comm: Comm,
+    /// Tells its requests from those of others; groups of a store have the same, steps their own.
+    target: u64,
+    /// Bytes of the buffers' budget that copies of arrays have \[B\].
+    held: u64,
     /// Names below the store's root.
     names: Arc<dyn Names>,
     /// Path of the group below the root; empty, or ending with `/`.
@@ -223,6 +230,8 @@ impl Store {
         let unfinished = removed.split_off(removed.len().min(count as usize));
         Ok(Store {
             comm: comm.clone(),
+            target: new_target(),
+            held: 0,
             names,
             group: String::new(),
             staging,
@@ -276,17 +285,18 @@ impl Store {
         self.names.clone()
     }
 
-    /// Names of the arrays in the group, sorted. Not collective.
+    /// Names of the arrays in the group, sorted. Not collective, but it waits for requests under way that write.
     pub fn arrays(&self) -> Result<Vec<String>, Error> {
         self.nodes(NodeType::Array)
     }
 
-    /// Names of the groups and published steps in the group, sorted. Not collective.
+    /// Names of the groups and published steps in the group, sorted. Not collective; waits as [`Store::arrays`].
     pub fn groups(&self) -> Result<Vec<String>, Error> {
         self.nodes(NodeType::Group)
     }
 
     fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
+        self.await_writes();
         let directory = self.directory();
         let mut names = Vec::new();
         for name in directory.list(&self.base())? {
@@ -302,11 +312,19 @@ impl Store {
         Ok(names)
     }
 
-    /// What an array is. Not collective.
+    /// What is written by requests under way is to be seen by what looks at the store after them.
+    fn await_writes(&self) {
+        if !self.comm.is_inside() {
+            self.comm.line().drain_writes();
+        }
+    }
+
+    /// What an array is. Not collective, but it waits for requests under way that write.
     ///
     /// # Errors
     /// When there is no such array, or its metadata make no sense.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
+        self.await_writes();
         Ok(ArrayInfo { metadata: read_array(&*self.names, &self.base(), name)? })
     }
 
@@ -334,6 +352,8 @@ impl Store {
         let attributes = GroupMetadata::parse(&told, name).map_err(format_fault)?.attributes;
         Ok(Store {
             comm: self.comm.clone(),
+            target: self.target,
+            held: 0,
             names: self.names.clone(),
             group: format!("{}{name}/", self.group),
             staging: self.staging.clone(),
@@ -365,7 +385,17 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the use of the store on all ranks; what was written and published stays.
+    /// Waits for all requests. Collective.
+    ///
+    /// # Errors
+    /// The failure of a request of this store that nobody waited for, the same on all ranks.
+    pub fn flush(&self) -> Result<(), Error> {
+        let what = format!("flush of '{}'", self.path().display());
+        Ok(self.comm.sync_and(&what, self.target, None, || Ok(Vec::new()), None)?)
+    }
+
+    /// Ends the use of the store on all ranks; what was written and published stays. Waits for all requests; the failure
+    /// of one that nobody waited for is that of this call.
     pub fn close(self) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let directory = self.directory();
@@ -373,6 +403,7 @@ impl Store {
         let removable = self.mode != Mode::Read && !self.staged;
         Ok(self.comm.sync_and(
             &what,
+            self.target,
             None,
             || {
                 if removable {

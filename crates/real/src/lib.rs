@@ -7,6 +7,8 @@ mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
+pub mod relay;
+pub mod renumber;
 mod stores;
 mod stripes;
 mod transport;

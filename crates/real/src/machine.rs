@@ -1,6 +1,7 @@
 //! The world of one real rank: a wire to the others, files, this processor, and the time of day.
 
 use crate::directory::Directory;
+use crate::relay::Pump;
 use crate::stores::Stores;
 use crate::stripes::Stripes;
 use crate::transport::Courier;
@@ -24,6 +25,7 @@ pub struct Machine {
 /// Time since the start.
 struct RealClock {
     start: Instant,
+    pump: Option<Pump>,
     asked: Instant,
     interrupted: Interrupted,
 }
@@ -33,8 +35,13 @@ impl Machine {
     pub fn new(wire: Box<dyn Wire>, root: &Path, interrupted: Interrupted) -> Machine {
         let stores = Stores::new(root, wire.bell());
         let now = Instant::now();
-        let clock = RealClock { start: now, asked: now, interrupted };
+        let clock = RealClock { start: now, pump: None, asked: now, interrupted };
         Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
+    }
+
+    /// Counts only the time in which the owner of the wire is there to pass datagrams on.
+    pub fn count_by(&mut self, pump: Pump) {
+        self.clock.pump = Some(pump);
     }
 
     /// Stores below another root from now on, and knows of no stripes.
@@ -99,7 +106,7 @@ const ASK: Duration = Duration::from_millis(50);
 
 impl Clock for RealClock {
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        self.pump.as_ref().map_or_else(|| self.start.elapsed().as_nanos() as u64, Pump::present_ns)
     }
 
     fn interrupted(&mut self) -> bool {

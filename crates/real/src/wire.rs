@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 /// Why a wire could not do what was asked, in words for a person.
@@ -53,6 +54,9 @@ pub trait Wire: Send {
 
     /// What other threads ring to end a doze.
     fn bell(&self) -> Bell;
+
+    /// The only thread that may call this, if not all may; see [`crate::relay`].
+    fn bound_to(&self) -> Option<ThreadId>;
 
     /// Ends the wire. Collective; waits for the other ranks up to `limit` and then gives up with an error.
     fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError>;
@@ -157,6 +161,10 @@ impl Wire for ThreadWire {
 
     fn bell(&self) -> Bell {
         self.inbox().bell.clone()
+    }
+
+    fn bound_to(&self) -> Option<ThreadId> {
+        None
     }
 
     fn close(self: Box<Self>, _limit: Duration) -> Result<(), WireError> {

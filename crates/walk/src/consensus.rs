@@ -5,12 +5,13 @@
 //! say in the error what differs and where. A rank that failed before the call takes part with its failure.
 
 use crate::inbox::tag;
+use crate::names::{Names, list};
 use crate::party::Party;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
 /// Ranks named in a message about a difference.
-const RANKS_NAMED_MAX: usize = 8;
+pub(crate) const RANKS_NAMED_MAX: usize = 8;
 /// Different answers told apart; further ones are only counted.
 const GROUPS_MAX: usize = 4;
 /// Failures of single ranks that travel to rank 0.
@@ -121,6 +122,7 @@ pub struct Consensus {
     /// On rank 0: values of the ranks that were asked for them.
     values: BTreeMap<u32, Vec<(String, String)>>,
     asked: Vec<u32>,
+    names: Names,
 }
 
 impl Consensus {
@@ -132,7 +134,9 @@ impl Consensus {
         let children: Vec<u32> =
             (first..first + u64::from(ARITY)).filter(|&c| c < u64::from(size)).map(|c| c as u32).collect();
         let mut merged = Merged::default();
-        merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
+        if !party.is_server() {
+            merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
+        }
         merged.add_faults(u64::from(question.fault.is_some()), question.fault.clone().map(|fault| (rank, fault)));
         let missing = children.clone();
         Consensus {
@@ -144,13 +148,14 @@ impl Consensus {
             sent_up: false,
             values: BTreeMap::new(),
             asked: Vec::new(),
+            names: party.names.clone(),
         }
     }
 
     /// What it waits for, for messages.
     pub fn waits_for(&self, rank: u32) -> String {
         let whom = if self.missing.is_empty() && rank > 0 { vec![(rank - 1) / ARITY] } else { self.missing.clone() };
-        format!("{}: waits for rank {}", self.question.what, list(&whom))
+        format!("{}: waits for {}", self.question.what, self.names.list(&whom))
     }
 
     /// Goes on. Once all ranks have answered and agree, `decide` runs on rank 0 and its result is everybody's; any
@@ -207,7 +212,7 @@ impl Consensus {
         decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Option<Result<Vec<u8>, Fault>> {
         let result = if !self.merged.faults.is_empty() {
-            Err(failures(&self.merged))
+            Err(failures(&self.merged, &self.names))
         } else if self.merged.groups.len() > 1 {
             self.ask_values(world);
             if self.values.len() < self.asked.len() {
@@ -308,7 +313,7 @@ fn fields(contents: &[u8]) -> Option<Vec<(String, String)>> {
 }
 
 /// One error out of those of several ranks: the same text once, with the ranks that it befell.
-fn failures(merged: &Merged) -> Fault {
+fn failures(merged: &Merged, names: &Names) -> Fault {
     let mut distinct: Vec<(Fault, Vec<u32>)> = Vec::new();
     for (rank, fault) in &merged.faults {
         match distinct.iter_mut().find(|(known, _)| known == fault) {
@@ -319,15 +324,10 @@ fn failures(merged: &Merged) -> Fault {
     let more = merged.fault_count - merged.faults.len() as u64;
     let (first, _) = distinct[0].clone();
     let lines: Vec<String> =
-        distinct.iter().map(|(fault, ranks)| format!("on rank {}: {}", list(ranks), fault.text)).collect();
+        distinct.iter().map(|(fault, ranks)| format!("on {}: {}", names.list(ranks), fault.text)).collect();
     let mut text = lines.join("\n  ");
     if more > 0 {
         text = format!("{text}\n  and on {more} more ranks");
     }
     Fault { kind: first.kind, text, hint: first.hint }
-}
-
-/// Ranks as a list for messages.
-pub(crate) fn list(ranks: &[u32]) -> String {
-    ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

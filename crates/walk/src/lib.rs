@@ -7,6 +7,7 @@
 
 mod consensus;
 mod inbox;
+mod names;
 mod party;
 mod telling;
 mod walk;

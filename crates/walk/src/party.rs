@@ -1,7 +1,8 @@
 //! One rank's part in a communicator over its life: calls in order, limits on waiting, and failure.
 
-use crate::consensus::{Consensus, Question, list};
+use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
+use crate::names::Names;
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::time::Duration;
@@ -26,6 +27,9 @@ const EAGER_POLLS: u32 = 16;
 /// Longest doze; also bounds how late Ctrl-C is noticed.
 const DOZE: Duration = Duration::from_millis(2);
 
+/// How long a server waits for those whom it serves.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// One rank of a communicator.
 pub struct Party {
     rank: u32,
@@ -43,6 +47,7 @@ pub struct Party {
     poisoned: Option<Fault>,
     /// Whether all have answered and rank 0 is at work: it cannot say so meanwhile, and may take long.
     pub(crate) patient: bool,
+    pub(crate) names: Names,
     /// Agreements so far.
     pub agreements: u64,
 }
@@ -62,8 +67,26 @@ impl Party {
             heard: Vec::new(),
             poisoned: None,
             patient: false,
+            names: Names::new(size, Vec::new()),
             agreements: 0,
         }
+    }
+
+    /// Lets the last ranks be servers of the others: they ask nothing, so that they agree with whatever the others
+    /// agree on, and wait for them without a limit. `servers` are their numbers in the communicator of the user, for
+    /// messages.
+    pub fn dedicate(&mut self, servers: Vec<u32>) {
+        self.names = Names::new(self.size, servers);
+    }
+
+    /// Whether this rank only serves.
+    pub fn is_server(&self) -> bool {
+        self.rank >= self.clients()
+    }
+
+    /// Number of the ranks that ask.
+    pub fn clients(&self) -> u32 {
+        self.names.clients()
     }
 
     /// This rank.
@@ -127,7 +150,10 @@ impl Party {
         let number = (self.call + 1).to_string();
         question.fields.insert(0, ("number of the call".into(), number));
         question.fields.insert(1, ("version of hyperslab".into(), env!("CARGO_PKG_VERSION").into()));
-        let arrival = question.opens.then_some(self.limits.arrival);
+        let mut arrival = question.opens.then_some(self.limits.arrival);
+        if self.is_server() {
+            arrival = Some(FOREVER);
+        }
         let mut consensus = Consensus::new(self, question);
         let rank = self.rank;
         let mut result = None;
@@ -156,6 +182,7 @@ impl Party {
         // Progress of this rank itself since it last told; what it heard of others must not count, or two ranks that
         // only wait would keep each other waiting.
         let mut own = false;
+        let mut heard = vec![start; self.names.servers().len()];
         loop {
             if let Err(fault) = self.inbox.pump(world) {
                 return Err(self.give_up(world, fault, false));
@@ -174,9 +201,13 @@ impl Party {
                 last = now;
                 self.heard.extend(alive);
             }
-            if now - told > nanos(self.limits.progress) / 4 {
+            let tells = now - told > nanos(self.limits.progress) / 4;
+            if tells {
                 self.tell_alive(world, std::mem::take(&mut own));
                 told = now;
+            }
+            if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
+                return Err(self.end_call(world, fault, None));
             }
             let arrival = arrival.or(self.patient.then_some(self.limits.arrival));
             let (since, limit) = arrival.map_or((last, self.limits.progress), |limit| (start, limit));
@@ -200,6 +231,33 @@ impl Party {
                 world.doze(DOZE);
             }
         }
+    }
+
+    /// On rank 0: asks the servers now and then whether they are there. Clients may be late for good reasons, but a server
+    /// that does not answer is gone.
+    fn watch_servers(&mut self, world: &mut dyn World, heard: &mut [u64], asks: bool, now: u64) -> Option<Fault> {
+        if self.rank > 0 || heard.is_empty() {
+            return None;
+        }
+        let clients = self.clients();
+        for (from, _) in self.inbox.pongs.drain(..).filter(|pong| pong.0 >= clients) {
+            heard[(from - clients) as usize] = now;
+        }
+        if asks {
+            self.names.servers().for_each(|server| world.transport().signal(server, vec![tag::PING]));
+        }
+        let limit = self.limits.progress;
+        let silent = |&server: &u32| now - heard[(server - clients) as usize] > nanos(limit);
+        let gone: Vec<u32> = self.names.servers().filter(silent).take(RANKS_NAMED_MAX).collect();
+        if gone.is_empty() {
+            return None;
+        }
+        let text =
+            format!("{}: {} has not answered for {:.1} s", self.what, self.names.list(&gone), limit.as_secs_f64());
+        Some(
+            Fault::new(FaultKind::Timeout, text)
+                .hint("the process died or hangs; what it was writing is not published"),
+        )
     }
 
     fn answer(&mut self, world: &mut dyn World, waits_for: &str) {
@@ -239,6 +297,12 @@ impl Party {
     /// Ends the call on all ranks with one failure. Rank 0 decides which, after asking who is still there; when it
     /// does not answer, each rank is left with its own.
     fn give_up(&mut self, world: &mut dyn World, fault: Fault, arriving: bool) -> Fault {
+        let unnamed = fault.kind == FaultKind::Timeout;
+        self.end_call(world, fault, unnamed.then_some(arriving))
+    }
+
+    /// As [`Party::give_up`]; `arriving` is not there when it is known already who is missing.
+    fn end_call(&mut self, world: &mut dyn World, fault: Fault, arriving: Option<bool>) -> Fault {
         let grace = (self.limits.progress / 4).clamp(Duration::from_millis(300), Duration::from_secs(2));
         if self.rank > 0 {
             let mut report = vec![tag::REPORT];
@@ -248,15 +312,22 @@ impl Party {
             let abort = self.inbox.abort.take();
             let silent = || fault.clone().context(format!("rank 0 does not answer; on rank {}", self.rank));
             let fault = if decided { abort.unwrap_or_else(silent) } else { silent() };
+            if !decided {
+                // Servers, which wait without a limit, must not wait for a rank 0 that is gone.
+                self.names.servers().for_each(|server| world.transport().signal(server, abort_of(&fault)));
+                self.wait(world, Duration::from_millis(20), |_| false);
+            }
             return self.poison(fault);
         }
         let others = self.size - 1;
+        self.inbox.pongs.clear();
         (1..self.size).for_each(|rank| world.transport().signal(rank, vec![tag::PING]));
         self.wait(world, grace, |inbox| inbox.pongs.len() + inbox.reports.len() >= others as usize);
-        let fault = if fault.kind == FaultKind::Timeout { self.name_the_missing(fault, arriving) } else { fault };
-        let mut abort = vec![tag::ABORT];
-        abort.extend(fault.to_bytes());
-        (1..self.size).for_each(|rank| world.transport().signal(rank, abort.clone()));
+        let fault = match arriving {
+            Some(arriving) => self.name_the_missing(fault, arriving),
+            None => fault,
+        };
+        (1..self.size).for_each(|rank| world.transport().signal(rank, abort_of(&fault)));
         // Give the messages a moment to leave.
         self.wait(world, Duration::from_millis(20), |_| false);
         self.poison(fault)
@@ -277,10 +348,10 @@ impl Party {
             return Fault::new(FaultKind::Timeout, text)
                 .hint("raise the limit on progress if the storage is that slow");
         }
-        let named = &missing[..missing.len().min(8)];
+        let named = &missing[..missing.len().min(RANKS_NAMED_MAX)];
         let more = missing.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let who = format!("rank {}{more}", list(named));
+        let who = format!("{}{more}", self.names.list(named));
         if arriving {
             let limit = self.limits.arrival.as_secs_f64();
             let text = format!("{}: {who} did not arrive at call {} within {limit:.1} s", self.what, self.call);
@@ -309,6 +380,12 @@ impl Party {
         }
         true
     }
+}
+
+fn abort_of(fault: &Fault) -> Vec<u8> {
+    let mut abort = vec![tag::ABORT];
+    abort.extend(fault.to_bytes());
+    abort
 }
 
 fn nanos(duration: Duration) -> u64 {

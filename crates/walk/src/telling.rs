@@ -43,7 +43,7 @@ impl Telling {
 
     /// What it waits for, for messages.
     pub fn waits_for(&self) -> String {
-        format!("waits for rank {} to hear of pieces", crate::consensus::list(&self.missing))
+        format!("waits for rank {} to hear of pieces", crate::names::list(&self.missing))
     }
 
     /// What this rank was told, in the order of ranks. Complete once all ranks have agreed that their telling is over.

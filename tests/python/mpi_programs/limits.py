@@ -110,7 +110,43 @@ def interrupt(comm: Any, directory: Path) -> list[Noted]:
     return [noted(lambda: write(store, comm, "a"))]
 
 
-SCENARIOS = {each.__name__: each for each in (late, just_in_time, death_of_a_rank, death_of_rank_0, interrupt)}
+def serving(comm: Any, directory: Path, victim: int) -> list[Noted]:
+    """One rank of a communicator with two dedicated servers, the ranks 1 and 3, is killed while clients write."""
+
+    def killed_soon() -> None:
+        if comm.rank == victim:
+            threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+
+    io = hs.dedicate(comm, 2)
+    if io.is_server:
+        killed_soon()
+        return [noted(io.serve)]
+    limits: dict[str, Any] = {"arrival_seconds": 600.0, "progress_seconds": PROGRESS_SECONDS}
+    store = hs.open(directory / "a.zarr", "w", comm=io, durable=False, **limits)
+    write(store, io, "before")
+    killed_soon()
+
+    def many() -> None:
+        for number in range(100_000):
+            write(store, io, f"a{number}")
+
+    return [noted(many), noted(lambda: write(store, io, "b"))]
+
+
+def death_of_a_server(comm: Any, directory: Path) -> list[Noted]:
+    """A server is killed."""
+    return serving(comm, directory, 3)
+
+
+def death_of_a_client(comm: Any, directory: Path) -> list[Noted]:
+    """The client is killed that publishes, and that alone tells servers what to do."""
+    return serving(comm, directory, 0)
+
+
+SCENARIOS = {
+    each.__name__: each
+    for each in (late, just_in_time, death_of_a_rank, death_of_rank_0, death_of_a_server, death_of_a_client, interrupt)
+}
 
 
 def main() -> None:

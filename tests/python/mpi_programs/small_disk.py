@@ -22,12 +22,12 @@ LARGE = hs.Distribution((2048, 2048), (COMM.size,), ("block", "*"))
 SMALL = hs.Distribution((256, 256), (COMM.size,), ("cyclic", "*"))
 
 
-def fails(call: Callable[[], Any], *words: str) -> None:
+def fails(call: Callable[[], Any], *words: str, comm: Any = COMM) -> None:
     """Check that all ranks get the same StorageError."""
     try:
         call()
     except hs.StorageError as error:
-        texts = COMM.allgather(str(error))
+        texts = comm.allgather(str(error))
         assert len(set(texts)) == 1, texts
         assert [word for word in words if word not in texts[0]] == [], texts[0]
     else:
@@ -71,6 +71,33 @@ def full(directory: Path) -> None:
     assert sorted(found.name for found in directory.iterdir()) == ["a.npy", "a.zarr"]
 
 
+def served(directory: Path) -> None:
+    """The disk of a dedicated server is full, which clients hear of when they publish, or with the next call."""
+    large, small = (1024, 4096), (64, 64)
+    with hs.dedicate(COMM, 1) as io:
+        if io.is_server:
+            io.serve()
+            return
+        dist = hs.Distribution(large, (io.size,), ("block", "*"))
+        little = hs.Distribution(small, (io.size,), ("block", "*"))
+
+        def publish(store: hs.Store) -> None:
+            with store.step("0002") as group:
+                group.write("small", little.zeros(io), little)
+                report = group.write("large", dist.zeros(io), dist)
+                assert report.strategy == "server-directed"
+
+        words = ("No space left on device", "hint:", "on server 0 (rank 2 of the communicator)")
+        with hs.open(directory / "a.zarr", "r+", comm=io) as store:
+            fails(lambda: publish(store), "publishing step '0002'", *words, comm=io.comm)
+            store.write("large", dist.zeros(io), dist)
+            fails(store.flush, *words, comm=io.comm)
+            assert (store.arrays(), store.groups()) == (["new", "old"], [])
+            store.write("small", little.zeros(io), little)
+        io.barrier()
+    assert sorted(found.name for found in directory.iterdir()) == ["a.npy", "a.zarr"]
+
+
 def read_only(directory: Path) -> None:
     """The same files through another mount, where nothing can be written at all; reading goes on."""
     mirror = directory.with_name("mirror")
@@ -94,6 +121,8 @@ def read_only(directory: Path) -> None:
 
 if __name__ == "__main__":
     full(Path(sys.argv[1]))
+    served(Path(sys.argv[1]))
+    COMM.barrier()
     read_only(Path(sys.argv[1]))
     COMM.barrier()
     print("the disk was full, then read-only")

@@ -33,6 +33,8 @@ from hyperslab.explaining import explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
+from hyperslab.requests import Request, wait_all
+from hyperslab.servers import ServedComm, dedicate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 
 __all__ = [
@@ -54,7 +56,9 @@ __all__ = [
     "PoisonedError",
     "RawFile",
     "Report",
+    "Request",
     "Runs",
+    "ServedComm",
     "Step",
     "StorageError",
     "Store",
@@ -63,6 +67,7 @@ __all__ = [
     "TypicalRequest",
     "UnsupportedError",
     "__version__",
+    "dedicate",
     "explain",
     "load_npy",
     "open",
@@ -70,4 +75,5 @@ __all__ = [
     "release",
     "save_npy",
     "threads",
+    "wait_all",
 ]

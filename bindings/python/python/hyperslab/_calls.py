@@ -215,11 +215,16 @@ def attending(comm: _core.Comm, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        text, _, hint = str(error).partition("\n  hint: ")
-        name = type(error).__name__ if isinstance(error, Error) else "InvalidError"
-        if not isinstance(error, (Error, ValueError, TypeError, OverflowError)):
-            name, text = "PeerError", f"{type(error).__name__}: {text}"
-        raise comm.attend(what, name, text, hint) from error
+        raise comm.attend(what, *unready(error)) from error
+
+
+def unready(error: Exception) -> tuple[str, str, str]:
+    """The kind, text and hint of what keeps a rank from making a call."""
+    text, _, hint = str(error).partition("\n  hint: ")
+    name = type(error).__name__ if isinstance(error, Error) else "InvalidError"
+    if not isinstance(error, (Error, ValueError, TypeError, OverflowError)):
+        name, text = "PeerError", f"{type(error).__name__}: {text}"
+    return name, text, hint
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -44,12 +45,37 @@ def rank_of(rank: RankLike) -> int:
     return int(number)
 
 
+class _Divided:
+    """Divisions of threads into clients and servers; the first thread that comes makes them for all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parts: dict[int, dict[int, _core.Comm]] = {}
+
+    def part(self, number: int, rank: int, size: int, servers: list[int]) -> _core.Comm:
+        """The part of a rank in division `number`."""
+        with self._lock:
+            if number not in self._parts:
+                self._parts[number] = dict(enumerate(_core.Comm.threads_with_servers(size, servers)))
+            part = self._parts[number].pop(rank)
+            if not self._parts[number]:
+                del self._parts[number]
+            return part
+
+
 class ThreadComm:
     """One of several threads of this process that stand in for ranks; made by `threads`."""
 
-    def __init__(self, core: _core.Comm, barrier: threading.Barrier) -> None:
+    def __init__(self, core: _core.Comm, barrier: threading.Barrier, divided: _Divided | None = None) -> None:
         self._core = core
         self._barrier = barrier
+        self._divided = _Divided() if divided is None else divided
+        self._divisions = 0
+
+    def _divide(self, servers: list[int]) -> _core.Comm:
+        """The same threads, some of which serve the others: this rank's part. All threads call it alike."""
+        self._divisions += 1
+        return self._divided.part(self._divisions, self.rank, self.size, servers)
 
     @property
     def rank(self) -> int:
@@ -77,6 +103,8 @@ class ThreadComm:
 def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     """Run ``function(comm)`` on `size` threads of this process, as ranks of one communicator.
 
+    Requests that a rank has not waited for are waited for at its end.
+
     Returns
     -------
     list
@@ -95,12 +123,16 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     """
     cores = _core.Comm.threads(size)
     barrier = threading.Barrier(size)
+    divided = _Divided()
     results: list[Any] = [None] * size
     failures: list[BaseException | None] = [None] * size
 
     def run(rank: int) -> None:
         try:
-            results[rank] = function(ThreadComm(cores[rank], barrier))
+            results[rank] = function(ThreadComm(cores[rank], barrier, divided))
+            # Requests end with their rank; what went wrong in one that nobody waited for is not lost.
+            for error in cores[rank].finish(math.inf)[0]:
+                raise error
         except BaseException as error:  # noqa: BLE001 (raised again below, on the caller's thread)
             failures[rank] = error
             barrier.abort()
@@ -153,13 +185,18 @@ def connect(comm: Any) -> _core.Comm:
         return _cache.alone
     if isinstance(comm, ThreadComm):
         return comm._core
+    client = getattr(comm, "_client", None)
+    if client is not None:
+        member = client()
+        assert isinstance(member, _core.Comm)
+        return member
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(comm, mpi.Comm):
         from hyperslab.errors import InvalidError
 
         message = (
-            f"comm should be an intracommunicator of mpi4py, one of hyperslab.threads(), or None, "
-            f"but is {type(comm).__name__}"
+            "comm should be an intracommunicator of mpi4py, one of hyperslab.threads() or hyperslab.dedicate(), "
+            f"or None, but is {type(comm).__name__}"
         )
         raise InvalidError(message)
     if comm == mpi.COMM_NULL or comm.Is_inter():
@@ -184,7 +221,7 @@ def release(comm: Any) -> None:
     The package keeps one duplicate of each communicator that it was given. MPI frees it together with the original;
     this frees it earlier.
     """
-    if isinstance(comm, ThreadComm) or comm is None or not _keyval:
+    if isinstance(comm, ThreadComm) or comm is None or hasattr(comm, "_client") or not _keyval:
         return
     if comm.Get_attr(_keyval[0]) is not None:
         comm.Delete_attr(_keyval[0])

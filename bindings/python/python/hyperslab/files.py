@@ -12,6 +12,8 @@ import numpy as np
 from hyperslab import _core
 from hyperslab._calls import (
     Holding,
+    Raw,
+    RawSection,
     SectionLike,
     attending,
     describe_all,
@@ -27,6 +29,7 @@ from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
+from hyperslab.requests import Request, failed
 from hyperslab.store import Report, _check_open, options
 
 if TYPE_CHECKING:
@@ -158,18 +161,62 @@ class RawFile:
         guard : int
             Guard cells on every side of the local arrays, which are left out.
         """
-        what = f"write of {', '.join(repr(name) for name in list(arrays)[:4])} to '{self.path}'"
+        what = self._write_of(arrays)
         with attending(self._comm, what):
-            raws = [(name, describe_all(array, dist, guard)) for name, array in arrays.items()]
-            if not raws:
-                message = "no array is given"
-                raise InvalidError(message)
-            spread = whole(self._comm, local_extents(raws[0][1]), dist)
-            known = self.arrays
-            shape = known[raws[0][0]][0] if section is not None and raws[0][0] in known else None
-            part = section_of(section, shape)
-            kind = None if dtype is None else type_code(dtype)
-        return run(lambda: self._file.write(raws, spread._core, kind, part), self._comm, what)
+            arguments = self._prepare_write(arrays, dist, dtype, section, guard)
+        return run(lambda: self._file.write(*arguments), self._comm, what)
+
+    def iwrite(
+        self,
+        arrays: Mapping[str, Any],
+        dist: Holding | None = None,
+        *,
+        staged: bool = False,
+        dtype: DTypeLike | None = None,
+        section: SectionLike | None = None,
+        guard: int = 0,
+    ) -> Request[Report]:
+        """Write as `write` does, but return at once; see `Store.iwrite`. Collective.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> path = tempfile.mkdtemp() + "/dump.raw"
+        >>> with hs.open_raw(path, "w") as file:
+        ...     requests = [file.iwrite({name: np.full(2, value)}) for name, value in (("a", 1.0), ("b", 2.0))]
+        ...     reports = hs.wait_all(requests)
+        >>> np.fromfile(path)
+        array([1., 1., 2., 2.])
+        """
+        what = self._write_of(arrays)
+        try:
+            arguments = self._prepare_write(arrays, dist, dtype, section, guard)
+            core = self._file.write_later(*arguments, bool(staged))
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._file, self._comm, what, error)
+        return Request(core, self._comm, lambda report: report)
+
+    def _write_of(self, arrays: Mapping[str, Any]) -> str:
+        return f"write of {', '.join(repr(name) for name in list(arrays)[:4])} to '{self.path}'"
+
+    def _prepare_write(
+        self,
+        arrays: Mapping[str, Any],
+        dist: Holding | None,
+        dtype: DTypeLike | None,
+        section: SectionLike | None,
+        guard: int,
+    ) -> tuple[list[tuple[str, list[Raw]]], Any, str | None, RawSection | None]:
+        raws = [(name, describe_all(array, dist, guard)) for name, array in arrays.items()]
+        if not raws:
+            message = "no array is given"
+            raise InvalidError(message)
+        spread = whole(self._comm, local_extents(raws[0][1]), dist)
+        known = self.arrays if section is not None else {}
+        shape = known[raws[0][0]][0] if raws[0][0] in known else None
+        part = section_of(section, shape)
+        kind = None if dtype is None else type_code(dtype)
+        return raws, spread._core, kind, part
 
     def read(
         self,
@@ -188,22 +235,55 @@ class RawFile:
         """
         what = f"read of '{name}' from '{self.path}'"
         with attending(self._comm, what):
-            known = self.arrays
-            if name not in known:
-                message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
-                raise InvalidError(message)
-            shape, kind = known[name]
-            part = section_of(section, shape)
-            extents = shape if part is None else [count * block for _, _, count, block in part]
-            spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
-            native = kind.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
-            target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
-            raws = describe_all(target, spread, guard, writable=True)
-        run(lambda: self._file.read([name], spread._core, part, raws), self._comm, what)
+            target, arguments = self._prepare_read(name, dist, section, out, dtype, order, guard)
+        run(lambda: self._file.read(*arguments), self._comm, what)
         return target
 
+    def iread(
+        self,
+        name: str,
+        dist: Holding | None = None,
+        *,
+        section: SectionLike | None = None,
+        out: Any = None,
+        dtype: DTypeLike | None = None,
+        order: Literal["C", "F"] = "C",
+        guard: int = 0,
+    ) -> Request[Any]:
+        """Read as `read` does, but return at once; see `Store.iread`. Collective."""
+        what = f"read of '{name}' from '{self.path}'"
+        try:
+            target, arguments = self._prepare_read(name, dist, section, out, dtype, order, guard)
+            core = self._file.read_later(*arguments)
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._file, self._comm, what, error)
+        return Request(core, self._comm, lambda _report: target)
+
+    def _prepare_read(
+        self,
+        name: str,
+        dist: Holding | None,
+        section: SectionLike | None,
+        out: Any,
+        dtype: DTypeLike | None,
+        order: Literal["C", "F"],
+        guard: int,
+    ) -> tuple[Any, tuple[list[str], Any, RawSection | None, list[Raw]]]:
+        known = self.arrays
+        if name not in known:
+            message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
+            raise InvalidError(message)
+        shape, kind = known[name]
+        part = section_of(section, shape)
+        extents = shape if part is None else [count * block for _, _, count, block in part]
+        spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
+        native = kind.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
+        target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
+        raws = describe_all(target, spread, guard, writable=True)
+        return target, ([name], spread._core, part, raws)
+
     def close(self) -> None:
-        """Finish the file; a new one becomes durable and visible. Collective."""
+        """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
         self._file.close(None)
 
     def __enter__(self) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -33,6 +34,7 @@ from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
+from hyperslab.requests import Request, failed
 
 if TYPE_CHECKING:
     from typing import Self
@@ -118,7 +120,8 @@ def open(  # noqa: A001 (as zarr has it)
     progress_seconds : float
         How long a call waits while no rank makes any progress [s].
     buffer_bytes : int, optional
-        Most bytes of buffers on one rank; 256 MiB by default.
+        Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
+        arrays and half for other buffers.
     subchunk_bytes, servers, strategy : optional
         Force what is otherwise chosen; see `explain`.
 
@@ -275,9 +278,55 @@ class Store:
         Report
             What was chosen and what it cost.
         """
-        return self._write(name, array, dist, **options)
+        what = _write_of(name, self)
+        with attending(self._comm, what):
+            asks, new, strategy = self._prepare_write(name, array, dist, **options)
+        return self._with(strategy, lambda: self._store.write(asks, new), what)
 
-    def _write(
+    @overload
+    def iwrite(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Request[Report]: ...
+    @overload
+    def iwrite(self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any) -> Request[Report]: ...
+    def iwrite(
+        self, name: Any, array: Any = None, dist: Any = None, /, *, staged: bool = False, **options: Any
+    ) -> Request[Report]:
+        """Write as `write` does, but return at once. Collective.
+
+        Parameters
+        ----------
+        staged : bool
+            Whether the arrays are copied, so that they may be changed at once. Otherwise they must not be changed
+            before the request is over. Copies count against ``buffer_bytes``: they share half of it, a larger one is
+            made alone and waits for requests before it, and what remains is for other buffers.
+        **options : optional
+            As for `write`.
+
+        Returns
+        -------
+        Request
+            Its `wait` returns the report, or raises the error, the same on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     rho = np.ones((3, 4))
+        ...     request = store.iwrite("rho", rho, staged=True)
+        ...     rho += 1  # the request has a copy
+        ...     report = request.wait()
+        ...     float(store.read("rho").sum())
+        12.0
+        """
+        what = _write_of(name, self)
+        try:
+            asks, new, strategy = self._prepare_write(name, array, dist, **options)
+            with self._preferring(strategy):
+                core = self._store.write_later(asks, new, bool(staged))
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._store, self._comm, what, error)
+        return Request(core, self._comm, lambda report: report)
+
+    def _prepare_write(
         self,
         name: Any,
         array: Any,
@@ -294,25 +343,23 @@ class Store:
         overwrite: bool = False,
         guard: int = 0,
         strategy: str | None = None,
-    ) -> Report:
+    ) -> tuple[Any, Any, str | None]:
         several = isinstance(name, Mapping)
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
             dist = array if dist is None else dist
-        what = f"write of {', '.join(repr(each) for each in list(arrays)[:4])} to '{self.path}'"
-        with attending(self._comm, what):
-            asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
-            new = (
-                chunk_shape(chunks, asks, dtype),
-                None if dtype is None else type_code(dtype),
-                bool(checksum),
-                zstd,
-                fill_json(fill_value),
-                None if dimension_names is None else list(dimension_names),
-                json_of(attributes),
-                bool(overwrite),
-            )
-        return self._with(strategy, lambda: self._store.write(asks, new), what)
+        asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
+        new = (
+            chunk_shape(chunks, asks, dtype),
+            None if dtype is None else type_code(dtype),
+            bool(checksum),
+            zstd,
+            fill_json(fill_value),
+            None if dimension_names is None else list(dimension_names),
+            json_of(attributes),
+            bool(overwrite),
+        )
+        return asks, new, strategy
 
     def _ask(
         self, name: str, array: Any, dist: Holding | None, section: SectionLike | None, guard: int
@@ -323,12 +370,19 @@ class Store:
         return (name, raws, spread._core, section_of(section, shape))
 
     def _with(self, strategy: str | None, call: Callable[[], Report], what: str) -> Report:
-        if strategy is None:
+        with self._preferring(strategy, what):
             return run(call, self._comm, what)
-        with attending(self._comm, what):
+
+    @contextmanager
+    def _preferring(self, strategy: str | None, what: str | None = None) -> Iterator[None]:
+        """Where a strategy is forced; an unknown one is an error on all ranks if `what` is told, or else on this."""
+        if strategy is None:
+            yield
+            return
+        with nullcontext() if what is None else attending(self._comm, what):
             before = self._store.prefer(strategy)
         try:
-            return run(call, self._comm, what)
+            yield
         finally:
             self._store.prefer(before)
 
@@ -388,9 +442,62 @@ class Store:
         ndarray, or dict of ndarray
             `out` where it was given.
         """
-        return self._read(name, dist, out=out, **options)
+        what = _read_of(name, self)
+        with attending(self._comm, what):
+            targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
+        self._with(strategy, lambda: self._store.read(*arguments), what)
+        return targets[name] if isinstance(name, str) else targets
 
-    def _read(
+    @overload
+    def iread(
+        self, name: str, dist: Distribution | None = None, *, out: NDArray[Any] | None = None, **options: Any
+    ) -> Request[NDArray[Any]]: ...
+    @overload
+    def iread(self, name: str, dist: Boxes, *, out: Any = None, **options: Any) -> Request[list[NDArray[Any]]]: ...
+    @overload
+    def iread(
+        self, name: str, dist: Runs, *, out: NDArray[Any] | None = None, **options: Any
+    ) -> Request[NDArray[Any]]: ...
+    @overload
+    def iread(
+        self,
+        name: Sequence[str],
+        dist: Holding | None = None,
+        *,
+        out: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Request[dict[str, Any]]: ...
+    def iread(self, name: Any, dist: Holding | None = None, *, out: Any = None, **options: Any) -> Request[Any]:
+        """Read as `read` does, but return at once. Collective.
+
+        `out`, where it is given, must not be used before the request is over. Requests before this one that write are
+        waited for, since they decide what there is to be read.
+
+        Returns
+        -------
+        Request
+            Its `wait` returns what `read` returns, or raises the error, the same on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write("rho", np.arange(4.0))
+        ...     request = store.iread("rho", section=slice(1, 3))
+        ...     request.wait()
+        array([1., 2.])
+        """
+        what = _read_of(name, self)
+        try:
+            targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
+            with self._preferring(strategy):
+                core = self._store.read_later(*arguments)
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._store, self._comm, what, error)
+        result = targets[name] if isinstance(name, str) else targets
+        return Request(core, self._comm, lambda _report: result)
+
+    def _prepare_read(
         self,
         name: Any,
         dist: Holding | None,
@@ -401,24 +508,31 @@ class Store:
         order: Literal["C", "F"] = "C",
         guard: int = 0,
         strategy: str | None = None,
-    ) -> Any:
+    ) -> tuple[dict[str, Any], Any, str | None]:
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
-        with attending(self._comm, what):
-            infos = {each: self[each] for each in names}
-            part = section_of(section, next(iter(infos.values())).shape if infos else None)
-            spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
-            rank = self._comm.rank
-            for each in names:
-                if each not in targets:
-                    kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
-                    targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
-            raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
-            given = None if dist is None else dist._core
-        self._with(strategy, lambda: self._store.read(names, given, part, raws), what)
-        return targets[name] if single else {each: targets[each] for each in names}
+        infos = {each: self[each] for each in names}
+        part = section_of(section, next(iter(infos.values())).shape if infos else None)
+        spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
+        rank = self._comm.rank
+        for each in names:
+            if each not in targets:
+                kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
+                targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
+        raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
+        given = None if dist is None else dist._core
+        return {each: targets[each] for each in names}, (names, given, part, raws), strategy
+
+    def flush(self) -> None:
+        """Wait for all requests. Collective.
+
+        Raises
+        ------
+        Error
+            What went wrong in a request of this store that nobody waited for, the same on all ranks.
+        """
+        self._store.flush()
 
     def step(
         self,
@@ -454,7 +568,7 @@ class Store:
         return Step(self._store.step(name, given), self._comm, before_publish)
 
     def close(self) -> None:
-        """End the use of the store on all ranks. Collective."""
+        """End the use of the store on all ranks, when all requests are over. Collective."""
         self._store.close(None)
 
     def __enter__(self) -> Self:
@@ -485,7 +599,7 @@ class Step(Store):
         self._store.set_attributes(json_of(attributes))
 
     def close(self) -> None:
-        """Make the step durable and visible. Collective."""
+        """Make the step durable and visible, when all its requests are over. Collective."""
         if self._before_publish is not None:
             try:
                 self._store.sync()
@@ -512,6 +626,16 @@ class Step(Store):
             self.close()
         elif isinstance(error, Exception):
             self._give_up(error)
+
+
+def _write_of(name: Any, store: Store) -> str:
+    names = list(name) if isinstance(name, Mapping) else [name]
+    return f"write of {', '.join(repr(each) for each in names[:4])} to '{store.path}'"
+
+
+def _read_of(name: Any, store: Store) -> str:
+    names = [name] if isinstance(name, str) else list(name)
+    return f"read of {', '.join(repr(each) for each in names[:4])} from '{store.path}'"
 
 
 def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:

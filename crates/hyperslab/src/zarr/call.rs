@@ -2,7 +2,7 @@
 
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
 use crate::array::{LocalArray, natural_chunks};
-use crate::comm::{Call, Compiled, choose_parameters};
+use crate::course::{Call, Compiled, choose_parameters};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
 use crate::report::Report;
@@ -115,11 +115,15 @@ impl Store {
     }
 
     /// Writes arrays, whole and new, or sections of existing ones. Collective. New arrays become visible when all of
-    /// the call is done; in a step, when the step is.
+    /// the call is done; in a step, when the step is. With dedicated servers, this returns when the data have left; what
+    /// goes wrong after that is an error of the next collective call, or of publishing or closing.
     ///
     /// # Errors
     /// The same on all ranks; nothing new is visible then, and of an updated array each chunk is old or new.
     pub fn write(&mut self, asks: &[WriteAsk], new: &NewArray) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            return Ok(self.write_later(asks.to_vec(), new.clone(), false).wait()?.1);
+        }
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
         let update = asks.iter().any(|ask| ask.section.is_some());
@@ -147,6 +151,7 @@ impl Store {
             format!("{:?}", NewArray { attributes: Map::new(), ..new.clone() }),
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         for ask in asks {
             describe(&mut fields, &ask.name, Some(&ask.holding), ask.section.as_ref(), ask.element());
         }
@@ -250,7 +255,9 @@ impl Store {
                     Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
-                let chosen = asks(&told).and_then(|asks| choose_parameters(transfer(only(asks)), &self.options.wish));
+                let chosen = asks(&told).and_then(|asks| {
+                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held)
+                });
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
             compile: Box::new(|payload| {
@@ -298,7 +305,7 @@ impl Store {
                 metadata.shape = grow(&metadata.shape, ask.holding.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let chosen = choose_parameters(transfer(asked(&told)), &self.options.wish)?;
+                let chosen = choose_parameters(&self.comm, transfer(asked(&told)), &self.options.wish, self.held)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -377,7 +384,7 @@ impl Writing<'_> {
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: false };
-        let chosen = choose_parameters(transfer, &self.store.options.wish)?;
+        let chosen = choose_parameters(&self.store.comm, transfer, &self.store.options.wish, self.store.held)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&*directory, ask, &told.metadata.shape)?;

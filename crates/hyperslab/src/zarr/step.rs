@@ -2,6 +2,7 @@
 
 use super::call::publish;
 use super::{METADATA_KEY, STEPS, Store, check_name, sweep};
+use crate::course::new_target;
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{GroupMetadata, Map, Value};
 use hyperslab_walk::Question;
@@ -55,6 +56,8 @@ impl Store {
         })?;
         let group = Store {
             comm: self.comm.clone(),
+            target: new_target(),
+            held: 0,
             names: self.names.clone(),
             group: format!("{hidden}/"),
             staging: self.staging.clone(),
@@ -89,6 +92,8 @@ impl Step {
     /// Gives the step up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         let directory = self.group.directory();
+        // Requests that are under way write to it.
+        self.group.comm.line().drain();
         if self.group.comm.rank() == 0 {
             directory.discard(&self.hidden());
             sweep(&*directory, &self.group.staging);
@@ -99,10 +104,11 @@ impl Step {
     /// to look at the step before it becomes visible.
     pub fn sync(&self) -> Result<(), Error> {
         let what = format!("sync of step '{}'", self.at);
-        Ok(self.group.comm.sync_and(&what, self.synced(), || Ok(Vec::new()), None)?)
+        Ok(self.group.comm.sync_and(&what, self.group.target, self.synced(), || Ok(Vec::new()), None)?)
     }
 
-    /// Makes the step visible, by one rename. Collective. With `fault`, an error of this rank, the step is given up on
+    /// Makes the step visible, by one rename. Collective. Waits for all requests before; if one of the step failed and
+    /// nobody waited for it, this fails with its error and the step is given up. With `fault`, an error of this rank, the step is given up on
     /// all ranks instead, and they all get that error.
     pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("publishing step '{}' of '{}'", self.at, self.group.names.full(""));
@@ -115,6 +121,7 @@ impl Step {
         let rank = self.group.comm.rank();
         let result = self.group.comm.sync_and(
             &what,
+            self.group.target,
             self.synced(),
             || {
                 let key = format!("{hidden}/{METADATA_KEY}");

@@ -178,6 +178,10 @@ impl Wire for MpiWire {
         self.bell.clone()
     }
 
+    fn bound_to(&self) -> Option<ThreadId> {
+        self.thread
+    }
+
     fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError> {
         self.free(limit)
     }

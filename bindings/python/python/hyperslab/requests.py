@@ -1,0 +1,108 @@
+"""Calls that do not block: requests, and waiting for them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from hyperslab import _core
+from hyperslab._calls import unready
+
+__all__ = ["Request", "wait_all"]
+
+T = TypeVar("T")
+
+#: Seconds without any progress after which a program that ends gives up requests that nobody waited for.
+EXIT_SECONDS = 10.0
+
+#: Memberships with requests; those that still have some when the program ends are waited for.
+_with_requests: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
+
+
+class Request(Generic[T]):
+    """A call under way; made by `Store.iwrite`, `Store.iread` and their like.
+
+    Requests of one communicator are carried out one after another, in the order in which they were made, by a thread of
+    this package; blocking calls wait for those before them. If MPI was initialised with a level of thread support below
+    ``MPI_THREAD_MULTIPLE``, messages between ranks move only while the program is in a call of this package: `test`,
+    `wait`, or any other.
+
+    A request that fails and is dropped without `wait` makes the next collective call fail; closing the store or
+    publishing the step that it belongs to fails, too, if nobody has waited for it.
+    """
+
+    def __init__(self, core: _core.Request, comm: _core.Comm, result: Callable[[_core.Report], T]) -> None:
+        self._core = core
+        self._result = result
+        _with_requests.add(comm)
+
+    def wait(self) -> T:
+        """Wait for the end, and return what the blocking call returns. May be called again.
+
+        Raises
+        ------
+        Error
+            The same on all ranks.
+        """
+        return self._result(self._core.wait())
+
+    def test(self) -> bool:
+        """Whether it is over, well or not. Does not wait."""
+        return self._core.test()
+
+    def __repr__(self) -> str:
+        """Whether it is over."""
+        return f"<Request {'over' if self._core.test() else 'under way'}>"
+
+
+def failed(target: _core.Store | _core.RawFile, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
+    """A request that fails on all ranks, since this one cannot make the call."""
+    core = target.attend_later(what, *unready(error))
+    return Request(core, comm, lambda report: report)
+
+
+def wait_all(requests: Iterable[Request[Any]]) -> list[Any]:
+    """Wait for all of these requests, and return what each of them returns.
+
+    Raises
+    ------
+    Error
+        The first error of any; all requests are over then.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+    ...     requests = [store.iwrite(name, np.ones(4)) for name in ("rho", "u")]
+    ...     reports = hs.wait_all(requests)
+    ...     store.arrays()
+    ['rho', 'u']
+    """
+    results: list[Any] = []
+    errors: list[Exception] = []
+    for request in list(requests):
+        try:
+            results.append(request.wait())
+        except Exception as error:  # noqa: BLE001 (the first is raised below)
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return results
+
+
+def _finish() -> None:
+    for comm in list(_with_requests):
+        failures, given_up = comm.finish(EXIT_SECONDS)
+        for failure in failures:
+            print(f"hyperslab: a request that was not waited for failed: {failure}", file=sys.stderr)
+        if given_up:
+            print(f"hyperslab: {given_up} request(s) were given up at the end of the program", file=sys.stderr)
+
+
+atexit.register(_finish)
+# A forked child has the requests, but not the threads that carry them out.
+os.register_at_fork(after_in_child=_with_requests.clear)

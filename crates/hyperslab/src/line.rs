@@ -1,0 +1,326 @@
+//! The line in which a rank's calls stand: they are carried out one after another, in the order in which they were made.
+//!
+//! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
+//! not block is left here as a job, and a thread of the line carries jobs out while there are any.
+
+use crate::array::LocalArray;
+use crate::course::{ANY_TARGET, NO_TARGET};
+use crate::report::Report;
+use hyperslab_real::Interrupted;
+use hyperslab_real::relay::Pump;
+use hyperslab_world::{Fault, FaultKind};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often somebody who waits asks whether the user wants to stop.
+const ASK: Duration = Duration::from_millis(50);
+/// How long somebody who waits sleeps at a time where messages need his thread.
+const PUMP: Duration = Duration::from_micros(200);
+
+thread_local! {
+    /// Whether this thread carries out jobs. The user's interpreter must not be asked for anything from it.
+    static WORKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a call gives: the arrays that it made, and what it did.
+pub(crate) type Finished = (Vec<LocalArray>, Report);
+
+/// How far a call is that was left to the line.
+pub(crate) struct Outcome {
+    /// The store or file that it belongs to.
+    pub(crate) target: u64,
+    writes: bool,
+    /// Set once the user's arrays may be used again, where that ends the call for him.
+    left: OnceLock<Finished>,
+    result: OnceLock<Result<Finished, Fault>>,
+    /// Whether nobody can ask for the result any more.
+    pub(crate) dropped: AtomicBool,
+}
+
+impl Outcome {
+    pub(crate) fn new(target: u64, writes: bool) -> Arc<Outcome> {
+        Arc::new(Outcome {
+            target,
+            writes,
+            left: OnceLock::new(),
+            result: OnceLock::new(),
+            dropped: AtomicBool::new(false),
+        })
+    }
+
+    /// The failure, for somebody who made another call.
+    fn told(&self) -> Option<Fault> {
+        let fault = self.result.get()?.clone().err()?;
+        let left = "a call that had returned, its data having left, failed";
+        let dropped = "a request that was not waited for failed";
+        Some(fault.context(if self.left.get().is_some() { left } else { dropped }))
+    }
+
+    /// What its caller gets: whether it went well, or that his arrays are free. Once they are, only later calls can fail;
+    /// otherwise chance would decide which of two calls does, and on each rank anew.
+    fn known(&self) -> Option<Result<Finished, Fault>> {
+        self.left.get().cloned().map(Ok).or_else(|| self.result.get().cloned())
+    }
+}
+
+type Work = Box<dyn FnOnce() -> Result<Finished, Fault> + Send>;
+
+struct Job {
+    outcome: Arc<Outcome>,
+    work: Work,
+    /// Bytes of copies that go with it \[B\].
+    staged: u64,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// The job that is being carried out.
+    current: Option<Arc<Outcome>>,
+    /// Whether a thread carries out jobs.
+    works: bool,
+    /// Failures that the user has not been told of.
+    failed: Vec<Arc<Outcome>>,
+    /// Bytes of copies of arrays \[B\].
+    staged: u64,
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.current.is_none()
+    }
+
+    fn writes(&self) -> bool {
+        self.current.iter().chain(self.jobs.iter().map(|job| &job.outcome)).any(|outcome| outcome.writes)
+    }
+}
+
+/// See the module.
+pub(crate) struct Line {
+    state: Mutex<State>,
+    news: Condvar,
+    /// Where messages need the user's thread.
+    pump: Option<Pump>,
+    /// Whether the user wants to stop; a question only for his own threads.
+    interrupted: Mutex<Interrupted>,
+    /// Whether he said so while the thread of the line was at work.
+    stop: AtomicBool,
+    /// Whether the process is about to end, so that the thread of the line must touch nothing any more.
+    frozen: AtomicBool,
+    parked: AtomicBool,
+    /// Rises while jobs progress.
+    activity: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Line {
+    pub(crate) fn new(pump: Option<Pump>) -> Line {
+        Line {
+            state: Mutex::default(),
+            news: Condvar::new(),
+            pump,
+            interrupted: Mutex::new(Box::new(|| false)),
+            stop: AtomicBool::new(false),
+            frozen: AtomicBool::new(false),
+            parked: AtomicBool::new(false),
+            activity: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether messages move only while the user's thread is in a call.
+    pub(crate) fn needs_caller(&self) -> bool {
+        self.pump.is_some()
+    }
+
+    pub(crate) fn ask(&self, interrupted: Interrupted) {
+        *lock(&self.interrupted) = interrupted;
+    }
+
+    /// Whether to stop, as whoever drives a call asks it now and then.
+    pub(crate) fn interrupted(&self) -> bool {
+        if !WORKS.get() {
+            return (lock(&self.interrupted))();
+        }
+        while self.frozen.load(Ordering::Relaxed) {
+            // The process ends, and with it this thread; it must be in no call of anybody's when it does.
+            self.parked.store(true, Ordering::Release);
+            std::thread::park();
+        }
+        self.stop.swap(false, Ordering::Relaxed)
+    }
+
+    /// Tells that a job progresses.
+    pub(crate) fn moves(&self) {
+        self.activity.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Leaves a job; `line` is this line and all that must live while the job does.
+    pub(crate) fn submit<K: AsRef<Line> + Send + 'static>(keep: K, outcome: Arc<Outcome>, staged: u64, work: Work) {
+        let line = keep.as_ref();
+        let mut state = lock(&line.state);
+        state.jobs.push_back(Job { outcome, work, staged });
+        if std::mem::replace(&mut state.works, true) {
+            return;
+        }
+        drop(state);
+        let run = move || {
+            WORKS.set(true);
+            keep.as_ref().work();
+        };
+        let started = std::thread::Builder::new().name("hyperslab-calls".into()).spawn(run);
+        started.expect("the system starts a thread");
+    }
+
+    fn work(&self) {
+        loop {
+            let mut state = lock(&self.state);
+            let Some(Job { outcome, work, staged }) = state.jobs.pop_front() else {
+                state.works = false;
+                return;
+            };
+            state.current = Some(outcome.clone());
+            drop(state);
+            let result = catch_unwind(AssertUnwindSafe(work))
+                .unwrap_or_else(|_| Err(Fault::new(FaultKind::Peer, "a call that was not waited for broke off")));
+            self.moves();
+            // Who sees the result finds the failure in the list, to take it out: both change under one lock.
+            let mut state = lock(&self.state);
+            state.current = None;
+            state.staged -= staged;
+            if result.is_err() {
+                state.failed.push(outcome.clone());
+            }
+            let _ = outcome.result.set(result);
+            self.news.notify_all();
+        }
+    }
+
+    /// Tells that the arrays of a call may be used again, though it is not over.
+    pub(crate) fn leave(&self, outcome: &Outcome, report: Report) {
+        let state = lock(&self.state);
+        let _ = outcome.left.set((Vec::new(), report));
+        drop(state);
+        self.news.notify_all();
+    }
+
+    /// Lets messages move that need this thread.
+    fn pump(&self) {
+        if let Some(pump) = &self.pump {
+            pump.pump();
+        }
+    }
+
+    fn wait(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let (mut asked, mut pumped) = (Instant::now(), false);
+        loop {
+            self.pump();
+            let state = lock(&self.state);
+            // Once more after it is done: what the last job sent is to leave, too.
+            if done(&state) && (pumped || self.pump.is_none()) {
+                return state;
+            }
+            pumped = done(&state);
+            let pause = if self.pump.is_some() { PUMP } else { ASK };
+            drop(self.news.wait_timeout_while(state, pause, |state| !done(state)));
+            if asked.elapsed() >= ASK {
+                asked = Instant::now();
+                if (lock(&self.interrupted))() {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Waits until all calls before this one are over.
+    pub(crate) fn drain(&self) {
+        drop(self.wait(State::is_empty));
+    }
+
+    /// Waits until no call that writes is before this one.
+    pub(crate) fn drain_writes(&self) {
+        drop(self.wait(|state| !state.writes()));
+    }
+
+    /// Sets bytes aside for a copy. Copies share `most`; a larger one is taken alone. This waits for calls before it as
+    /// far as that needs.
+    pub(crate) fn admit(&self, bytes: u64, most: u64) {
+        let mut state = self.wait(|state| state.is_empty() || state.staged.saturating_add(bytes) <= most);
+        state.staged += bytes;
+    }
+
+    /// Gives back what [`Line::admit`] set aside.
+    pub(crate) fn forgo(&self, bytes: u64) {
+        lock(&self.state).staged -= bytes;
+    }
+
+    /// Waits for the result of a call, or until its arrays are free. The user knows it then.
+    pub(crate) fn result(&self, outcome: &Arc<Outcome>) -> Result<Finished, Fault> {
+        let mut state = self.wait(|_| outcome.known().is_some());
+        let known = outcome.known().expect("waited for");
+        if known.is_err() {
+            state.failed.retain(|failed| !Arc::ptr_eq(failed, outcome));
+        }
+        known
+    }
+
+    /// Whether a call is over, or its arrays are free.
+    pub(crate) fn is_over(&self, outcome: &Outcome) -> bool {
+        self.pump();
+        let known = outcome.known().is_some();
+        if known {
+            self.pump();
+        }
+        known
+    }
+
+    /// Takes a failure that nobody was told of: of a request that was dropped or whose data had left, or of any
+    /// that belongs to `target`.
+    pub(crate) fn take_failure(&self, target: u64) -> Option<Fault> {
+        let mut state = lock(&self.state);
+        let ours = |outcome: &Arc<Outcome>| {
+            let named = target == ANY_TARGET || (target != NO_TARGET && outcome.target == target);
+            named || outcome.left.get().is_some() || outcome.dropped.load(Ordering::Relaxed)
+        };
+        let (taken, left): (Vec<_>, Vec<_>) = std::mem::take(&mut state.failed).into_iter().partition(ours);
+        state.failed = left;
+        taken.first()?.told()
+    }
+
+    /// Before the process ends: waits as long as jobs progress, then stops the thread of the line for good. Gives the
+    /// failures that the user was not told of, and how many calls were given up.
+    pub(crate) fn finish(&self, patience: Duration) -> (Vec<Fault>, usize) {
+        let (mut seen, mut since) = (self.activity.load(Ordering::Relaxed), Instant::now());
+        loop {
+            self.pump();
+            let state = lock(&self.state);
+            if state.is_empty() {
+                break;
+            }
+            drop(self.news.wait_timeout(state, if self.pump.is_some() { PUMP } else { ASK }));
+            let now = self.activity.load(Ordering::Relaxed);
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+            if since.elapsed() > patience {
+                self.frozen.store(true, Ordering::Relaxed);
+                let until = Instant::now() + 4 * ASK;
+                while !self.parked.load(Ordering::Acquire) && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                break;
+            }
+        }
+        self.pump();
+        let mut state = lock(&self.state);
+        let given_up = state.jobs.len() + usize::from(state.current.is_some());
+        let failed = std::mem::take(&mut state.failed).into_iter();
+        (failed.filter_map(|outcome| outcome.told()).collect(), given_up)
+    }
+}

@@ -1,0 +1,68 @@
+//! Reading and writing arrays of a file without waiting for it.
+
+use super::RawFile;
+use crate::array::LocalArray;
+use crate::comm::{Comm, Unready};
+use crate::holding::Holding;
+use crate::request::{Request, Room, stage};
+use hyperslab_layout::{ElementType, Section};
+
+impl RawFile {
+    /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
+    pub fn write_later(
+        &self,
+        mut arrays: Vec<(String, Vec<LocalArray>)>,
+        holding: Holding,
+        element: Option<ElementType>,
+        section: Option<Section>,
+        staged: bool,
+    ) -> Request {
+        let staging = arrays.iter_mut().map(|(name, parts)| (name.as_str(), parts, &holding));
+        match stage(&self.comm, &self.options.wish, staged, staging) {
+            Ok(room) => {
+                let mut file = self.with_room(&room);
+                self.comm.leave(self.target, true, Some(&room), move |comm| {
+                    file.comm = comm.clone();
+                    let written = file.write(&arrays, &holding, element, section.as_ref());
+                    written.map(|report| (Vec::new(), report))
+                })
+            }
+            Err(fault) => {
+                let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+                let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+                let attend = move |comm: &Comm| Err(comm.attend_with(&what, fault.context(&what)));
+                self.comm.leave(self.target, true, None, attend)
+            }
+        }
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    pub fn attend_later(&self, what: &str, why: Unready) -> Request {
+        self.comm.attend_later(self.target, what, why)
+    }
+
+    /// As [`RawFile::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
+    pub fn read_later(
+        &self,
+        names: Vec<String>,
+        holding: Option<Holding>,
+        section: Option<Section>,
+        into: Option<Vec<LocalArray>>,
+    ) -> Request {
+        let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
+        let room = wish.expect("without copies nothing can fail");
+        let mut file = self.with_room(&room);
+        self.comm.leave(self.target, false, Some(&room), move |comm| {
+            file.comm = comm.clone();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            file.read(&names, holding.as_ref(), section.as_ref(), into)
+        })
+    }
+
+    fn with_room(&self, room: &Room) -> RawFile {
+        let mut file = self.clone();
+        file.options.wish = room.wish.clone();
+        file.held = room.held;
+        file
+    }
+}

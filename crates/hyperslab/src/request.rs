@@ -1,0 +1,131 @@
+//! Calls that do not block.
+
+use crate::array::LocalArray;
+use crate::comm::{Comm, Inside};
+use crate::error::Error;
+use crate::holding::Holding;
+use crate::line::{Finished, Outcome};
+use crate::report::Report;
+use hyperslab_layout::mesh::volume;
+use hyperslab_plan::{Parameters, Preference};
+use hyperslab_world::{Fault, FaultKind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A call under way. Requests of one communicator are carried out one after another, in the order of their calls.
+///
+/// A failure of a request that is dropped without [`Request::wait`] is that of the next collective call.
+pub struct Request {
+    comm: Comm,
+    outcome: Arc<Outcome>,
+}
+
+impl Request {
+    /// Waits for the end, and gives the arrays that were read and what it did. May be called again. With dedicated
+    /// servers, a write ends here when its data have left this rank.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn wait(&self) -> Result<(Vec<LocalArray>, Report), Error> {
+        Ok(self.comm.line().result(&self.outcome)?)
+    }
+
+    /// Whether it is over, well or not. Does not wait. Where MPI may be called only from the thread of the user, its
+    /// messages move while that thread is in here, or in any other call.
+    pub fn test(&self) -> bool {
+        self.comm.line().is_over(&self.outcome)
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.outcome.dropped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a call that does not block may use, once its copies are made.
+pub(crate) struct Room {
+    /// Bytes set aside on this rank \[B\].
+    staged: u64,
+    /// What the planner may use, and how much the copies of a rank have of the rest.
+    pub(crate) wish: Preference,
+    pub(crate) held: u64,
+}
+
+/// Copies arrays into memory of this library if that is asked for, and says what is left for buffers.
+///
+/// Half of the budget is for copies, or more for a single one that needs it; what remains is for slots. The figures
+/// follow from what is asked, so that they are the same on all ranks.
+pub(crate) fn stage<'a>(
+    comm: &Comm,
+    wish: &Preference,
+    staged: bool,
+    arrays: impl Iterator<Item = (&'a str, &'a mut Vec<LocalArray>, &'a Holding)>,
+) -> Result<Room, Fault> {
+    let most = wish.buffer_bytes_max.unwrap_or_else(|| Parameters::default().buffer_bytes_max);
+    // Dedicated servers have the slots, and clients have the copies.
+    let apart = comm.servers() > 0;
+    if !staged {
+        let slots = if apart { most } else { most - most / 2 };
+        let wish = Preference { buffer_bytes_max: Some(slots), ..wish.clone() };
+        return Ok(Room { staged: 0, wish, held: 0 });
+    }
+    let arrays: Vec<_> = arrays.collect();
+    let largest = largest_part(comm, &arrays).unwrap_or(0);
+    let mine: u64 = arrays.iter().flat_map(|(_, parts, _)| parts.iter()).map(LocalArray::bytes).sum();
+    let names: Vec<&str> = arrays.iter().map(|a| a.0).collect();
+    // Of pieces of its own a rank knows nobody else's; then copies get half, on every rank.
+    let most_copies = if largest_part(comm, &arrays).is_some() { most } else { most / 2 + 1 };
+    if largest.max(mine) >= most_copies {
+        let text = format!(
+            "copies of {} take {} B on a rank, but there may be {most} B of buffers (buffer_bytes), of which a \
+             transfer needs some, too",
+            crate::zarr::listed(&names),
+            largest.max(mine)
+        );
+        return Err(Fault::new(FaultKind::Invalid, text)
+            .hint("staged=False needs no copy; or write fewer arrays in a call, or raise buffer_bytes"));
+    }
+    comm.line().admit(mine, if apart { most } else { most / 2 });
+    for (name, parts, _) in arrays {
+        for array in parts {
+            *array = array.copied(name).inspect_err(|_| comm.line().forgo(mine))?;
+        }
+    }
+    let held = if apart { 0 } else { largest.max(most / 2) };
+    let wish = Preference { buffer_bytes_max: Some(most - held), ..wish.clone() };
+    Ok(Room { staged: mine, wish, held })
+}
+
+/// Bytes of the largest part of any rank, where closed forms say so.
+fn largest_part(comm: &Comm, arrays: &[(&str, &mut Vec<LocalArray>, &Holding)]) -> Option<u64> {
+    let of = |rank: u32| {
+        let bytes = |(_, parts, holding): &(&str, &mut Vec<LocalArray>, &Holding)| {
+            let element = parts.first().map_or(1, |array| array.element.bytes());
+            let distribution = holding.regular()?;
+            let here = u64::from(rank) < distribution.ranks();
+            let shape = if here { distribution.owned(rank).shape() } else { vec![0] };
+            Some(volume(&shape).unwrap_or(u64::MAX).saturating_mul(element))
+        };
+        arrays.iter().map(bytes).sum::<Option<u64>>()
+    };
+    (0..comm.size()).map(of).collect::<Option<Vec<u64>>>().map(|all| all.into_iter().max().unwrap_or(0))
+}
+
+impl Comm {
+    /// Leaves a call to the line. `work` gets a communicator through which it may call at once.
+    pub(crate) fn leave(
+        &self,
+        target: u64,
+        writes: bool,
+        room: Option<&Room>,
+        work: impl FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static,
+    ) -> Request {
+        let outcome = Outcome::new(target, writes);
+        let comm = self.inside(Inside(outcome.clone()));
+        let staged = room.map_or(0, |room| room.staged);
+        let work = Box::new(move || work(&comm).map_err(Fault::from));
+        self.submit(outcome.clone(), staged, work);
+        Request { comm: self.clone(), outcome }
+    }
+}

@@ -1,0 +1,56 @@
+//! What ranks are called in messages.
+
+/// The ranks of a communicator, of which the last may only serve the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    size: u32,
+    /// Numbers of the servers in the communicator of the user, who knows them by these.
+    servers: Vec<u32>,
+}
+
+impl Names {
+    pub(crate) fn new(size: u32, servers: Vec<u32>) -> Names {
+        Names { size, servers }
+    }
+
+    /// Number of the ranks that ask.
+    pub(crate) fn clients(&self) -> u32 {
+        self.size - self.servers.len() as u32
+    }
+
+    /// The ranks that only serve.
+    pub(crate) fn servers(&self) -> std::ops::Range<u32> {
+        self.clients()..self.size
+    }
+
+    /// Ranks as a list.
+    pub(crate) fn list(&self, ranks: &[u32]) -> String {
+        let (clients, servers): (Vec<u32>, Vec<u32>) = ranks.iter().partition(|&&rank| rank < self.clients());
+        let server = |&rank: &u32| {
+            let number = rank - self.clients();
+            format!("server {number} (rank {} of the communicator)", self.servers[number as usize])
+        };
+        let clients = (!clients.is_empty()).then(|| format!("rank {}", list(&clients)));
+        clients.into_iter().chain(servers.iter().map(server)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Numbers as a list.
+pub(crate) fn list(ranks: &[u32]) -> String {
+    ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_called_by_the_numbers_that_the_user_knows() {
+        let names = Names::new(6, vec![2, 5]);
+        assert_eq!((names.clients(), names.servers()), (4, 4..6));
+        assert_eq!(names.list(&[0, 3]), "rank 0, 3");
+        let both = "rank 1, server 0 (rank 2 of the communicator), server 1 (rank 5 of the communicator)";
+        assert_eq!(names.list(&[1, 4, 5]), both);
+        assert_eq!(Names::new(3, Vec::new()).list(&[2]), "rank 2");
+    }
+}
