@@ -70,9 +70,14 @@ impl Rounds {
     /// The rounds of a strategy, or, of one without servers, rounds that say who checks explicit pieces for overlaps.
     pub(crate) fn checking(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
         let duty = if parameters.strategy == Strategy::TwoPhase { Duty::Domains } else { Duty::Turns };
-        let alone = Parameters { servers: vec![0], ..parameters.clone() };
-        let parameters = if parameters.strategy == Strategy::RootGather { &alone } else { parameters };
-        Rounds::new(transfer, parameters, rank, duty)
+        let mut parameters = parameters.clone();
+        if parameters.strategy == Strategy::RootGather {
+            parameters.servers = vec![0];
+        }
+        if parameters.strategy != Strategy::DiskDirected {
+            parameters.order.clear();
+        }
+        Rounds::new(transfer, &parameters, rank, duty)
     }
 
     /// The same, past the system's cache where that is possible.
