@@ -46,7 +46,8 @@ fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> boo
         Failing::new(MemoryStore::new(objects.clone()), nth, disk_full())
     };
     let mut ranks = Ranks::new(Hub::new(size, seed, 0), size, seed, store);
-    let walked = ranks.walk(&transfer, &parameters, None, &users(&parts));
+    let facts = case.facts(&mut ranks, &transfer, &parameters, &parts);
+    let walked = ranks.walk(&transfer, &parameters, None, &users(&parts), &facts);
     let failed = walked[failing as usize].is_err();
     for (rank, result) in walked.iter().enumerate() {
         match result {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::case::Case;
-use common::random::{any_array, any_ask, any_parameters};
+use common::random::{any_array, any_parameters, any_physical_order, any_spread};
 use common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Machine, Parameters, Preference, Strategy, Transfer, choose};
 use hyperslab_world::MemoryStore;
@@ -32,7 +32,8 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
     }
     let (first, all) = (random.usize(0..Strategy::ALL.len()), Strategy::ALL.len());
     for i in (first..first + all).map(|i| i % all) {
-        let parameters = any_parameters(random, Strategy::ALL[i], transfer.ranks);
+        let mut parameters = any_parameters(random, Strategy::ALL[i], transfer.ranks);
+        any_physical_order(random, transfer, &mut parameters);
         shares[i].asked += 1;
         if parameters.strategy.feasible(transfer, &parameters).is_ok() {
             shares[i].feasible += 1;
@@ -43,11 +44,11 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
 }
 
 fn run(case: &mut Case, on: &mut Ranks<Shuffling<MemoryStore>>, direction: Direction, shares: &mut Shares) {
-    let ranks = case.ranks;
-    let asks: Vec<Ask> = case.arrays.iter().map(|array| any_ask(&mut case.random, array, ranks, direction)).collect();
+    let asks: Vec<Ask> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
     let transfer = case.transfer(direction, asks);
     let parameters = parameters(&mut case.random, &transfer, shares);
     let window = [None, Some(1), Some(2), Some(5)][case.random.usize(0..4)];
+    case.by_message = case.random.u8(0..4) == 0;
     let walked = case.run_on(on, &transfer, &parameters, window);
     assert!(walked.iter().all(|walked| walked.buffer_bytes <= parameters.buffer_bytes_max));
 }
@@ -60,7 +61,7 @@ fn random_transfers_equal_the_oracle() {
     for seed in seeds {
         let _told = Told(seed);
         let mut random = fastrand::Rng::with_seed(seed);
-        let ranks = random.u32(1..9);
+        let ranks = if random.u8(0..40) > 0 { random.u32(1..9) } else { random.u32(9..40) };
         let mut file = random.u64(0..50);
         let arrays = (0..random.usize(1..5)).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
