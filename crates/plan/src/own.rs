@@ -3,6 +3,7 @@
 use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
+use crate::rounds::check_servers;
 use crate::strategies::Infeasible;
 use crate::transfer::{Direction, Parameters, Placement, Spread, Transfer};
 use crate::units::{Unit, Units, shared_chunk};
@@ -37,6 +38,10 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
             ),
             hint: "allow more buffer bytes, or store smaller chunks".into(),
         });
+    }
+    if transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit) {
+        // They check pieces for overlaps.
+        check_servers(&parameters.servers, transfer.ranks)?;
     }
     for ask in &transfer.asks {
         let Placement::Chunks { chunk, .. } = &ask.stored.placement else { continue };

@@ -191,7 +191,8 @@ impl Rounds {
     }
 }
 
-fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasible> {
+/// Whether these ranks can be servers.
+pub(crate) fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasible> {
     let refuse = |reason: String, hint: &str| Err(Infeasible { reason, hint: hint.into() });
     let mut sorted = servers.to_vec();
     sorted.sort_unstable();
