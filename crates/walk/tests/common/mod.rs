@@ -3,6 +3,7 @@
 
 pub(crate) mod array;
 pub(crate) mod case;
+pub(crate) mod ledger;
 pub(crate) mod oracle;
 pub(crate) mod part;
 pub(crate) mod pieces;

@@ -86,8 +86,11 @@ impl Part {
         imaginary: impl Fn(usize) -> bool,
         filled: bool,
     ) -> Part {
-        let mut all: Vec<(usize, &Piece)> =
-            pieces.iter().enumerate().flat_map(|(array, pieces)| pieces.iter().map(move |piece| (array, piece))).collect();
+        let mut all: Vec<(usize, &Piece)> = pieces
+            .iter()
+            .enumerate()
+            .flat_map(|(array, pieces)| pieces.iter().map(move |piece| (array, piece)))
+            .collect();
         random.shuffle(&mut all);
         let woven = if random.bool() { 1 } else { random.usize(0..=all.len()).max(1) };
         let (mut placed, mut expected) = (Vec::new(), Vec::new());
@@ -176,7 +179,11 @@ fn expose(
         for (i, (memory, view, region)) in views.into_iter().enumerate() {
             let exposed = Exposed { memory: memories[memory].clone(), view: Arc::new(view) };
             let number = if i == 0 { array } else { users.len() };
-            if i == 0 { users[array] = exposed } else { users.push(exposed) }
+            if i == 0 {
+                users[array] = exposed
+            } else {
+                users.push(exposed)
+            }
             pieces.extend(region.map(|region| Mine { exposed: number as u32, region }));
         }
         if ask.spread.regular().is_none() {
