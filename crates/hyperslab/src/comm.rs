@@ -225,7 +225,7 @@ impl Comm {
         if let Some(below) = sync.filter(|_| fault.is_none() && party.poisoned().is_none()) {
             let action = Action::Sync { below: [below.into()].into() };
             let step = Step { id: 0, round: 0, after: After::none(), action };
-            let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
+            let program = Program { lanes: vec![Box::new(std::iter::once(step))], ..Program::idle() };
             let watched = Watched { what, total: 0, scale: 1, observer: &mut None };
             fault = run(machine, party, Walk::new(program, Vec::new()), watched)?.err();
         }

@@ -28,8 +28,7 @@ pub(crate) trait Carry {
 /// Whether slots fit, and whether no two ranks write parts of one chunk.
 pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &str) -> Result<(), Infeasible> {
     let units = Units::new(transfer, parameters.subchunk_bytes);
-    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
-    let need = each.saturating_mul(u64::from(parameters.slots.max(1)));
+    let need = buffer_bytes(&units, transfer, parameters);
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(
@@ -67,6 +66,12 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
     Ok(())
 }
 
+/// Bytes of buffers of a rank, coding included.
+fn buffer_bytes(units: &Units, transfer: &Transfer, parameters: &Parameters) -> u64 {
+    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+    each.saturating_mul(u64::from(parameters.slots.max(1)))
+}
+
 /// The program of a rank that carries its own pieces, in the order of storage.
 pub(crate) fn program(
     transfer: &Arc<Transfer>,
@@ -77,6 +82,7 @@ pub(crate) fn program(
 ) -> Program {
     let units = Units::new(transfer, parameters.subchunk_bytes);
     let (slots, slot_bytes) = (parameters.slots.max(1), units.bytes_max());
+    let spare_bytes = parameters.buffer_bytes_max.saturating_sub(buffer_bytes(&units, transfer, parameters));
     let lane: Lane = Box::new(OwnLane {
         transfer: transfer.clone(),
         carry,
@@ -86,7 +92,7 @@ pub(crate) fn program(
         ends: VecDeque::new(),
         closed: false,
     });
-    Program { slots, slot_bytes, lanes: vec![lane] }
+    Program { slots, slot_bytes, spare_bytes, lanes: vec![lane] }
 }
 
 /// This rank's pieces of units. Of replicated data one replica writes each unit, in turn.

@@ -81,6 +81,24 @@ impl Party {
         self.poisoned.as_ref()
     }
 
+    /// Bytes of buffers that are kept for the next transfer \[B\].
+    pub fn pooled_bytes(&self) -> u64 {
+        self.pool.iter().map(Memory::bytes).sum()
+    }
+
+    /// Lets go of pooled buffers that a walk cannot use: those too small, those too many, and those so large that
+    /// together they would have more than `spare` bytes too much.
+    pub(crate) fn trim_pool(&mut self, slots: usize, slot_bytes: u64, mut spare: u64) {
+        self.pool.sort_unstable_by_key(Memory::bytes);
+        let mut kept = 0;
+        self.pool.retain(|memory| {
+            let more = memory.bytes().checked_sub(slot_bytes).filter(|&more| more <= spare && kept < slots);
+            spare -= more.unwrap_or(0);
+            kept += usize::from(more.is_some());
+            more.is_some()
+        });
+    }
+
     /// Takes what has arrived from other ranks. [`Party::drive`] does so by itself; who polls a [`Walk`](crate::Walk) or
     /// a [`Consensus`] by hand calls this before each poll.
     ///
