@@ -9,7 +9,7 @@ use common::ledger::{Book, Ledger};
 use common::pieces::Piece;
 use common::random::{any_array, any_ask, any_parameters, any_physical_order, any_spread};
 use common::{Ranks, Told, oracle, seeds};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, Triplet};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet};
 use hyperslab_plan::{
     Action, Ask, Direction, Exchange, Parameters, Placement, Stored, Strategy, Transfer, Units, shared_extent, tally,
 };
@@ -137,15 +137,17 @@ fn sharers_exchange_with_those_who_share_extents() {
     }
 }
 
-/// All programs' messages, as (rank, peer, regions).
-fn messages(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<(u32, u32, Vec<(u32, Vec<(u64, u64)>)>)> {
+/// The ends of a message, and the bounds of its parts.
+type Message = (u32, u32, Vec<Vec<(u64, u64)>>);
+
+/// All programs' messages about one array.
+fn messages(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<Message> {
     let of = |rank: u32| {
         let program = parameters.strategy.program(transfer, parameters, &Arc::default(), rank, &[]);
         program.lanes.into_iter().flatten().filter_map(move |step| match step.action {
             Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => {
-                let hulls = parts.into_iter().map(|(array, region, _)| {
-                    (array, region.dims.iter().map(|set| set.hull().unwrap_or((0, 0))).collect())
-                });
+                let hull = |region: Region| region.dims.iter().map(|set| set.hull().unwrap_or((0, 0))).collect();
+                let hulls = parts.into_iter().map(|(_, region, _)| hull(region));
                 Some((rank, peer, hulls.collect()))
             }
             _ => None,
@@ -174,7 +176,7 @@ fn random_sharers_share_the_unit() {
         let units = Units::new(&transfer, 1);
         let units: Vec<_> = (0..units.count()).map(|number| units.unit(number)).collect();
         for (rank, peer, parts) in messages(&transfer, &parameters) {
-            for (_, hull) in parts {
+            for hull in parts {
                 let inside = |bounds: &[(u64, u64)]| {
                     hull.iter().zip(bounds).all(|(&(low, high), &(from, to))| from <= low && high <= to)
                 };
