@@ -15,7 +15,7 @@ use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
 use std::sync::Arc;
 
-const CASES: u64 = 800;
+const CASES: u64 = 500;
 const DIRECTIONS: [Direction; 2] = [Direction::Write, Direction::Read];
 
 #[test]

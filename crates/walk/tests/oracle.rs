@@ -12,7 +12,7 @@ use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
 use std::sync::Arc;
 
-const CASES: u64 = 12_000;
+const CASES: u64 = 8_000;
 
 /// How often each strategy was asked, with ample buffers, and could.
 #[derive(Default)]
