@@ -86,16 +86,22 @@ impl Party {
         self.pool.iter().map(Memory::bytes).sum()
     }
 
-    /// Lets go of pooled buffers that a walk cannot use: those too small, those too many, and those so large that
-    /// together they would have more than `spare` bytes too much.
+    /// Lets go of pooled buffers, so that those that stay and the slots of a walk together have no more than `spare` bytes
+    /// above what the slots need. Buffers that can be slots stay first, from the smallest on.
     pub(crate) fn trim_pool(&mut self, slots: usize, slot_bytes: u64, mut spare: u64) {
         self.pool.sort_unstable_by_key(Memory::bytes);
-        let mut kept = 0;
+        let small = self.pool.partition_point(|memory| memory.bytes() < slot_bytes);
+        self.pool.rotate_left(small);
+        let mut free = slots;
         self.pool.retain(|memory| {
-            let more = memory.bytes().checked_sub(slot_bytes).filter(|&more| more <= spare && kept < slots);
-            spare -= more.unwrap_or(0);
-            kept += usize::from(more.is_some());
-            more.is_some()
+            let slot = free > 0 && memory.bytes() >= slot_bytes;
+            let more = memory.bytes() - if slot { slot_bytes } else { 0 };
+            let stays = more <= spare;
+            if stays {
+                spare -= more;
+                free -= usize::from(slot);
+            }
+            stays
         });
     }
 

@@ -281,8 +281,11 @@ impl Walk {
                 let slot_bytes = self.slot_bytes;
                 let slot = &mut self.slots[*slot as usize];
                 if slot.is_none() {
-                    // What the pool still holds is large enough, since it was trimmed.
-                    let memory = party.pool.pop().map_or_else(|| allocate(slot_bytes), Ok)?;
+                    let pooled = party.pool.iter().position(|memory| memory.bytes() >= slot_bytes);
+                    let memory = match pooled {
+                        Some(at) => party.pool.remove(at),
+                        None => allocate(slot_bytes)?,
+                    };
                     self.walked.buffer_bytes += memory.bytes();
                     *slot = Some(memory);
                 }

@@ -118,3 +118,34 @@ fn a_transfer_of_a_hundred_times_the_budget() {
         }
     }
 }
+
+#[test]
+fn buffers_are_kept_as_far_as_the_budget_goes() {
+    let array = || {
+        let element = ElementType::native(Kind::Float64);
+        let placement = Placement::File { object: "data".into(), offset: 0 };
+        let stored = Stored { shape: vec![4096], element, fill: Arc::new([]), order: vec![0], placement };
+        Array::new(0, stored, element, element)
+    };
+    let mut case = Case::new(fastrand::Rng::with_seed(7), 1, 1, vec![array()]);
+    let d = Distribution::new(&[4096], &[1], &[Dim::Block], None).unwrap();
+    let ask = case.arrays[0].ask(Section::whole(&[4096]), d, Direction::Write);
+    let transfer = case.transfer(Direction::Write, vec![ask]);
+    let mut ranks = Ranks::in_memory(1, 3, &case.objects);
+    // Slots and their size, the budget, and what is left in the pool afterwards.
+    for (slots, subchunk_bytes, buffer_bytes_max, kept) in [
+        (2, 1024, 1 << 20, 2 * 1024),
+        (2, 2048, 1 << 20, 2 * 1024 + 2 * 2048),
+        // Nothing new: two of those at hand will do.
+        (2, 512, 1 << 20, 2 * 1024 + 2 * 2048),
+        // One of 2048 and the slots of 1024 are within the budget.
+        (2, 1024, 4096, 2 * 1024 + 2048),
+        (1, 4096, 4096, 4096),
+        (2, 64, 128, 2 * 64),
+        (2, 64, 127 + 64, 2 * 64),
+    ] {
+        let parameters = Parameters { slots, subchunk_bytes, buffer_bytes_max, ..Parameters::default() };
+        case.run_on(&mut ranks, &transfer, &parameters, None);
+        assert_eq!(ranks.parties[0].pooled_bytes(), kept, "{parameters:?}");
+    }
+}
