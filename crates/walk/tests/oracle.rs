@@ -3,10 +3,16 @@
 
 mod common;
 
+use common::array::Array;
 use common::case::Case;
+use common::pieces::{Piece, Pieces};
 use common::random::{any_array, any_parameters, any_physical_order, any_spread};
 use common::{Ranks, Told, seeds};
-use hyperslab_plan::{Ask, Direction, Machine, Parameters, Preference, Strategy, Transfer, choose};
+use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_layout::{Distribution, ElementType, Kind, Section};
+use hyperslab_plan::{
+    Ask, Direction, Machine, Parameters, Placement, Preference, Spread, Stored, Strategy, Transfer, choose,
+};
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
@@ -109,4 +115,53 @@ fn random_transfers_equal_the_oracle() {
         assert!(!all || share.feasible as f64 >= floor * share.asked as f64, "{strategy} is hardly ever feasible");
     }
     assert!(!all || [explicit, by_message, tight, ordered].iter().all(|&count| count > cases / 10));
+}
+
+/// Runs a write and a read of a vector of 64 elements in pieces, in 30 orders of events.
+fn in_pieces(placement: &Placement, ranks: u32, pieces: &Pieces, parameters: &Parameters, directions: &[Direction]) {
+    for seed in 0..30 {
+        let _told = Told(seed);
+        let element = ElementType::native(Kind::Float64);
+        let (fill, order, placement) = (Arc::default(), vec![0], placement.clone());
+        let stored = Stored { shape: vec![64], element, fill, order, placement };
+        let random = fastrand::Rng::with_seed(seed);
+        let mut case = Case::new(random, seed, ranks, vec![Array::new(0, stored, element, element)]);
+        let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
+        let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
+        for &direction in directions {
+            let d = Distribution::replicated(&[64], u64::from(ranks)).unwrap();
+            let mut ask = case.arrays[0].ask(Section::whole(&[64]), d, direction);
+            ask.spread = Spread::Explicit;
+            case.explicit.insert(0, pieces.clone());
+            let transfer = case.transfer(direction, vec![ask]);
+            case.run_on(&mut on, &transfer, parameters, None);
+        }
+    }
+}
+
+#[test]
+fn a_rank_reads_several_pieces_of_one_encoded_chunk() {
+    let zstd = BytesCodec::Zstd { level: 1, checksum: false };
+    let codecs = Arc::new(Codecs { chain: vec![zstd], ..Codecs::plain(true) });
+    let (prefix, keys) = ("a0/".into(), KeyEncoding::default());
+    let placement = Placement::Chunks { prefix, chunk: vec![16], keys, codecs, fresh: false };
+    let pieces = vec![(0..16).map(|i| Piece::boxed(&[(4 * i, 4 * i + 4)])).collect()];
+    for strategy in [Strategy::Independent, Strategy::DataSieving] {
+        let parameters = Parameters { strategy, slots: 3, ..Parameters::default() };
+        in_pieces(&placement, 1, &pieces, &parameters, &[Direction::Read]);
+    }
+}
+
+#[test]
+fn groups_that_nobody_holds_do_not_free_slots() {
+    let placement = Placement::File { object: "data".into(), offset: 0 };
+    // Of 16 groups of 4 elements, every other one is held.
+    let of = |rank: u64| (0..8).map(|i| Piece::boxed(&[(8 * i + rank, 8 * i + rank + 1)])).collect();
+    let pieces: Pieces = (0..3).map(of).collect();
+    for strategy in [Strategy::RootGather, Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected] {
+        for slots in [1, 2] {
+            let parameters = Parameters { strategy, slots, subchunk_bytes: 32, ..Parameters::default() };
+            in_pieces(&placement, 3, &pieces, &parameters, &[Direction::Write, Direction::Read]);
+        }
+    }
 }
