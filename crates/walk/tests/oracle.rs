@@ -78,7 +78,13 @@ fn run(case: &mut Case, on: &mut Ranks<Shuffling<MemoryStore>>, direction: Direc
     shares.explicit += u64::from(explicit);
     shares.by_message += u64::from(explicit && case.by_message);
     shares.ordered += u64::from(parameters.strategy == Strategy::DiskDirected && !parameters.order.is_empty());
-    let walked = case.run_on(on, &transfer, &parameters, window);
+    // Storage that ends one request at a time in any order, or all at once.
+    let walked = if case.random.u8(0..3) > 0 {
+        case.run_on(on, &transfer, &parameters, window)
+    } else {
+        let mut at_once = Ranks::in_memory(case.ranks, case.seed, &case.objects);
+        case.run_on(&mut at_once, &transfer, &parameters, window)
+    };
     assert!(walked.iter().all(|walked| walked.buffer_bytes <= parameters.buffer_bytes_max));
 }
 
@@ -117,8 +123,9 @@ fn random_transfers_equal_the_oracle() {
     assert!(!all || [explicit, by_message, tight, ordered].iter().all(|&count| count > cases / 10));
 }
 
-/// Runs a write and a read of a vector of 64 elements in pieces, in 30 orders of events.
-fn in_pieces(placement: &Placement, ranks: u32, pieces: &Pieces, parameters: &Parameters, directions: &[Direction]) {
+/// Writes (by these parameters) and reads (by those) a vector of 64 elements in pieces, in 30 orders of events.
+fn in_pieces(placement: &Placement, pieces: &Pieces, [write, read]: [&Parameters; 2]) {
+    let ranks = pieces.len() as u32;
     for seed in 0..30 {
         let _told = Told(seed);
         let element = ElementType::native(Kind::Float64);
@@ -128,13 +135,14 @@ fn in_pieces(placement: &Placement, ranks: u32, pieces: &Pieces, parameters: &Pa
         let mut case = Case::new(random, seed, ranks, vec![Array::new(0, stored, element, element)]);
         let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
-        for &direction in directions {
+        for (direction, parameters) in [(Direction::Write, write), (Direction::Read, read)] {
             let d = Distribution::replicated(&[64], u64::from(ranks)).unwrap();
             let mut ask = case.arrays[0].ask(Section::whole(&[64]), d, direction);
             ask.spread = Spread::Explicit;
             case.explicit.insert(0, pieces.clone());
             let transfer = case.transfer(direction, vec![ask]);
             case.run_on(&mut on, &transfer, parameters, None);
+            case.run(&transfer, parameters, None);
         }
     }
 }
@@ -148,7 +156,7 @@ fn a_rank_reads_several_pieces_of_one_encoded_chunk() {
     let pieces = vec![(0..16).map(|i| Piece::boxed(&[(4 * i, 4 * i + 4)])).collect()];
     for strategy in [Strategy::Independent, Strategy::DataSieving] {
         let parameters = Parameters { strategy, slots: 3, ..Parameters::default() };
-        in_pieces(&placement, 1, &pieces, &parameters, &[Direction::Read]);
+        in_pieces(&placement, &pieces, [&Parameters::default(), &parameters]);
     }
 }
 
@@ -161,7 +169,7 @@ fn groups_that_nobody_holds_do_not_free_slots() {
     for strategy in [Strategy::RootGather, Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected] {
         for slots in [1, 2] {
             let parameters = Parameters { strategy, slots, subchunk_bytes: 32, ..Parameters::default() };
-            in_pieces(&placement, 3, &pieces, &parameters, &[Direction::Write, Direction::Read]);
+            in_pieces(&placement, &pieces, [&parameters, &parameters]);
         }
     }
 }
