@@ -281,7 +281,7 @@ pub(crate) fn synced(
     watched: Watched,
 ) -> Result<Result<Walked, Fault>, Fault> {
     let step = Step { id: 0, round: 0, after: After::none(), action: Action::Sync { below: [below.into()].into() } };
-    let program = Program { slots: 0, slot_bytes: 0, lanes: vec![Box::new(std::iter::once(step))] };
+    let program = Program { lanes: vec![Box::new(std::iter::once(step))], ..Program::idle() };
     run(machine, party, Walk::new(program, Vec::new()), watched)
 }
 
@@ -311,7 +311,9 @@ fn learn(
         return Ok(facts);
     }
     let told = facts.to_tell(transfer, parameters, party.rank());
-    facts.hear(party.tell(machine, what, told)?);
+    for (from, told) in party.tell(machine, what, told)? {
+        facts.hear(from, told);
+    }
     if transfer.direction == Direction::Write {
         let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
         let question = Question { what: what.into(), fields: Vec::new(), fault, opens: false };

@@ -262,10 +262,13 @@ fn run_parts(name: &str, shape: &[u64], runs: &[(u64, u64)], array: &LocalArray)
     };
     let stride = array.strides.first().copied().unwrap_or(0);
     let Some((&columns, outer)) = shape.split_last() else {
-        // An array without dimensions has one element; whoever names it holds all.
-        let mut part = box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), ..array.clone() });
-        part.region = Some(Region { dims: Vec::new().into_iter().collect() });
-        return Ok(if runs.iter().any(|run| run.1 > 0) { vec![part] } else { Vec::new() });
+        // An array without dimensions has one element; each run names it once.
+        let named = runs.iter().filter(|run| run.1 > 0).count();
+        let scalar = |at: i64| {
+            let offset = array.offset + at * stride;
+            box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), offset, ..array.clone() })
+        };
+        return if named > LAYERS_MAX { Err(unfit()) } else { Ok((0..named as i64).map(scalar).collect()) };
     };
     let mut parts = Vec::new();
     for rows in alike(rows_of(runs, columns), outer.last().copied().unwrap_or(1)) {
@@ -321,4 +324,80 @@ fn alike(rows: BTreeMap<u64, Row>, plane: u64) -> Vec<Rows> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::mesh::ravel;
+    use hyperslab_layout::product;
+
+    const ELEMENT: ElementType = ElementType::native(hyperslab_layout::Kind::Int32);
+
+    /// An array of one dimension with gaps, perhaps backwards.
+    fn local(elements: u64, stride: i64) -> LocalArray {
+        let memory = Memory::from_vec(vec![0; 4 + elements as usize * stride.unsigned_abs() as usize]);
+        let offset = if stride < 0 { (elements.max(1) as i64 - 1) * -stride } else { 0 };
+        LocalArray { memory, element: ELEMENT, shape: vec![elements], strides: vec![stride], offset }
+    }
+
+    /// Global elements, and where each lies, in what is exposed.
+    fn exposed(parts: &[Part], shape: &[u64]) -> Vec<(u64, i64)> {
+        let mut all = Vec::new();
+        for Part { exposed, region } in parts {
+            let region = region.as_ref().expect("each part says what it holds");
+            let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
+            let dims: Vec<Vec<u64>> = region.dims.iter().map(indices).collect();
+            all.extend(product(&dims).map(|index| (ravel(&index, shape), exposed.view.address(&index))));
+        }
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn every_element_of_a_run_lies_where_the_list_says() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..4000 {
+            let shape: Vec<u64> = (0..random.usize(0..4)).map(|_| random.u64(1..7)).collect();
+            let elements = volume(&shape).unwrap();
+            let regular = random.bool();
+            let (len, step) = (random.u64(1..4), random.u64(1..9));
+            let mut runs: Vec<(u64, u64)> = (0..random.u64(0..9))
+                .map(
+                    |i| if regular { (i * step % elements, len) } else { (random.u64(0..elements), random.u64(0..12)) },
+                )
+                .map(|(start, len)| (start, len.min(elements - start)))
+                .collect();
+            if random.u8(0..3) == 0 {
+                random.shuffle(&mut runs);
+            }
+            let count = runs.iter().map(|run| run.1).sum();
+            let stride = [4, 8, -4, -12][random.usize(0..4)];
+            let array = local(count, stride);
+            let named = runs.iter().flat_map(|&(start, len)| start..start + len);
+            let mut expected: Vec<(u64, i64)> =
+                named.enumerate().map(|(at, element)| (element, array.offset + at as i64 * stride)).collect();
+            expected.sort_unstable();
+            let holding = Holding::Runs { shape: shape.clone(), runs: runs.clone() };
+            let parts = holding.expose("rho", &[array], (0, 1)).unwrap();
+            assert_eq!(exposed(&parts, &shape), expected, "{shape:?} {runs:?}");
+        }
+    }
+
+    #[test]
+    fn runs_of_a_regular_box_are_one_part() {
+        // Rows 2 to 5 of 10, columns 3 to 6 of 8.
+        let runs: Vec<(u64, u64)> = (2..6).map(|row| (row * 8 + 3, 4)).collect();
+        let holding = Holding::Runs { shape: vec![10, 8], runs };
+        let parts = holding.expose("rho", &[local(16, 4)], (0, 1)).unwrap();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].region, Some(Region::boxed(&[2, 3], &[6, 7])));
+    }
+
+    #[test]
+    fn what_is_named_too_often_is_refused() {
+        let holding = Holding::Runs { shape: vec![10], runs: vec![(3, 1); LAYERS_MAX + 1] };
+        let refused = holding.expose("rho", &[local(LAYERS_MAX as u64 + 1, 4)], (0, 1)).unwrap_err();
+        assert!(refused.text.contains("name an element more than 64 times"), "{refused}");
+    }
 }

@@ -43,7 +43,8 @@ fn write_and_read(comm: &Comm, path: &Path) {
         assert!(request.test(), "what is made first is over first");
         assert_eq!(request.wait().unwrap().1.bytes(), 8 * EXTENT);
     }
-    let read = store.read_later(vec!["a3".into(), "b".into()], Some(spread(comm)), None, None);
+    let held = hyperslab::Holding::from(spread(comm));
+    let read = store.read_later(vec!["a3".into(), "b".into()], Some(held), None, None);
     let (arrays, _) = read.wait().unwrap();
     assert_eq!(arrays[0].to_f64(), part(comm, 3.0).to_f64());
     assert_eq!(arrays[1].to_f64(), part(comm, 9.0).to_f64());

@@ -160,8 +160,11 @@ impl IndexSet {
         IndexSet::default()
     }
 
-    /// The union of terms that have no index in common.
+    /// The union of terms that have no index in common. Equal sets of terms have one form, whoever made them.
     pub(crate) fn of_terms(mut terms: Vec<Term>) -> IndexSet {
+        for term in &mut terms {
+            *term = Term::new(term.start, term.len, term.step, term.count);
+        }
         terms.sort_unstable();
         let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
         IndexSet { terms, woven }
@@ -283,9 +286,6 @@ impl IndexSet {
             for b in many.near(a.start, a.end()) {
                 a.intersect_into(b, &mut terms);
             }
-        }
-        for term in &mut terms {
-            *term = Term::new(term.start, term.len, term.step, term.count);
         }
         IndexSet::of_terms(terms)
     }

@@ -100,6 +100,8 @@ mod tests {
         let Axis::Listed(list) = &backwards[0].axis else { panic!("listed") };
         assert_eq!((list.len(), list[0].at, list[0].at_step), (1, 999, -1));
         assert_eq!(layers((0..1000).map(|i| (i, 1))).unwrap()[0].set, IndexSet::range(0, 1000));
+        // Runs that touch in the index space, but not in memory, are one run of the set all the same.
+        assert_eq!(layers((0..1000).rev().map(|i| (i, 1))).unwrap()[0].set, IndexSet::range(0, 1000));
         assert_eq!(layers((0..5).map(|_| (7, 2))).unwrap().len(), 5);
         assert!(layers([(u64::MAX, 2)]).is_none());
         assert!(super::layers((0..5).map(|i| (7, 2, 2 * i)), 4).is_none());

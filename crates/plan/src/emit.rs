@@ -29,7 +29,8 @@ impl Emitter {
         self.queue.pop_front()
     }
 
-    /// Where the next step will be: what is emitted from here on is [`Emitter::since`].
+    /// Where the next step will be: what is emitted from here on is [`Emitter::since`]. Also a register that no other step
+    /// uses: a unit has no register of its own, because a rank may hold several pieces of it.
     pub(crate) fn mark(&self) -> StepId {
         self.next
     }
@@ -139,7 +140,7 @@ impl Placed {
             let direct = self.direct;
             return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct });
         }
-        let register = self.unit.number;
+        let register = lane.mark();
         let bytes_max = codecs.max_encoded_bytes(region.elements() * ask.stored.element.bytes());
         let got = lane.emit(after, Action::Get { object: object.clone(), bytes_max, register });
         let codecs = codecs.clone();
@@ -163,7 +164,7 @@ impl Placed {
             lane.emit(after, Action::Write { object, region, from, there, whole, replace, direct });
             return;
         }
-        let register = self.unit.number;
+        let register = lane.mark();
         let encoded = lane.emit(after, Action::Encode { region, from, codecs: codecs.clone(), register });
         lane.emit(&After::step(encoded), Action::Put { object, register, replace });
     }

@@ -5,9 +5,10 @@
 //! for overlaps before the first write.
 
 use crate::rounds::Rounds;
+use crate::strategies::Strategy;
 use crate::transfer::{Direction, Parameters, Spread, Transfer};
 use hyperslab_layout::{IndexSet, Region};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One of a rank's own pieces.
@@ -69,8 +70,13 @@ impl Facts {
 
     /// What `rank` has to tell, by the server that must know.
     pub fn to_tell(&self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> BTreeMap<u32, Told> {
-        let rounds = Rounds::checking(transfer, parameters, rank);
         let mut told: BTreeMap<u32, Told> = BTreeMap::new();
+        let alone = matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving);
+        if alone && transfer.direction == Direction::Read {
+            // Nobody serves, and there is nothing to check.
+            return told;
+        }
+        let rounds = Rounds::checking(transfer, parameters, rank);
         for (&array, pieces) in &self.mine {
             for Mine { exposed, region } in pieces {
                 let touched = rounds.units().touched(array, region);
@@ -83,14 +89,17 @@ impl Facts {
         told
     }
 
-    /// Takes in what all ranks told, each once.
-    pub fn hear(&mut self, told: Vec<(u32, Told)>) {
-        for (rank, told) in told {
-            for (unit, exposed, region) in told {
-                self.met.entry(unit).or_default().push(Met { rank, exposed, region });
-            }
+    /// Takes in what a rank told.
+    pub fn hear(&mut self, from: u32, told: Told) {
+        let mut units: Vec<u64> = told.iter().map(|told| told.0).collect();
+        for (unit, exposed, region) in told {
+            self.met.entry(unit).or_default().push(Met { rank: from, exposed, region });
         }
-        self.met.values_mut().for_each(|met| met.sort_by_key(|met| (met.rank, met.exposed)));
+        units.sort_unstable();
+        units.dedup();
+        for unit in units {
+            self.met.entry(unit).or_default().sort_by_key(|met| (met.rank, met.exposed));
+        }
     }
 
     /// The first overlap among the pieces that this rank was told of, when the transfer writes.
@@ -107,16 +116,18 @@ impl Facts {
     }
 }
 
-/// Two pieces of one unit that overlap, and where. Pieces are swept along the first dimension, so that boxes that lie
-/// apart are not compared.
+/// Two pieces of one unit that overlap, and where. Pieces are swept along the dimension in which they begin at the most
+/// different places, so that few that lie apart are compared.
 fn overlapping(met: &[Met]) -> Option<(&Met, &Met, Region)> {
-    let hull = |met: &Met| met.region.dims.first().and_then(IndexSet::hull).unwrap_or((0, 1));
+    let hull = |met: &Met, d: usize| met.region.dims.get(d).and_then(IndexSet::hull).unwrap_or((0, 1));
+    let places = |d: usize| met.iter().map(|met| hull(met, d).0).collect::<BTreeSet<u64>>().len();
+    let d = (0..met.first()?.region.ndim()).rev().max_by_key(|&d| places(d)).unwrap_or(0);
     let mut order: Vec<&Met> = met.iter().collect();
-    order.sort_by_key(|met| hull(met).0);
+    order.sort_by_key(|met| hull(met, d).0);
     let mut open: Vec<&Met> = Vec::new();
     for met in order {
-        let low = hull(met).0;
-        open.retain(|other| hull(other).1 > low);
+        let low = hull(met, d).0;
+        open.retain(|other| hull(other, d).1 > low);
         for other in &open {
             let both = met.region.intersect(&other.region);
             if !both.is_empty() {

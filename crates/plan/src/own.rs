@@ -3,6 +3,7 @@
 use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
+use crate::rounds::check_servers;
 use crate::strategies::Infeasible;
 use crate::transfer::{Direction, Parameters, Placement, Spread, Transfer};
 use crate::units::{Unit, Units, shared_chunk};
@@ -27,8 +28,7 @@ pub(crate) trait Carry {
 /// Whether slots fit, and whether no two ranks write parts of one chunk.
 pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &str) -> Result<(), Infeasible> {
     let units = Units::new(transfer, parameters.subchunk_bytes);
-    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
-    let need = each.saturating_mul(u64::from(parameters.slots.max(1)));
+    let need = buffer_bytes(&units, transfer, parameters);
     if need > parameters.buffer_bytes_max {
         return Err(Infeasible {
             reason: format!(
@@ -37,6 +37,10 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
             ),
             hint: "allow more buffer bytes, or store smaller chunks".into(),
         });
+    }
+    if transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit) {
+        // They check pieces for overlaps.
+        check_servers(&parameters.servers, transfer.ranks)?;
     }
     for ask in &transfer.asks {
         let Placement::Chunks { chunk, .. } = &ask.stored.placement else { continue };
@@ -62,6 +66,12 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
     Ok(())
 }
 
+/// Bytes of buffers of a rank, coding included.
+fn buffer_bytes(units: &Units, transfer: &Transfer, parameters: &Parameters) -> u64 {
+    let each = units.bytes_max().saturating_add(units.coding_bytes_max(transfer));
+    each.saturating_mul(u64::from(parameters.slots.max(1)))
+}
+
 /// The program of a rank that carries its own pieces, in the order of storage.
 pub(crate) fn program(
     transfer: &Arc<Transfer>,
@@ -72,6 +82,7 @@ pub(crate) fn program(
 ) -> Program {
     let units = Units::new(transfer, parameters.subchunk_bytes);
     let (slots, slot_bytes) = (parameters.slots.max(1), units.bytes_max());
+    let spare_bytes = parameters.buffer_bytes_max.saturating_sub(buffer_bytes(&units, transfer, parameters));
     let lane: Lane = Box::new(OwnLane {
         transfer: transfer.clone(),
         carry,
@@ -81,7 +92,7 @@ pub(crate) fn program(
         ends: VecDeque::new(),
         closed: false,
     });
-    Program { slots, slot_bytes, lanes: vec![lane] }
+    Program { slots, slot_bytes, spare_bytes, lanes: vec![lane] }
 }
 
 /// This rank's pieces of units. Of replicated data one replica writes each unit, in turn.

@@ -213,6 +213,8 @@ pub struct Program {
     pub slots: u32,
     /// Size of each \[B\].
     pub slot_bytes: u64,
+    /// What all of them together may be larger, when larger buffers are at hand \[B\].
+    pub spare_bytes: u64,
     /// The lanes.
     pub lanes: Vec<Lane>,
 }
@@ -220,6 +222,6 @@ pub struct Program {
 impl Program {
     /// A program that does nothing.
     pub fn idle() -> Program {
-        Program { slots: 0, slot_bytes: 0, lanes: Vec::new() }
+        Program { slots: 0, slot_bytes: 0, spare_bytes: 0, lanes: Vec::new() }
     }
 }

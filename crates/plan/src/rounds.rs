@@ -42,6 +42,7 @@ pub(crate) struct Rounds {
     units: Units,
     servers: Vec<u32>,
     slots: u32,
+    buffer_bytes_max: u64,
     /// Units in a group.
     group: u64,
     duty: Duty,
@@ -64,7 +65,8 @@ impl Rounds {
             _ => Course::listed(groups, &parameters.order),
         };
         let slots = parameters.slots.max(1);
-        Rounds { transfer: transfer.clone(), units, servers, slots, group, duty, course, rank, direct: false }
+        let (transfer, buffer_bytes_max) = (transfer.clone(), parameters.buffer_bytes_max);
+        Rounds { transfer, units, servers, slots, buffer_bytes_max, group, duty, course, rank, direct: false }
     }
 
     /// The rounds of a strategy, or, of one without servers, rounds that say who checks explicit pieces for overlaps.
@@ -150,10 +152,15 @@ impl Rounds {
         (pieces, turns)
     }
 
+    /// Bytes of buffers of a server, coding included.
+    fn buffer_bytes(&self) -> u64 {
+        let coding = self.units.coding_bytes_max(&self.transfer).saturating_mul(self.group);
+        self.slot_bytes().saturating_add(coding).saturating_mul(u64::from(self.slots))
+    }
+
     /// Whether the servers, the buffers and the pieces allow it.
     pub(crate) fn feasible(&self, parameters: &Parameters) -> Result<(), Infeasible> {
-        let coding = self.units.coding_bytes_max(&self.transfer).saturating_mul(self.group);
-        let need = self.slot_bytes().saturating_add(coding).saturating_mul(u64::from(self.slots));
+        let need = self.buffer_bytes();
         if need > parameters.buffer_bytes_max {
             return Err(Infeasible {
                 reason: format!(
@@ -187,11 +194,13 @@ impl Rounds {
             (slots, slot_bytes) = (rounds.slots, rounds.slot_bytes());
             lanes.push(Box::new(server));
         }
-        Program { slots, slot_bytes, lanes }
+        let spare_bytes = rounds.buffer_bytes_max.saturating_sub(rounds.buffer_bytes());
+        Program { slots, slot_bytes, spare_bytes, lanes }
     }
 }
 
-fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasible> {
+/// Whether these ranks can be servers.
+pub(crate) fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasible> {
     let refuse = |reason: String, hint: &str| Err(Infeasible { reason, hint: hint.into() });
     let mut sorted = servers.to_vec();
     sorted.sort_unstable();

@@ -336,8 +336,11 @@ pub(crate) fn shared_chunk(ask: &Ask, distribution: &Distribution, chunk: &[u64]
                     let start = term.start + i * term.step;
                     let end = start + term.len;
                     let torn = |a: u64, b: u64| chunk_of(a) == chunk_of(b);
-                    if (start > 0 && torn(start - 1, start)) || (end < shape && torn(end - 1, end)) {
+                    if start > 0 && torn(start - 1, start) {
                         return Some((d, triplet.select(start)));
+                    }
+                    if end < shape && torn(end - 1, end) {
+                        return Some((d, triplet.select(end)));
                     }
                 }
             }

@@ -104,6 +104,30 @@ impl Party {
         self.poisoned.as_ref()
     }
 
+    /// Bytes of buffers that are kept for the next transfer \[B\].
+    pub fn pooled_bytes(&self) -> u64 {
+        self.pool.iter().map(Memory::bytes).sum()
+    }
+
+    /// Lets go of pooled buffers, so that those that stay and the slots of a walk together have no more than `spare` bytes
+    /// above what the slots need. Buffers that can be slots stay first, from the smallest on.
+    pub(crate) fn trim_pool(&mut self, slots: usize, slot_bytes: u64, mut spare: u64) {
+        self.pool.sort_unstable_by_key(Memory::bytes);
+        let small = self.pool.partition_point(|memory| memory.bytes() < slot_bytes);
+        self.pool.rotate_left(small);
+        let mut free = slots;
+        self.pool.retain(|memory| {
+            let slot = free > 0 && memory.bytes() >= slot_bytes;
+            let more = memory.bytes() - if slot { slot_bytes } else { 0 };
+            let stays = more <= spare;
+            if stays {
+                spare -= more;
+                free -= usize::from(slot);
+            }
+            stays
+        });
+    }
+
     /// Takes what has arrived from other ranks. [`Party::drive`] does so by itself; who polls a [`Walk`](crate::Walk) or
     /// a [`Consensus`] by hand calls this before each poll.
     ///

@@ -20,8 +20,35 @@ pub struct Walked {
     pub store_bytes: u64,
     /// Requests of the store to the system beneath.
     pub store_calls: u64,
-    /// Bytes of buffers \[B\].
+    /// Bytes of buffers: of slots, and most of encoded chunks, and of chunks on their way to be, at one time \[B\].
     pub buffer_bytes: u64,
+}
+
+/// Bytes that coding holds besides slots: encoded forms until they are decoded or written, and chunks outside of their
+/// slots while they are coded.
+#[derive(Default)]
+struct Coding {
+    held: BTreeMap<Held, u64>,
+    now: u64,
+    most: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    Register(u64),
+    Copy(Ticket),
+}
+
+impl Coding {
+    fn begin(&mut self, what: Held, bytes: usize) {
+        self.held.insert(what, bytes as u64);
+        self.now += bytes as u64;
+        self.most = self.most.max(self.now);
+    }
+
+    fn end(&mut self, what: Held) {
+        self.now -= self.held.remove(&what).unwrap_or(0);
+    }
 }
 
 struct Pending {
@@ -54,7 +81,9 @@ pub struct Walk {
     users: Vec<Exposed>,
     slots: Vec<Option<Memory>>,
     slot_bytes: u64,
+    spare_bytes: u64,
     registers: BTreeMap<u64, Vec<u8>>,
+    coding: Coding,
     ready: Vec<(usize, StepId)>,
     /// The first failure. After it, nothing more is read or written, but messages go on, so that no peer hangs.
     fault: Option<Fault>,
@@ -75,7 +104,9 @@ impl Walk {
             users,
             slots: (0..program.slots).map(|_| None).collect(),
             slot_bytes: program.slot_bytes,
+            spare_bytes: program.spare_bytes,
             registers: BTreeMap::new(),
+            coding: Coding::default(),
             ready: Vec::new(),
             fault: None,
             walked: Walked::default(),
@@ -99,13 +130,16 @@ impl Walk {
 
     /// Steps over so far.
     pub fn walked(&self) -> Walked {
-        self.walked
+        Walked { buffer_bytes: self.walked.buffer_bytes + self.coding.most, ..self.walked }
     }
 
     /// Goes on; gives the outcome once all steps are over, `None` until then.
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Walked, Fault>> {
         if !std::mem::replace(&mut self.begun, true) {
             world.transport().begin(party.agreements, self.users.clone());
+            if !self.slots.is_empty() {
+                party.trim_pool(self.slots.len(), self.slot_bytes, self.spare_bytes);
+            }
         }
         self.collect(world, party);
         loop {
@@ -128,7 +162,8 @@ impl Walk {
         }
         world.transport().end();
         party.pool.extend(self.slots.drain(..).flatten());
-        Some(self.fault.take().map_or(Ok(self.walked), Err))
+        let walked = self.walked();
+        Some(self.fault.take().map_or(Ok(walked), Err))
     }
 
     /// Takes finished operations from the seams.
@@ -160,6 +195,7 @@ impl Walk {
                 self.walked.store_bytes += moved.bytes;
                 self.walked.store_calls += moved.calls;
                 if let Action::Get { register, .. } = action {
+                    self.coding.begin(Held::Register(*register), moved.content.len());
                     self.registers.insert(*register, moved.content);
                 }
                 Ok(())
@@ -185,6 +221,7 @@ impl Walk {
 
     fn keep_encoded(&mut self, lane: usize, id: StepId, bytes: Vec<u8>) {
         if let Action::Encode { register, .. } = self.lanes[lane].pending[&id].step.action {
+            self.coding.begin(Held::Register(register), bytes.len());
             self.registers.insert(register, bytes);
         }
     }
@@ -217,6 +254,10 @@ impl Walk {
         party.progress();
         self.walked.steps += 1;
         let pending = self.lanes[lane].pending.remove(&id).expect("a step ends once");
+        self.coding.end(Held::Copy(join(lane, id)));
+        if let Action::Put { register, .. } | Action::Decode { register, .. } = pending.step.action {
+            self.coding.end(Held::Register(register));
+        }
         if let Err(fault) = result {
             self.fault.get_or_insert(fault);
         }
@@ -242,7 +283,7 @@ impl Walk {
                 if slot.is_none() {
                     let pooled = party.pool.iter().position(|memory| memory.bytes() >= slot_bytes);
                     let memory = match pooled {
-                        Some(at) => party.pool.swap_remove(at),
+                        Some(at) => party.pool.remove(at),
                         None => allocate(slot_bytes)?,
                     };
                     self.walked.buffer_bytes += memory.bytes();
@@ -296,6 +337,9 @@ impl Walk {
             _ if self.fault.is_some() => self.finish(party, lane, id, Ok(())),
             Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
                 let (cost, job) = self.job(party, action)?;
+                if let Cost::Code { bytes } = cost {
+                    self.coding.begin(Held::Copy(ticket), bytes as usize);
+                }
                 world.compute().submit(ticket, cost, job);
             }
             action => {

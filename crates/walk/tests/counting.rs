@@ -80,8 +80,9 @@ fn replicated_reads_touch_storage_once() {
         arrays.iter().map(|a| a.ask(Section::whole(&[500]), replicated.clone(), Direction::Read)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Read, asks);
-    for (strategy, times) in [(Strategy::RootGather, 1), (Strategy::ServerDirected, 1), (Strategy::Independent, RANKS)]
-    {
+    for strategy in Strategy::ALL {
+        let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
+        let times = if alone { RANKS } else { 1 };
         let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 1600, ..Parameters::default() };
         let store = |_| Recording::new(MemoryStore::new(case.objects.clone()));
         let mut ranks = Ranks::new(Hub::new(RANKS, 1, 0), RANKS, 1, store);

@@ -7,9 +7,11 @@ mod common;
 use common::Ranks;
 use common::array::Array;
 use common::case::Case;
+use common::pieces::{Piece, Pieces};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, product};
-use hyperslab_plan::{Ask, Direction, Parameters, Placement, Stored, Strategy, Transfer};
+use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, product};
+use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Strategy, Told, Transfer};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const ELEMENT: ElementType = ElementType::native(Kind::UInt16);
@@ -115,40 +117,172 @@ fn next(choices: &[(usize, usize)]) -> Option<Vec<usize>> {
     Some(script)
 }
 
-/// Runs a transfer in all orders of delivery, and says how many there are.
-fn all_orders(ranks: u32, shapes: &[&[u64]], dim: &Dim, direction: Direction, slots: u32, window: usize) -> u64 {
+/// How ranks hold the arrays of [`all_orders`].
+#[derive(Clone)]
+enum Held {
+    Dealt(Dim),
+    /// Rank 0 a box at the beginning; the others every so-manieth element of the rest, but for the last, backwards.
+    Explicit,
+}
+
+/// The pieces of one array, where each rank has its own.
+fn own_pieces(elements: u64, ranks: u32) -> Pieces {
+    let (boxed, others) = (elements / 3, u64::from(ranks - 1));
+    let list = |rank: u64| (boxed..elements - 1).rev().filter(|i| i % others == rank - 1).collect();
+    let of = |rank| if rank == 0 { Piece::boxed(&[(0, boxed)]) } else { Piece::list(vec![list(rank)]) };
+    (0..u64::from(ranks)).map(|rank| vec![of(rank)]).collect()
+}
+
+/// Runs a transfer of vectors in all orders of delivery, and says how many there are.
+fn all_orders(
+    ranks: u32,
+    extents: &[u64],
+    held: &[Held],
+    direction: Direction,
+    parameters: &Parameters,
+    window: usize,
+) -> u64 {
     let (mut script, mut count) = (Some(Vec::new()), 0);
     while let Some(choices) = script {
-        let arrays: Vec<Array> = shapes.iter().enumerate().map(|(i, shape)| array(i, shape, i % 2 == 1)).collect();
+        let arrays: Vec<Array> = extents.iter().enumerate().map(|(i, &n)| array(i, &[n], i % 2 == 1)).collect();
         let mut case = Case::new(fastrand::Rng::with_seed(1), count, ranks, arrays);
         let mut asks = Vec::new();
-        for array in &case.arrays {
-            let d =
-                Distribution::new(&array.stored.shape, &[u64::from(ranks)], std::slice::from_ref(dim), None).unwrap();
-            asks.push(whole(array, &d, direction));
+        for (i, (&extent, held)) in extents.iter().zip(held.iter().cycle()).enumerate() {
+            let dim = if let Held::Dealt(dim) = held { dim.clone() } else { Dim::Block };
+            let d = Distribution::new(&[extent], &[u64::from(ranks)], &[dim], None).unwrap();
+            let mut ask = whole(&case.arrays[i], &d, direction);
+            if let Held::Explicit = held {
+                ask.spread = Spread::Explicit;
+                case.explicit.insert(i, own_pieces(extent, ranks));
+            }
+            asks.push(ask);
         }
         let transfer: Arc<Transfer> = case.transfer(direction, asks);
-        let [(few, _), ..] = parameters(Strategy::ServerDirected, ranks, 2);
         let mut ranks = Ranks::scripted(ranks, choices, &case.objects);
-        case.run_on(&mut ranks, &transfer, &Parameters { slots, ..few }, Some(window));
+        case.run_on(&mut ranks, &transfer, parameters, Some(window));
         script = next(ranks.hub.borrow().choices());
         count += 1;
     }
     count
 }
 
+/// Few slots and steps ahead, and more.
+const SLOTS_AND_WINDOWS: [(u32, usize); 4] = [(1, 1), (1, 64), (2, 64), (3, 2)];
+
+/// Two servers, and subchunks of two elements.
+fn two_servers(strategy: Strategy, ranks: u32, slots: u32) -> Parameters {
+    let [(few, _), ..] = parameters(strategy, ranks, 2);
+    Parameters { slots, ..few }
+}
+
 #[test]
 fn all_orders_of_delivery() {
     let mut total = 0;
     for direction in [Direction::Write, Direction::Read] {
-        for (slots, window) in [(1, 1), (1, 64), (2, 64), (3, 2)] {
-            for dim in &[Dim::Block, Dim::Cyclic(1)] {
-                total += all_orders(2, &[&[8], &[3]], dim, direction, slots, window);
-                total += all_orders(3, &[&[6], &[2]], dim, direction, slots, window);
-                total += all_orders(4, &[&[6], &[4]], dim, direction, slots, window);
+        for (slots, window) in SLOTS_AND_WINDOWS {
+            for dim in [Dim::Block, Dim::Cyclic(1)] {
+                for (ranks, extents) in [(2, [8, 3]), (3, [6, 2]), (4, [6, 4])] {
+                    let parameters = two_servers(Strategy::ServerDirected, ranks, slots);
+                    let held = [Held::Dealt(dim.clone())];
+                    total += all_orders(ranks, &extents, &held, direction, &parameters, window);
+                }
             }
         }
     }
     println!("{total} orders");
     assert!(total > 500, "only {total} orders: they are not all tried");
+}
+
+#[test]
+fn all_orders_of_delivery_for_all_strategies() {
+    let kinds = [
+        (Strategy::RootGather, Exchange::All, Vec::new()),
+        (Strategy::Independent, Exchange::All, Vec::new()),
+        (Strategy::DataSieving, Exchange::All, Vec::new()),
+        (Strategy::TwoPhase, Exchange::All, Vec::new()),
+        (Strategy::TwoPhase, Exchange::Sharers, Vec::new()),
+        (Strategy::DiskDirected, Exchange::All, vec![(2, 2), (0, 1), (1, 1)]),
+    ];
+    for (strategy, exchange, order) in kinds {
+        let mut total = 0;
+        for direction in [Direction::Write, Direction::Read] {
+            for (slots, window) in SLOTS_AND_WINDOWS {
+                for (ranks, extents) in [(2, [8, 3]), (3, [6, 2])] {
+                    let few = two_servers(strategy, ranks, slots);
+                    let parameters = Parameters { exchange, order: order.clone(), ..few };
+                    let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
+                    // Alone, ranks cannot write what they share.
+                    let extents = if alone { &extents[..1] } else { &extents[..] };
+                    let held = [Held::Dealt(Dim::Cyclic(1))];
+                    total += all_orders(ranks, extents, &held, direction, &parameters, window);
+                }
+            }
+        }
+        println!("{strategy}, {exchange:?}: {total} orders");
+        let least = match strategy {
+            Strategy::Independent | Strategy::DataSieving => 16,
+            Strategy::RootGather => 20,
+            _ => 30,
+        };
+        assert!(total >= least, "only {total} orders: they are not all tried");
+    }
+}
+
+#[test]
+fn all_orders_of_delivery_of_pieces() {
+    let serving = [Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];
+    for strategy in serving {
+        let mut total = 0;
+        for direction in [Direction::Write, Direction::Read] {
+            for (slots, window) in SLOTS_AND_WINDOWS {
+                for held in [vec![Held::Explicit], vec![Held::Dealt(Dim::Cyclic(1)), Held::Explicit]] {
+                    for (ranks, extents) in [(2, [8, 4]), (3, [6, 3])] {
+                        let order = vec![(1, 3), (0, 1)];
+                        let parameters = Parameters { order, ..two_servers(strategy, ranks, slots) };
+                        total += all_orders(ranks, &extents, &held, direction, &parameters, window);
+                    }
+                }
+            }
+        }
+        println!("{strategy}: {total} orders");
+        assert!(total > 100, "only {total} orders: they are not all tried");
+    }
+}
+
+/// What one rank heard, and from whom.
+type Heard = Vec<(u32, Told)>;
+
+/// What each rank heard when ranks tell each other in one order of delivery, and the choices that were made.
+fn tell(ranks: u32, script: Vec<usize>) -> (Vec<Heard>, Vec<(usize, usize)>) {
+    let mut on = Ranks::scripted(ranks, script, &Default::default());
+    let part = |from: u32, to: u32| {
+        let region = Region { dims: vec![IndexSet::range(u64::from(from), u64::from(from + 1))] };
+        (to, vec![(u64::from(to), 0, region)])
+    };
+    // Each tells itself and the next.
+    let told = (0..ranks).map(|rank| [rank, (rank + 1) % ranks].map(|to| part(rank, to)).into_iter().collect());
+    let heard = on.tell(told.collect());
+    let choices = on.hub.borrow().choices().to_vec();
+    (heard, choices)
+}
+
+#[test]
+fn all_orders_of_telling() {
+    for ranks in 1..4 {
+        let (mut script, mut count) = (Some(Vec::new()), 0);
+        let mut first = None;
+        while let Some(choices) = script.filter(|_| count < 30_000) {
+            let (heard, choices) = tell(ranks, choices);
+            for (rank, heard) in heard.iter().enumerate() {
+                let from: BTreeSet<u32> = heard.iter().map(|heard| heard.0).collect();
+                let rank = rank as u32;
+                assert_eq!(from, BTreeSet::from([rank, (rank + ranks - 1) % ranks]));
+            }
+            assert_eq!(first.get_or_insert_with(|| heard.clone()), &heard);
+            script = next(&choices);
+            count += 1;
+        }
+        println!("{ranks} ranks: {count} orders");
+        assert!(ranks == 1 || count > 3, "only {count} orders: they are not all tried");
+    }
 }

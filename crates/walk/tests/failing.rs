@@ -5,7 +5,7 @@ mod common;
 
 use common::array::Array;
 use common::case::{Case, users};
-use common::random::{any_array, any_ask, any_parameters};
+use common::random::{any_array, any_parameters, any_spread};
 use common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Strategy};
 use hyperslab_walk::{Question, Walked};
@@ -32,12 +32,12 @@ fn close(ranks: &mut Ranks<Failing<MemoryStore>>, walked: &[Result<Walked, Fault
 /// Lets the n-th request of one rank fail; returns whether that rank had so many.
 fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> bool {
     let (size, seed) = (case.ranks, case.seed);
-    // The same choices for every n, but for those of the memories.
-    let mut random = fastrand::Rng::with_seed(seed);
-    let asks: Vec<Ask> = case.arrays.iter().map(|array| any_ask(&mut random, array, size, direction)).collect();
+    // The same choices for every n.
+    case.random = fastrand::Rng::with_seed(seed);
+    let asks: Vec<Ask> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
     let transfer = case.transfer(direction, asks);
     let strategies = Strategy::ALL.into_iter().skip(seed as usize % Strategy::ALL.len()).chain(Strategy::ALL);
-    let mut parameters = strategies.map(|strategy| any_parameters(&mut random, strategy, size));
+    let mut parameters = strategies.map(|strategy| any_parameters(&mut case.random, strategy, size));
     let parameters = parameters.find(|p| p.strategy.feasible(&transfer, p).is_ok()).expect("one can");
     let parts = case.parts(&transfer);
     let objects = case.objects.clone();
@@ -46,7 +46,8 @@ fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> boo
         Failing::new(MemoryStore::new(objects.clone()), nth, disk_full())
     };
     let mut ranks = Ranks::new(Hub::new(size, seed, 0), size, seed, store);
-    let walked = ranks.walk(&transfer, &parameters, None, &users(&parts));
+    let facts = case.facts(&mut ranks, &transfer, &parameters, &parts);
+    let walked = ranks.walk(&transfer, &parameters, None, &users(&parts), &facts);
     let failed = walked[failing as usize].is_err();
     for (rank, result) in walked.iter().enumerate() {
         match result {

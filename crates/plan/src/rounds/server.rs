@@ -109,10 +109,21 @@ impl Server {
         self.facts.met.get(&unit).map_or(&[], Vec::as_slice)
     }
 
+    /// The next group of which anybody holds something. The others take no slot: their round would have no step for
+    /// which the slot's next user could wait.
+    fn next_group(&mut self, rounds: &Rounds) -> Option<u64> {
+        loop {
+            let group = self.groups.next(rounds)?;
+            if rounds.units_of(group).any(|unit| wanted(rounds, &self.facts, &unit)) {
+                return Some(group);
+            }
+        }
+    }
+
     /// Begins the next group. Returns whether there was one.
     fn begin(&mut self) -> bool {
         let rounds = self.rounds.clone();
-        let Some(group) = self.groups.next(&rounds) else { return false };
+        let Some(group) = self.next_group(&rounds) else { return false };
         let slot = (self.begun % u64::from(rounds.slots)) as usize;
         self.lane.round = rounds.round_of(group);
         let free = std::mem::take(&mut self.users[slot]);

@@ -20,7 +20,27 @@ fn rounds(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Round
 }
 
 pub(super) fn feasible(transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
+    if let Some(group) = misplaced(&parameters.order) {
+        return Err(Infeasible {
+            reason: format!("the order of the disk names group {group} twice, or passes it over"),
+            hint: "name each group once; those behind the last that is named may be left out".into(),
+        });
+    }
     rounds(transfer, parameters, 0).feasible(parameters)
+}
+
+/// The first group that runs (first group, how many) do not name exactly once, though they name later ones.
+fn misplaced(order: &[(u64, u64)]) -> Option<u64> {
+    let mut runs: Vec<(u64, u64)> = order.iter().copied().filter(|run| run.1 > 0).collect();
+    runs.sort_unstable();
+    let mut next = 0;
+    for (first, count) in runs {
+        match first.checked_add(count) {
+            Some(end) if first == next => next = end,
+            _ => return Some(next.min(first)),
+        }
+    }
+    None
 }
 
 pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {

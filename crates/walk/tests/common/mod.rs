@@ -3,15 +3,18 @@
 
 pub(crate) mod array;
 pub(crate) mod case;
+pub(crate) mod ledger;
 pub(crate) mod oracle;
 pub(crate) mod part;
+pub(crate) mod pieces;
 pub(crate) mod random;
 
-use hyperslab_plan::{Parameters, Transfer};
-use hyperslab_walk::{Consensus, Limits, Party, Question, Walk, Walked};
+use hyperslab_plan::{Facts, Parameters, Told as Pieces, Transfer};
+use hyperslab_walk::{Consensus, Limits, Party, Question, Telling, Walk, Walked};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::{Exposed, Fault, MemoryStore, Objects, Store};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -66,6 +69,32 @@ impl<S: Store> Ranks<S> {
         )
     }
 
+    /// Tells other ranks of pieces, in a call of its own: opened, told, and agreed to be over.
+    pub(crate) fn tell(&mut self, told: Vec<BTreeMap<u32, Pieces>>) -> Vec<Vec<(u32, Pieces)>> {
+        let question = |opens| Question { what: "write".into(), opens, ..Question::default() };
+        let size = self.worlds.len();
+        assert!(self.agree(vec![question(true); size], &Ok(Vec::new())).iter().all(Result::is_ok));
+        let each = told.into_iter().zip(&mut self.worlds).zip(&self.parties);
+        let tellings: Vec<_> =
+            each.map(|((told, world), party)| RefCell::new(Telling::new(world, party, told))).collect();
+        // Who has told already answers others while it waits for them to agree.
+        let closing: Vec<_> = (0..size).map(|_| RefCell::new(None)).collect();
+        let agreed = self.finish(
+            |rank, world, party| {
+                let mut closing = closing[rank].borrow_mut();
+                if closing.is_none() && tellings[rank].borrow_mut().poll(party) {
+                    *closing = Some(Consensus::new(party, question(false)));
+                }
+                let call: Option<&mut Consensus> = closing.as_mut();
+                (call.and_then(|call| call.poll(world, party, &mut || Ok(Vec::new()))), 0)
+            },
+            |rank| tellings[rank].borrow().waits_for(),
+        );
+        assert!(agreed.iter().all(Result::is_ok));
+        let heard = tellings.into_iter().zip(&mut self.parties);
+        heard.map(|(telling, party)| telling.into_inner().heard(party).expect("what was told makes sense")).collect()
+    }
+
     /// Polls all ranks until each has given a result. `poll` also gives a number that grows with progress; `waits`
     /// says what a rank waits for.
     ///
@@ -104,21 +133,21 @@ impl<S: Store> Ranks<S> {
         results.into_iter().flatten().collect()
     }
 
-    /// Walks a transfer on all ranks. `users` are the arrays of each rank.
+    /// Walks a transfer on all ranks. `users` are the arrays of each rank, `facts` what it knows.
     pub(crate) fn walk(
         &mut self,
         transfer: &Arc<Transfer>,
         parameters: &Parameters,
         window: Option<usize>,
         users: &[Vec<Exposed>],
+        facts: &[Arc<Facts>],
     ) -> Vec<Result<Walked, Fault>> {
         let walks: Vec<RefCell<Walk>> = users
             .iter()
             .enumerate()
             .map(|(rank, users)| {
                 let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
-                let facts = Arc::default();
-                let program = parameters.strategy.program(transfer, parameters, &facts, rank as u32, &views);
+                let program = parameters.strategy.program(transfer, parameters, &facts[rank], rank as u32, &views);
                 let walk = Walk::new(program, users.clone());
                 RefCell::new(match window {
                     Some(window) => walk.with_window(window),

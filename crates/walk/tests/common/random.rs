@@ -1,9 +1,13 @@
 //! Random transfers: stored arrays, sections, distributions and parameters.
 
 use super::array::Array;
+use super::case::Case;
+use super::pieces::any_pieces;
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Kind, Section, Triplet};
-use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Placement, Stored, Strategy};
+use hyperslab_plan::{
+    Ask, Direction, Exchange, Extent, Parameters, Placement, Spread, Stored, Strategy, Transfer, physical_order,
+};
 use std::sync::Arc;
 
 pub(crate) fn any_element(random: &mut fastrand::Rng) -> ElementType {
@@ -127,6 +131,37 @@ pub(crate) fn any_ask(random: &mut fastrand::Rng, array: &Array, ranks: u32, dir
     let section = Section { dims: array.stored.shape.iter().map(|&n| any_triplet(random, n)).collect() };
     let distribution = any_distribution(random, &section.shape(), u64::from(ranks));
     array.ask(section, distribution, direction)
+}
+
+/// The same in pieces of each rank's own, some of the time.
+pub(crate) fn any_spread(case: &mut Case, array: usize, direction: Direction) -> Ask {
+    let mut ask = any_ask(&mut case.random, &case.arrays[array], case.ranks, direction);
+    if case.random.u8(0..3) == 0 {
+        ask.spread = Spread::Explicit;
+        case.explicit.insert(array, any_pieces(&mut case.random, &ask.section.shape(), case.ranks, direction));
+    }
+    ask
+}
+
+/// Where random parts of an object lie on an imagined disk, in rising order of offsets.
+pub(crate) fn any_extents(random: &mut fastrand::Rng, bytes: u64) -> Vec<Extent> {
+    let (mut extents, mut offset) = (Vec::new(), 0);
+    while offset < bytes {
+        let bytes = random.u64(1..100);
+        // Here and there a hole, of which nobody knows where it will lie.
+        if random.u8(0..5) > 0 {
+            extents.push(Extent { offset, physical: random.u64(0..1 << 40), bytes });
+        }
+        offset += bytes;
+    }
+    extents
+}
+
+/// Gives the parameters the order of an imagined disk, which only one strategy heeds.
+pub(crate) fn any_physical_order(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, parameters: &mut Parameters) {
+    if random.u8(0..3) > 0 {
+        parameters.order = physical_order(transfer, parameters, |_| any_extents(random, 2000));
+    }
 }
 
 /// Random choices, with tiny subchunks.

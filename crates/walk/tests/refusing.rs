@@ -1,0 +1,200 @@
+//! What cannot be done is refused before anything moves: with figures, a hint, and one text on all ranks.
+#![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
+
+mod common;
+
+use common::Ranks;
+use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+use hyperslab_plan::{
+    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Placement, Preference, Spread, Stored, Strategy,
+    Transfer, choose,
+};
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind};
+use std::sync::Arc;
+
+const ELEMENT: ElementType = ElementType::native(Kind::Float64);
+const RANKS: u32 = 4;
+
+fn file() -> Placement {
+    Placement::File { object: "data".into(), offset: 0 }
+}
+
+fn chunks(extent: u64, codecs: Codecs) -> Placement {
+    let (prefix, keys) = ("rho/".into(), KeyEncoding::default());
+    Placement::Chunks { prefix, chunk: vec![extent], keys, codecs: Arc::new(codecs), fresh: true }
+}
+
+/// 1000 elements over 4 ranks.
+fn transfer(direction: Direction, placement: Placement, spread: Spread) -> Arc<Transfer> {
+    let stored = Stored { shape: vec![1000], element: ELEMENT, fill: vec![0; 8].into(), order: vec![0], placement };
+    let section = Section::whole(&[1000]);
+    let ask = Ask { name: "rho".into(), section, spread, memory: ELEMENT, stored };
+    Arc::new(Transfer { direction, asks: vec![ask], ranks: RANKS, sync: false })
+}
+
+fn spread(dim: Dim) -> Spread {
+    Spread::Regular(Distribution::new(&[1000], &[u64::from(RANKS)], &[dim], None).unwrap())
+}
+
+/// Lets rank 0 refuse, and says what every rank is told.
+fn refused(transfer: &Arc<Transfer>, parameters: &Parameters) -> String {
+    let refused = parameters.strategy.feasible(transfer, parameters);
+    let Infeasible { reason, hint } = refused.expect_err("it cannot be done");
+    assert!(!hint.is_empty(), "{reason}: no hint");
+    let fault = Fault::new(FaultKind::Invalid, reason).hint(hint);
+    let question = Question { what: "write of 'rho'".into(), opens: true, ..Question::default() };
+    let mut ranks = Ranks::in_memory(RANKS, 1, &Default::default());
+    for told in ranks.agree(vec![question; RANKS as usize], &Err(fault.clone())) {
+        assert_eq!(told, Err(fault.clone()));
+    }
+    fault.text
+}
+
+const SERVING: [Strategy; 3] = [Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];
+
+#[test]
+fn servers_that_cannot_be() {
+    let expected: [(Vec<u32>, &str); 4] = [
+        (vec![], "there is no server"),
+        (vec![1, 3, 1], "rank 1 is named as a server twice"),
+        (vec![0, 4], "rank 4 shall be a server, but there are only 4 ranks"),
+        (vec![u32::MAX], "rank 4294967295 shall be a server, but there are only 4 ranks"),
+    ];
+    for direction in [Direction::Write, Direction::Read] {
+        for exchange in [Exchange::All, Exchange::Sharers] {
+            for (servers, text) in &expected {
+                for strategy in SERVING {
+                    let transfer = transfer(direction, file(), spread(Dim::Block));
+                    let parameters =
+                        Parameters { strategy, servers: servers.clone(), exchange, ..Parameters::default() };
+                    assert_eq!(refused(&transfer, &parameters), *text, "{strategy}");
+                }
+                // Servers also check what ranks say of pieces of their own.
+                for strategy in Strategy::ALL.into_iter().filter(|&s| s != Strategy::RootGather) {
+                    let transfer = transfer(direction, file(), Spread::Explicit);
+                    let (servers, exchange) = (servers.clone(), Exchange::All);
+                    let parameters = Parameters { strategy, servers, exchange, ..Parameters::default() };
+                    assert_eq!(refused(&transfer, &parameters), *text, "{strategy}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn subchunks_beyond_the_buffers() {
+    for spread in [spread(Dim::Cyclic(1)), Spread::Explicit] {
+        let parameters = Parameters { subchunk_bytes: 4096, buffer_bytes_max: 5000, slots: 2, ..Parameters::default() };
+        for strategy in Strategy::ALL {
+            let transfer = transfer(Direction::Write, file(), spread.clone());
+            let parameters = Parameters { strategy, ..parameters.clone() };
+            if strategy == Strategy::RootGather {
+                // It has one buffer only.
+                assert_eq!(strategy.feasible(&transfer, &parameters), Ok(()));
+                continue;
+            }
+            let text = refused(&transfer, &parameters);
+            assert!(text.contains(" need 8192 B, but the buffers of a rank may have 5000 B"), "{strategy}: {text}");
+        }
+    }
+}
+
+#[test]
+fn chunks_beyond_the_buffers() {
+    let zstd = BytesCodec::Zstd { level: 1, checksum: false };
+    let codecs = Codecs { chain: vec![zstd], ..Codecs::plain(true) };
+    let coding = 2 * codecs.max_encoded_bytes(8000);
+    for strategy in Strategy::ALL {
+        let slots = if strategy == Strategy::RootGather { 1 } else { 3 };
+        let need = slots * (8000 + coding);
+        let transfer = transfer(Direction::Read, chunks(1000, codecs.clone()), spread(Dim::Block));
+        let mut parameters = Parameters { strategy, slots: 3, buffer_bytes_max: need - 1, ..Parameters::default() };
+        parameters.subchunk_bytes = 1;
+        let text = refused(&transfer, &parameters);
+        let figures = format!(" need {need} B, but the buffers of a rank may have {} B", need - 1);
+        assert!(text.contains(&figures), "{strategy}: {text}");
+        parameters.buffer_bytes_max += 1;
+        assert_eq!(strategy.feasible(&transfer, &parameters), Ok(()), "{strategy}");
+    }
+}
+
+#[test]
+fn sharers_of_what_nobody_knows() {
+    let transfer = transfer(Direction::Write, file(), Spread::Explicit);
+    let parameters = Parameters { strategy: Strategy::TwoPhase, exchange: Exchange::Sharers, ..Parameters::default() };
+    let text = refused(&transfer, &parameters);
+    let expected =
+        "the ranks that share an extent of 'rho' are not known beforehand, because each has pieces of its own";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn writers_that_would_share_a_chunk() {
+    for strategy in [Strategy::Independent, Strategy::DataSieving] {
+        let parameters = Parameters { strategy, ..Parameters::default() };
+        let blocks = transfer(Direction::Write, chunks(100, Codecs::plain(true)), spread(Dim::Block));
+        let text = refused(&blocks, &parameters);
+        let expected = format!(
+            "two ranks hold parts of one chunk of array 'rho' (at index 250 of dimension 0; chunks [100], distribution [1000] as (BLOCK) over mesh [4]), and {strategy} writers cannot share a chunk"
+        );
+        assert_eq!(text, expected);
+        let own = transfer(Direction::Write, chunks(100, Codecs::plain(true)), Spread::Explicit);
+        let text = refused(&own, &parameters);
+        assert!(text.starts_with("'rho' is written in pieces of each rank's own"), "{text}");
+        // Nothing is wrong with reading so, or with chunks that lie between the edges of blocks.
+        for (direction, extent) in [(Direction::Read, 100), (Direction::Write, 125)] {
+            let transfer = transfer(direction, chunks(extent, Codecs::plain(true)), spread(Dim::Block));
+            assert_eq!(strategy.feasible(&transfer, &parameters), Ok(()));
+        }
+    }
+}
+
+#[test]
+fn orders_that_are_none() {
+    // 1000 elements in subchunks of 100: groups 0 to 9.
+    let transfer = transfer(Direction::Read, file(), spread(Dim::Block));
+    let parameters = Parameters { strategy: Strategy::DiskDirected, subchunk_bytes: 800, ..Parameters::default() };
+    for (order, text) in [
+        (vec![(0, 4), (5, 5)], "group 4"),
+        (vec![(3, 7), (0, 4)], "group 3"),
+        (vec![(1, 9)], "group 0"),
+        (vec![(0, 5), (0, 5)], "group 0"),
+        (vec![(0, 1), (1, u64::MAX)], "group 1"),
+    ] {
+        let parameters = Parameters { order: order.clone(), ..parameters.clone() };
+        let told = refused(&transfer, &parameters);
+        assert!(told.contains(text), "{order:?}: {told}");
+        // Who ignores the order does not mind.
+        let parameters = Parameters { strategy: Strategy::ServerDirected, ..parameters };
+        assert_eq!(parameters.strategy.feasible(&transfer, &parameters), Ok(()));
+    }
+    // Groups at the end may be left out.
+    for order in [vec![(4, 2), (0, 4)], vec![(5, 5), (0, 5)], Vec::new()] {
+        let parameters = Parameters { order, ..parameters.clone() };
+        assert_eq!(parameters.strategy.feasible(&transfer, &parameters), Ok(()));
+    }
+}
+
+#[test]
+fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
+    let machine = Machine { ranks_per_node: RANKS, cores_per_node: 2 };
+    for strategy in Strategy::ALL {
+        let wish = Preference {
+            strategy: Some(strategy),
+            subchunk_bytes: Some(1 << 20),
+            buffer_bytes_max: Some(1000),
+            ..Preference::default()
+        };
+        let transfer = transfer(Direction::Write, file(), spread(Dim::Cyclic(1)));
+        let refused = choose(&transfer, machine, &wish).expect_err("8000 B do not fit into 1000 B").to_string();
+        let slots = match strategy {
+            Strategy::RootGather => 1,
+            Strategy::DiskDirected => 4,
+            _ => 2,
+        };
+        let figures = format!(" need {} B, but the buffers of a rank may have 1000 B\n  hint: ", slots * 8000);
+        assert!(refused.contains(&figures), "{strategy}: {refused}");
+    }
+}
