@@ -55,8 +55,8 @@ impl<S: Store> Store for Ledger<S> {
         book.requests += u64::from(!matches!(request, Request::Sync { .. }));
         let name = |object: &std::sync::Arc<str>| object.to_string();
         match &request {
-            Request::Read { object, moves } => count(book.read.entry(name(object)).or_default(), moves),
-            Request::Write { object, moves } => count(book.written.entry(name(object)).or_default(), moves),
+            Request::Read { object, moves, .. } => count(book.read.entry(name(object)).or_default(), moves),
+            Request::Write { object, moves, .. } => count(book.written.entry(name(object)).or_default(), moves),
             Request::ReadWhole { object, .. } | Request::Get { object, .. } => {
                 *book.read_whole.entry(name(object)).or_default() += 1;
             }
