@@ -92,7 +92,9 @@ class Boxes(Pieces):
         if all(isinstance(part, slice) for part in box):
             parts: list[Any] = list(box)
             if any(part.step not in (None, 1) for part in parts) or len(parts) != len(self._shape):
-                message = f"box {number} needs one slice without a step for each of {len(self._shape)} dimensions: {box}"
+                message = (
+                    f"box {number} needs one slice without a step for each of {len(self._shape)} dimensions: {box}"
+                )
                 raise InvalidError(message)
             # Bounds are taken as they are: a slice that reaches beyond the array is an error, not cut.
             bounds = [

@@ -229,9 +229,7 @@ class Store:
     @overload
     def write(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Report: ...
     @overload
-    def write(
-        self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any
-    ) -> Report: ...
+    def write(self, name: Mapping[str, Any], array: Holding | None = None, /, **options: Any) -> Report: ...
     def write(self, name: Any, array: Any = None, dist: Any = None, /, **options: Any) -> Report:
         """Write one array, or several in one call. Collective.
 
@@ -328,9 +326,7 @@ class Store:
         finally:
             self._store.prefer(before)
 
-    def append(
-        self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0
-    ) -> Report:
+    def append(self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
 
         Readers see the new shape once all is written.
@@ -413,9 +409,7 @@ class Store:
                 if each not in targets:
                     kind = infos[each].dtype if dtype is None else dtype
                     targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
-            raws = [
-                raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)
-            ]
+            raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
             given = None if dist is None else dist._core
         self._with(strategy, lambda: self._store.read(names, given, part, raws), what)
         return targets[name] if single else {each: targets[each] for each in names}
@@ -514,9 +508,7 @@ class Step(Store):
             self._give_up(error)
 
 
-def _spread(
-    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int
-) -> Holding:
+def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:
     if dist is not None:
         return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]
