@@ -256,10 +256,13 @@ fn run_parts(name: &str, shape: &[u64], runs: &[(u64, u64)], array: &LocalArray)
     };
     let stride = array.strides.first().copied().unwrap_or(0);
     let Some((&columns, outer)) = shape.split_last() else {
-        // An array without dimensions has one element; whoever names it holds all.
-        let mut part = box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), ..array.clone() });
-        part.region = Some(Region { dims: Vec::new().into_iter().collect() });
-        return Ok(if runs.iter().any(|run| run.1 > 0) { vec![part] } else { Vec::new() });
+        // An array without dimensions has one element; a reader may name it several times.
+        let named = runs.iter().map(|run| run.1).sum::<u64>();
+        let held = |at: u64| {
+            let offset = array.offset + at as i64 * stride;
+            box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), offset, ..array.clone() })
+        };
+        return if named > LAYERS_MAX as u64 { Err(unfit()) } else { Ok((0..named).map(held).collect()) };
     };
     let mut parts = Vec::new();
     for rows in alike(rows_of(runs, columns), outer.last().copied().unwrap_or(1)) {

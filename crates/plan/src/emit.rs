@@ -133,11 +133,17 @@ impl Placed {
             let direct = self.direct;
             return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct });
         }
-        let register = self.unit.number;
+        let register = self.register();
         let bytes_max = codecs.max_encoded_bytes(region.elements() * ask.stored.element.bytes());
         let got = lane.emit(after, Action::Get { object: object.clone(), bytes_max, register });
         let codecs = codecs.clone();
         lane.emit(&After::step(got), Action::Decode { register, object, codecs, region, to, absent })
+    }
+
+    /// Where the encoded chunk is kept. A rank that handles its own pieces may have several of one chunk in flight, but
+    /// never two in one slot.
+    fn register(&self) -> u64 {
+        self.unit.number << 16 | u64::from(self.slot)
     }
 
     /// Writes the unit from its slot. Of a file, only these regions are written, when ranks hold no more of it.
@@ -157,7 +163,7 @@ impl Placed {
             lane.emit(after, Action::Write { object, region, from, there, whole, replace, direct });
             return;
         }
-        let register = self.unit.number;
+        let register = self.register();
         let encoded = lane.emit(after, Action::Encode { region, from, codecs: codecs.clone(), register });
         lane.emit(&After::step(encoded), Action::Put { object, register, replace });
     }

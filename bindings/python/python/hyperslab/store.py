@@ -296,12 +296,14 @@ class Store:
         what = f"write of {', '.join(repr(each) for each in list(arrays)[:4])} to '{self.path}'"
         with attending(self._comm, what):
             asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
+            stored = None if dtype is None else np.dtype(dtype).str
+            kind = next((raw[2] for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
             new = (
                 None if chunks is None else [chunk.__index__() for chunk in chunks],
-                None if dtype is None else np.dtype(dtype).str,
+                stored,
                 bool(checksum),
                 zstd,
-                fill_json(fill_value),
+                fill_json(fill_value, None if kind is None else np.dtype(kind).kind),
                 None if dimension_names is None else list(dimension_names),
                 json_of(attributes),
                 bool(overwrite),
