@@ -187,6 +187,7 @@ impl Comm {
         };
         let program = parameters.strategy.program(&transfer, &parameters, &facts, party.rank(), &views);
         let (bytes, below) = (transfer.stored_bytes(), transfer.objects_below());
+        party.limit_buffers(parameters.buffer_bytes_max);
         let walk = Walk::new(program, compiled.users);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         let watched = Watched { what: &what, total: bytes, scale, observer };

@@ -8,6 +8,7 @@
 mod consensus;
 mod inbox;
 mod party;
+mod pool;
 mod telling;
 mod walk;
 

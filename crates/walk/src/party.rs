@@ -2,7 +2,7 @@
 
 use crate::consensus::{Consensus, Question, list};
 use crate::inbox::{Inbox, tag};
-use hyperslab_pack::Memory;
+use crate::pool::Pool;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::time::Duration;
 
@@ -35,8 +35,7 @@ pub struct Party {
     /// Limits on waiting; may change between calls.
     pub limits: Limits,
     pub(crate) inbox: Inbox,
-    /// Buffers kept from one transfer to the next, because fresh pages are slow.
-    pub(crate) pool: Vec<Memory>,
+    pub(crate) pool: Pool,
     progressed: bool,
     /// Neighbours in the tree that said they progress, since the last time they were told.
     heard: Vec<u32>,
@@ -57,13 +56,18 @@ impl Party {
             what: String::new(),
             limits,
             inbox: Inbox::default(),
-            pool: Vec::new(),
+            pool: Pool::default(),
             progressed: false,
             heard: Vec::new(),
             poisoned: None,
             patient: false,
             agreements: 0,
         }
+    }
+
+    /// Allows buffers, kept and in use, this many bytes from now on \[B\].
+    pub fn limit_buffers(&mut self, bytes_max: u64) {
+        self.pool.limit(bytes_max);
     }
 
     /// This rank.
@@ -232,7 +236,7 @@ impl Party {
     fn poison(&mut self, fault: Fault) -> Fault {
         self.poisoned = Some(fault.clone());
         // Slots may still be the target of operations in flight: they are kept for good, never reused.
-        self.pool.drain(..).for_each(std::mem::forget);
+        self.pool.leak();
         fault
     }
 

@@ -127,7 +127,7 @@ impl Walk {
             return None;
         }
         world.transport().end();
-        party.pool.extend(self.slots.drain(..).flatten());
+        party.pool.give(self.slots.drain(..).flatten());
         Some(self.fault.take().map_or(Ok(self.walked), Err))
     }
 
@@ -237,17 +237,16 @@ impl Walk {
                 Ok((user.memory.clone(), user.view.clone()))
             }
             Place::Slot(slot, view) => {
-                let slot_bytes = self.slot_bytes;
-                let slot = &mut self.slots[*slot as usize];
-                if slot.is_none() {
-                    let pooled = party.pool.iter().position(|memory| memory.bytes() >= slot_bytes);
-                    let memory = match pooled {
-                        Some(at) => party.pool.swap_remove(at),
-                        None => allocate(slot_bytes)?,
-                    };
+                if self.slots[*slot as usize].is_none() {
+                    let taken = self.slots.iter().flatten().map(Memory::bytes).sum();
+                    let empty = self.slots.iter().filter(|slot| slot.is_none()).count() as u64;
+                    let still = (empty - 1).saturating_mul(self.slot_bytes);
+                    let memory =
+                        party.pool.take(self.slot_bytes, taken, still).map_err(|_| no_memory(self.slot_bytes))?;
                     self.walked.buffer_bytes += memory.bytes();
-                    *slot = Some(memory);
+                    self.slots[*slot as usize] = Some(memory);
                 }
+                let slot = &self.slots[*slot as usize];
                 Ok((slot.clone().expect("just filled"), view.clone()))
             }
         }
@@ -390,11 +389,9 @@ fn split(ticket: Ticket) -> (usize, StepId) {
     ((ticket >> 56) as usize, ticket & ((1 << 56) - 1))
 }
 
-fn allocate(bytes: u64) -> Result<Memory, Fault> {
-    Memory::allocate(bytes).map_err(|_| {
-        Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
-            .hint("allow fewer buffer bytes, or store smaller chunks")
-    })
+fn no_memory(bytes: u64) -> Fault {
+    Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
+        .hint("allow fewer buffer bytes, or store smaller chunks")
 }
 
 fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Job {
