@@ -73,8 +73,8 @@ class Runner:
 
     # ---- zarr --------------------------------------------------------------------------------------------------
 
-    def zarr(self, store: hs.Store, name: str, shape: tuple[int, ...], random: Random) -> NDArray[Any]:
-        """Write, change and append in pieces, read pieces; returns what other tools must find."""
+    def zarr(self, store: hs.Store, name: str, shape: tuple[int, ...], random: Random) -> dict[str, NDArray[Any]]:
+        """Write, change and append in pieces, read pieces; returns what other tools must find of each array."""
         ranks, kind = self.comm.size, some_kind(random)
         stored_kind = other_kind(random, kind)
         read_kind = other_kind(random, stored_kind)
@@ -108,14 +108,15 @@ class Runner:
             changing = some_writers(random, section_shape(quads), ranks)
             new = some_values(random, changing.shape, kind, any_bits=any_bits)
             section = as_user_says(random, quads)
-            part, among = self.local(changing, new, Memory()), changing.pieces(self.comm.rank)
-            self.forced(strategy, lambda forced: store.write(name, part, among, section=section, strategy=forced))
+            parts, among = dict.fromkeys(arrays, self.local(changing, new, Memory())), changing.pieces(self.comm.rank)
+            self.forced(strategy, lambda forced: store.write(parts, among, section=section, strategy=forced))
             old = select(expected, quads)
             replace(expected, quads, np.where(changing.covered(), new.astype(stored_kind), old))
+        all_expected = dict.fromkeys(arrays, expected)
         if shape and random.random() < 0.4:
-            expected = self.grow(store, name, random, expected, (kind, any_bits, fill))
-        self.read_back(store, name, random, (expected, read_kind), strategy)
-        return expected
+            all_expected[name] = self.grow(store, name, random, expected, (kind, any_bits, fill))
+        self.read_back(store, name, random, (all_expected[name], read_kind), strategy)
+        return all_expected
 
     def grow(
         self, store: hs.Store, name: str, random: Random, expected: NDArray[Any], how: tuple[str, bool, int]
@@ -174,16 +175,16 @@ class Runner:
         memory, held = some_memory(random, read_only=True), some_writers(random, shape, self.comm.size)
         values = some_values(random, shape, kind, any_bits=any_bits)
         with hs.open_raw(path, "w", header=HEADER, **given) as file:
-            local = {"a": self.local(held, values, memory)}
+            local = dict.fromkeys(("a", "b"), self.local(held, values, memory))
             file.write(local, held.pieces(self.comm.rank), dtype=stored_kind, guard=memory.guard)
         expected = np.where(held.covered(), values.astype(stored_kind), np.zeros((), stored_kind)).astype(stored_kind)
-        given |= {"header": len(HEADER), "arrays": {"a": (shape, stored_kind)}}
+        given |= {"header": len(HEADER), "arrays": dict.fromkeys(("a", "b"), (shape, stored_kind))}
         if shape and random.random() < 0.6:
             quads = some_section(random, shape)
             changing = some_writers(random, section_shape(quads), self.comm.size)
             new = some_values(random, changing.shape, kind, any_bits=any_bits)
             with hs.open_raw(path, "r+", **given) as file:
-                part = {"a": self.local(changing, new, Memory())}
+                part = dict.fromkeys(("b", "a"), self.local(changing, new, Memory()))
                 file.write(part, changing.pieces(self.comm.rank), section=as_user_says(random, quads))
             old = select(expected, quads)
             replace(expected, quads, np.where(changing.covered(), new.astype(stored_kind), old))
@@ -193,8 +194,9 @@ class Runner:
             found = file.read("a", among.pieces(self.comm.rank), out=out, guard=target.guard)
             self.check(found, among, expected, target, "raw file")
             assert self.gaps_are_whole(found, target), "guard cells were written"
-            several = file.read(["a"], among.pieces(self.comm.rank), dtype=stored_kind)
-            self.check(several["a"], among, expected, Memory(), "raw file, by a list of names")
+            several = file.read(["b", "a"], among.pieces(self.comm.rank), dtype=stored_kind)
+            for name, each in several.items():
+                self.check(each, among, expected, Memory(), f"'{name}' of a raw file")
         self.strategies[str(strategy)] += 1
         return expected, order
 
@@ -228,7 +230,7 @@ class Runner:
                     elif form == 1:
                         files[f"{number}.npy"] = self.npy(self.directory / f"{number}.npy", shape, random)
                     else:
-                        arrays[f"a{number}"] = self.zarr(store, f"a{number}", shape, random)
+                        arrays |= self.zarr(store, f"a{number}", shape, random)
                 except Exception as error:
                     error.add_note(f"in case {number} of seed {seed} on {self.comm.size} ranks: form {form}, {shape}")
                     raise
@@ -247,7 +249,7 @@ class Runner:
                 same(np.load(self.directory / name), expected, name)
             else:
                 content = (self.directory / name).read_bytes()
-                assert content == HEADER + expected[0].tobytes(expected[1]), f"{name} has other bytes"
+                assert content == HEADER + 2 * expected[0].tobytes(expected[1]), f"{name} has other bytes"
 
 
 def run_cases(comm: Any, directory: Path, seed: int, cases: int) -> dict[str, int]:
