@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,67 @@ def test_strided_sections_with_blocks(form: str, strategy: str, tmp_path: Path) 
             assert np.array_equal(stored.read("a", all_rows), expected[all_rows.slices(comm)])
 
     hs.threads(3, run)
+
+
+@pytest.mark.parametrize("strategy", ALL)
+@pytest.mark.parametrize("form", ["zarr", "raw"])
+def test_overlaps_are_refused_by_every_strategy(form: str, strategy: str, tmp_path: Path) -> None:
+    """Before the first byte: what is there stays as it was, also when only one element of many is held twice."""
+    shape, values = (40, 30), np.arange(1200.0).reshape(40, 30)
+    maps = np.array_split(np.random.default_rng(8).permutation(1200), 3)
+    twice = maps[0][17]
+    at = rf"element \[{twice // 30}, {twice % 30}\] of 'a' would be written by ranks 0 and 2"
+
+    def run(comm: Any) -> str:
+        mine = np.append(maps[2], twice) if comm.rank == 2 else maps[comm.rank]
+        pieces, part = hs.ElementMap(shape, mine), -values.ravel()[mine]
+        good, whole = hs.ElementMap(shape, maps[comm.rank]), values.ravel()[maps[comm.rank]]
+        given: dict[str, Any] = {"comm": comm, "durable": False}
+        if form == "raw":
+            with hs.open_raw(tmp_path / "a.raw", "w", order="C", **given) as file:
+                file.write({"a": whole}, good)
+            given |= {"order": "C", "arrays": {"a": (shape, "f8")}}
+            stored: Any = hs.open_raw(tmp_path / "a.raw", "r+", strategy=strategy, **given)
+        else:
+            with hs.open(tmp_path / "a.zarr", "w", **given) as store:
+                store.write("a", whole, good, chunks=(11, 30))
+            stored = hs.open(tmp_path / "a.zarr", "r+", strategy=strategy, **given)
+        section = (slice(None), slice(None))
+        with stored, pytest.raises(hs.InvalidError, match=r"overlap|cannot share a chunk") as caught:
+            stored.write(*([{"a": part}] if form == "raw" else ["a", part]), pieces, section=section)
+        with reopened(form, tmp_path, given) as again:
+            assert np.array_equal(again.read("a"), values)
+        return str(caught.value)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of an update that is said not to have ended
+        texts = set(hs.threads(3, run))
+    assert len(texts) == 1
+    assert sorted(found.name for found in tmp_path.iterdir()) == [f"a.{form}"]
+    refused = strategy in ("independent", "data-sieving") and form == "zarr"
+    assert refused or re.search(at, texts.pop())
+
+
+def reopened(form: str, path: Path, given: dict[str, Any]) -> Any:
+    """What was to be changed, for reading."""
+    return hs.open_raw(path / "a.raw", **given) if form == "raw" else hs.open(path / "a.zarr", **given)
+
+
+def test_the_note_of_an_earlier_update_stays(tmp_path: Path) -> None:
+    """An update that is refused says nothing of itself, but takes no one else's note away."""
+    twice = hs.ElementMap((12,), [3, 3])
+    with hs.open(tmp_path / "a.zarr", "w", durable=False) as store:
+        store.write("a", np.arange(12.0))
+        note = tmp_path / "a.zarr" / "a" / ".hyperslab-update"
+        note.write_text("an earlier one\n")
+        with pytest.raises(hs.InvalidError, match="overlap"):
+            store.write("a", np.zeros(2), twice, section=slice(None))
+        assert note.read_text() == "an earlier one\n"
+    with hs.open_raw(tmp_path / "a.raw", "w", durable=False) as file:
+        file.write({"a": np.arange(12.0)})
+    note = tmp_path / ".a.raw.hyperslab-update"
+    note.write_text("an earlier one\n")
+    with hs.open_raw(tmp_path / "a.raw", "r+", arrays={"a": ((12,), "f8")}, durable=False) as file:
+        with pytest.raises(hs.InvalidError, match="overlap"):
+            file.write({"a": np.zeros(2)}, twice)
+        assert note.exists()

@@ -180,7 +180,7 @@ impl Comm {
             Ok(facts) => Arc::new(facts),
             Err(fault) => {
                 if party.rank() == 0 {
-                    undo();
+                    undo(false);
                 }
                 return Err(fault);
             }
@@ -203,7 +203,7 @@ impl Comm {
         let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
         if let Err(fault) = party.agree(machine, question, &mut *publish) {
             if party.rank() == 0 {
-                undo();
+                undo(true);
             }
             return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
         }
@@ -331,8 +331,8 @@ pub(crate) struct Call<'a> {
     pub(crate) compile: Compile<'a>,
     /// On rank 0, when all ranks are done: make it visible.
     pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On rank 0, when it failed: take away what is not visible.
-    pub(crate) undo: Box<dyn FnMut() + 'a>,
+    /// On rank 0, when it failed: take away what is not visible. Told whether data may have moved.
+    pub(crate) undo: Box<dyn FnMut(bool) + 'a>,
     /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
     pub(crate) tidy: Box<dyn FnOnce() + 'a>,
 }

@@ -279,6 +279,8 @@ impl RawFile {
         let directory = Directory::new(self.directory.clone());
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.end, before.0 == 0, self.options.durable);
+        // Whether an earlier write did not end, so that the marker stays whatever becomes of this one.
+        let marked = std::cell::Cell::new(false);
         let call = Call {
             what: what.clone(),
             fields,
@@ -290,6 +292,7 @@ impl RawFile {
                     lengthen(&directory, &hidden, header, end, first)?;
                 } else {
                     let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
+                    marked.set(directory.exists(&marker));
                     directory.write(&marker, note.as_bytes(), durable)?;
                 }
                 Ok(chosen.0)
@@ -301,10 +304,12 @@ impl RawFile {
                 }
                 Ok(Vec::new())
             }),
-            undo: Box::new(|| {
+            undo: Box::new(|moved| {
                 if new && !first {
                     // What was written before stays; the file must not be longer than that.
                     let _ = directory.lengthen(&hidden, before.1);
+                } else if !new && !moved && !marked.get() {
+                    let _ = directory.remove(&marker);
                 }
             }),
             tidy: Box::new(|| {}),
@@ -413,7 +418,7 @@ impl RawFile {
                 Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
             }),
             publish: Box::new(|| Ok(Vec::new())),
-            undo: Box::new(|| {}),
+            undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };
         let report = self.comm.transfer(call)?;
