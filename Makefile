@@ -24,11 +24,12 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo test test-long lint test-rust types test-python test-openmpi bench clean
+.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi bench clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
+	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make test       = lint test-rust types test-openmpi test-python'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
@@ -67,6 +68,12 @@ $(VENV_OPENMPI)/.package: $(WHEEL)/.built $(VENV_OPENMPI)/.requirements
 
 demo: setup
 	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
+
+FLASH := $(BIN)/python -m mpi4py examples/flash/flash_io.py --out demo-output/flash
+
+flash: setup
+	@$(LIMITED) 10m $(BIN)/mpiexec -n 4 $(FLASH)
+	@$(LIMITED) 10m $(BIN)/mpiexec -n 3 $(FLASH) --restart
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 

@@ -345,6 +345,192 @@ def a_mode_is_unknown(comm: Any, path: Path) -> Outcome:
     return attempt(lambda: hs.open(path / "a.zarr", "a", comm=comm))  # type: ignore[arg-type]
 
 
+# ---- pieces of each rank's own ---------------------------------------------------------------------------------
+
+
+def rows(comm: Any, first: int = 0, last: int = 12) -> hs.Boxes:
+    """Some rows as one box of the odd rank; the other ranks hold nothing."""
+    return hs.Boxes(SHAPE, [(slice(first, last), slice(0, 8))] if comm.rank == ODD else [])
+
+
+def of_pieces(comm: Any, path: Path, pieces: hs.Pieces, **options: Any) -> Outcome:
+    """How writing pieces fails, to new arrays and, the same, over a section of an old one."""
+    arrays = pieces.empty(comm, "f8")
+    for array in arrays if isinstance(arrays, list) else [arrays]:
+        array[...] = 1.0
+    with survivor(comm, path) as store:
+        outcome = attempt(lambda: store.write("a", arrays, pieces, dtype="f8", chunks=(5, 3), **options))
+        again = attempt(lambda: store.write("old", arrays, pieces, section=(slice(None), slice(None)), **options))
+        assert again[0] == outcome[0], again
+        return outcome
+
+
+@case("InvalidError", "element [4, 2] of 'a'", "ranks 0 and 2", "overlap", "hint:")
+def boxes_of_two_ranks_overlap(comm: Any, path: Path) -> Outcome:
+    boxes = {0: [(slice(0, 5), slice(0, 8))], 1: [], 2: [((4, 2), (6, 3)), ((8, 0), (12, 8))]}
+    return of_pieces(comm, path, hs.Boxes(SHAPE, boxes[comm.rank]))
+
+
+@case("InvalidError", "element [3, 7] of 'a'", "rank 1", "overlap", "hint:")
+def boxes_of_one_rank_overlap(comm: Any, path: Path) -> Outcome:
+    boxes = [(slice(0, 4), slice(0, 8)), (slice(3, 6), slice(7, 8))] if comm.rank == ODD else []
+    return of_pieces(comm, path, hs.Boxes(SHAPE, boxes))
+
+
+@case("InvalidError", "element [1, 5] of 'a'", "ranks 0 and 1", "overlap", "hint:")
+def maps_of_two_ranks_overlap(comm: Any, path: Path) -> Outcome:
+    maps = {0: [13, 0, 95], 1: [1, 13, 2], 2: [3]}
+    return of_pieces(comm, path, hs.ElementMap(SHAPE, maps[comm.rank]))
+
+
+@case("InvalidError", "element [1, 5] of 'a'", "rank 1", "overlap", "hint:")
+def a_map_names_an_element_twice(comm: Any, path: Path) -> Outcome:
+    return of_pieces(comm, path, hs.ElementMap(SHAPE, [13, 4, 13] if comm.rank == ODD else []))
+
+
+@case("InvalidError", "element [0, 3] of 'a'", "ranks 0 and 1", "overlap")
+def runs_overlap_in_a_raw_file(comm: Any, path: Path) -> Outcome:
+    """The older file stays."""
+    name = make_raw(comm, path)
+    before = name.read_bytes()
+    runs = {0: ([0], [4]), 1: ([3], [2]), 2: ([], [])}[comm.rank]
+    pieces = hs.Runs(SHAPE, *runs)
+    with hs.open_raw(name, "r+", comm=comm, header=4, arrays={"a": (SHAPE, "f8")}, durable=False) as file:
+        outcome = attempt(lambda: file.write({"a": pieces.empty(comm)}, pieces))
+    comm.barrier()
+    assert name.read_bytes() == before
+    return outcome
+
+
+@case("InvalidError", "element [0, 3]", "ranks 0 and 1", "overlap")
+def runs_overlap_in_an_npy_file(comm: Any, path: Path) -> Outcome:
+    runs = {0: ([0], [4]), 1: ([3], [2]), 2: ([], [])}[comm.rank]
+    pieces = hs.Runs(SHAPE, *runs)
+    outcome = attempt(lambda: hs.save_npy(path / "a.npy", pieces.empty(comm), pieces, comm=comm, dtype="f8"))
+    comm.barrier()
+    assert list(path.iterdir()) == []
+    return outcome
+
+
+@case("InvalidError", "box 0", "rank 1", "[12, 8]", "hint:")
+def a_box_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
+    return of_pieces(comm, path, rows(comm, 10, 13))
+
+
+@case("InvalidError", "box 0", "rank 1", "[12, 8]", "hint:")
+def a_box_to_read_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", rows(comm, 10, 13))
+
+
+@case("InvalidError", "run of 3 elements from element 94", "rank 1", "96 elements", "hint:")
+def a_run_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
+    return of_pieces(comm, path, hs.Runs(SHAPE, [94], [3]) if comm.rank == ODD else hs.Runs(SHAPE, [comm.rank], [1]))
+
+
+@case("InvalidError", "run of 1 elements from element 96", "rank 1", "hint:")
+def a_map_to_read_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", hs.ElementMap(SHAPE, [0, 96] if comm.rank == ODD else [0, 1]))
+
+
+@case("InvalidError", "rank 1", "2 boxes need a list of 2 local arrays, found 1")
+def there_are_fewer_arrays_than_boxes(comm: Any, path: Path) -> Outcome:
+    boxes = [(slice(0, 2), slice(0, 8)), (slice(2, 4), slice(0, 8))] if comm.rank == ODD else []
+    arrays = [np.zeros((2, 8))] if comm.rank == ODD else []
+    return of_write(comm, path, "a", arrays, hs.Boxes(SHAPE, boxes), dtype="f8")
+
+
+@case("InvalidError", "rank 1", "2 boxes need a list of 2 local arrays, found 3")
+def there_are_more_arrays_to_read_into_than_boxes(comm: Any, path: Path) -> Outcome:
+    boxes = [(slice(0, 2), slice(0, 8)), (slice(2, 4), slice(0, 8))] if comm.rank == ODD else []
+    arrays = [np.zeros((2, 8))] * 3 if comm.rank == ODD else []
+    return of_read(comm, path, "old", hs.Boxes(SHAPE, boxes), out=arrays)
+
+
+@case("InvalidError", "local array 0 of 'a'", "[12, 8]", "rank 1", "[8, 12]", "hint:")
+def a_local_array_does_not_fit_its_box(comm: Any, path: Path) -> Outcome:
+    arrays = [np.zeros((8, 12))] if comm.rank == ODD else []
+    return of_write(comm, path, "a", arrays, rows(comm), dtype="f8")
+
+
+@case("InvalidError", "local array 0 of 'old'", "[3]", "rank 1", "[2]", "hint:")
+def an_array_to_read_into_does_not_fit_the_map(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", hs.ElementMap(SHAPE, [5, 7, 7]), out=np.zeros(2 if comm.rank == ODD else 3))
+
+
+@case("DisagreementError", "'a'", "[12, 8]", "[12, 9]", "rank 1")
+def shapes_of_pieces_differ(comm: Any, path: Path) -> Outcome:
+    pieces = hs.ElementMap((12, 9) if comm.rank == ODD else SHAPE, [comm.rank])
+    return of_write(comm, path, "a", np.zeros(1), pieces, dtype="f8")
+
+
+@case("DisagreementError", "'a'", "pieces", "rank 1")
+def one_rank_has_pieces_and_the_others_a_distribution(comm: Any, path: Path) -> Outcome:
+    pieces = hs.Boxes(SHAPE, [spread(comm).slices(comm)])
+    if comm.rank == ODD:
+        return of_write(comm, path, "a", [mine(comm)], pieces)
+    return of_write(comm, path, "a", mine(comm), spread(comm))
+
+
+@case("InvalidError", "'a'", "rank 0", "type", "hint:", "dtype")
+def a_rank_without_pieces_knows_no_type(comm: Any, path: Path) -> Outcome:
+    pieces = rows(comm)
+    return of_write(comm, path, "a", pieces.empty(comm), pieces)
+
+
+@case("InvalidError", "type", "hint:", "dtype")
+def an_npy_file_of_no_known_type(comm: Any, path: Path) -> Outcome:
+    arrays = [np.zeros(SHAPE)] if comm.rank == ODD else []
+    outcome = attempt(lambda: hs.save_npy(path / "a.npy", arrays, rows(comm), comm=comm))
+    comm.barrier()
+    assert list(path.iterdir()) == []
+    return outcome
+
+
+@case("InvalidError", "shape", "[12, 8]", "[3, 8]", "hint:")
+def pieces_do_not_fit_the_section(comm: Any, path: Path) -> Outcome:
+    return of_read(comm, path, "old", rows(comm), section=(slice(0, 3),))
+
+
+@case("InvalidError", "strategy 'fast'", "disk-directed")
+def a_strategy_for_pieces_is_unknown(comm: Any, path: Path) -> Outcome:
+    return of_pieces(comm, path, rows(comm), strategy="fast")
+
+
+@case("InvalidError", "data-sieving", "cannot carry out", "'a'", "cannot share a chunk", "hint:", "server-directed")
+def pieces_and_a_strategy_that_cannot_do_it(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store:
+        write = lambda: store.write("a", [mine(comm)], mine_as_box(comm), strategy="data-sieving")  # noqa: E731
+        return attempt(write)
+
+
+def mine_as_box(comm: Any) -> hs.Boxes:
+    """This rank's rows as a box."""
+    return hs.Boxes(SHAPE, [spread(comm).slices(comm)])
+
+
+@case("InvalidError", "buffers", "4096 B", "hint:")
+def buffers_are_smaller_than_a_chunk_of_pieces(comm: Any, path: Path) -> Outcome:
+    pieces = hs.Boxes((100, 100), [((comm.rank, 0), (comm.rank + 1, 100))])
+    with survivor(comm, path, buffer_bytes=4096) as store:
+        return attempt(lambda: store.write("a", pieces.empty(comm), pieces, chunks=(100, 100)))
+
+
+@case("InvalidError", "buffers", "4 B", "hint:")
+def buffers_hold_no_element_of_a_raw_file(comm: Any, path: Path) -> Outcome:
+    """The older file stays."""
+    name = make_raw(comm, path)
+    before = name.read_bytes()
+    pieces = mine_as_box(comm)
+
+    def write() -> None:
+        with hs.open_raw(name, "w", comm=comm, durable=False, buffer_bytes=4) as file:
+            file.write({"a": [mine(comm)]}, pieces)
+
+    outcome = attempt(write)
+    assert name.read_bytes() == before
+    return outcome
+
+
 # ---- files that are not what they should be --------------------------------------------------------------------
 
 

@@ -17,11 +17,20 @@ from numpy.typing import NDArray
 Quads = tuple[tuple[int, int, int, int], ...]
 
 
+def uneven(kind: str) -> list[int]:
+    """Sizes of the blocks of ``uneven(3, 0, 5)``."""
+    return [int(size) for size in kind.removeprefix("uneven(").removesuffix(")").split(",")]
+
+
 def along(kind: str, extent: int, parts: int, part: int) -> NDArray[np.int64]:
     """Indices of one dimension that belong to coordinate `part` of `parts` in the mesh."""
     every = np.arange(extent)
     if kind == "*":
         return every
+    if kind.startswith("uneven"):
+        sizes = uneven(kind)
+        first = sum(sizes[:part])
+        return every[first : first + sizes[part]]
     found = re.fullmatch(r"(block|cyclic)(?:\((\d+)\))?", kind)
     assert found is not None, kind
     if found[1] == "block":
@@ -42,7 +51,8 @@ class Spread:
 
     def distribution(self) -> hs.Distribution:
         """The same in the words of the package."""
-        return hs.Distribution(self.shape, self.mesh, self.dims, over=self.over)
+        dims = [uneven(dim) if dim.startswith("uneven") else dim for dim in self.dims]
+        return hs.Distribution(self.shape, self.mesh, dims, over=self.over)
 
     def holds(self, rank: int) -> bool:
         """Whether a rank is in the mesh. An array without dimensions looks alike on ranks that are not."""

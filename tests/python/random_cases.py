@@ -11,7 +11,19 @@ from numpy.typing import NDArray
 from global_arrays import Memory, Quads, Spread
 
 KINDS = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
-STRATEGIES = (None, None, "server-directed", "root-gather", "independent")
+STRATEGIES = (
+    None,
+    None,
+    None,
+    "server-directed",
+    "root-gather",
+    "independent",
+    "data-sieving",
+    "two-phase",
+    "disk-directed",
+)
+#: Those whose writers cannot share a chunk.
+OWN = ("independent", "data-sieving")
 Random = np.random.Generator
 
 
@@ -47,7 +59,10 @@ def some_spread(random: Random, shape: tuple[int, ...], ranks: int) -> Spread:
     dims = ["*"] * len(shape)
     for dim, axis in zip(chosen, over, strict=True):
         enough = max(-(-shape[dim] // mesh[axis]), 1) + int(random.integers(0, 3))
-        kinds = ("block", f"block({enough})", "cyclic", f"cyclic({random.integers(1, 5)})")
+        cuts = np.sort(random.integers(0, shape[dim] + 1, mesh[axis] - 1))
+        sizes = np.diff(np.concatenate(([0], cuts, [shape[dim]]))).tolist()
+        blocks = f"uneven({', '.join(map(str, sizes))})"
+        kinds = ("block", f"block({enough})", blocks, "cyclic", f"cyclic({random.integers(1, 5)})")
         dims[dim] = str(random.choice(kinds))
     return Spread(shape, mesh, tuple(dims), over)
 

@@ -93,7 +93,7 @@ impl Comm {
             // Who was told that pieces overlap leaves with it; nothing was written.
             Err(fault) if party.poisoned().is_none() => {
                 if party.rank() == 0 {
-                    undo();
+                    undo(false);
                 }
                 return Err(fault);
             }
@@ -112,7 +112,7 @@ impl Comm {
         let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
         if let Err(fault) = self.decided(machine, party, question, &mut *publish) {
             if party.rank() == 0 {
-                undo();
+                undo(true);
             }
             return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
         }
@@ -353,8 +353,8 @@ pub(crate) struct Call<'a> {
     pub(crate) compile: Compile<'a>,
     /// On rank 0, when all ranks are done: make it visible.
     pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
-    /// On rank 0, when it failed: take away what is not visible.
-    pub(crate) undo: Box<dyn FnMut() + 'a>,
+    /// On rank 0, when it failed: take away what is not visible. Told whether data may have moved.
+    pub(crate) undo: Box<dyn FnMut(bool) + 'a>,
     /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
     pub(crate) tidy: Box<dyn FnOnce() + 'a>,
 }

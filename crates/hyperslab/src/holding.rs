@@ -262,13 +262,13 @@ fn run_parts(name: &str, shape: &[u64], runs: &[(u64, u64)], array: &LocalArray)
     };
     let stride = array.strides.first().copied().unwrap_or(0);
     let Some((&columns, outer)) = shape.split_last() else {
-        // An array without dimensions has one element; each run names it once.
-        let named = runs.iter().filter(|run| run.1 > 0).count();
-        let scalar = |at: i64| {
-            let offset = array.offset + at * stride;
+        // An array without dimensions has one element; a reader may name it several times.
+        let named = runs.iter().map(|run| run.1).sum::<u64>();
+        let held = |at: u64| {
+            let offset = array.offset + at as i64 * stride;
             box_part(&[], &LocalArray { shape: Vec::new(), strides: Vec::new(), offset, ..array.clone() })
         };
-        return if named > LAYERS_MAX { Err(unfit()) } else { Ok((0..named as i64).map(scalar).collect()) };
+        return if named > LAYERS_MAX as u64 { Err(unfit()) } else { Ok((0..named).map(held).collect()) };
     };
     let mut parts = Vec::new();
     for rows in alike(rows_of(runs, columns), outer.last().copied().unwrap_or(1)) {

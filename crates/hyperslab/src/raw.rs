@@ -349,6 +349,8 @@ impl RawFile {
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
+        // Whether an earlier write did not end, so that the marker stays whatever becomes of this one.
+        let marked = std::cell::Cell::new(false);
         let call = Call {
             what: what.clone(),
             fields,
@@ -360,6 +362,7 @@ impl RawFile {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
                     let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
+                    marked.set(directory.exists(&marker));
                     directory.write(&marker, note.as_bytes(), durable)?;
                 }
                 let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
@@ -373,10 +376,12 @@ impl RawFile {
                 }
                 Ok(Vec::new())
             }),
-            undo: Box::new(|| {
+            undo: Box::new(|moved| {
                 if new && !first {
                     // What was written before stays; the file must not be longer than that.
                     let _ = directory.resize(&hidden, before.1);
+                } else if !new && !moved && !marked.get() {
+                    let _ = directory.remove(&marker);
                 }
             }),
             tidy: Box::new(|| {}),
@@ -492,7 +497,7 @@ impl RawFile {
                 Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
             }),
             publish: Box::new(|| Ok(Vec::new())),
-            undo: Box::new(|| {}),
+            undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };
         let report = self.comm.transfer(call)?;

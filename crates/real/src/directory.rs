@@ -223,6 +223,7 @@ impl Names for Directory {
                 Err(_) => drop(fs::OpenOptions::new().write(true).truncate(true).open(&path)),
             }
         }
+        let _ = self.remove(name);
     }
 
     fn remove_empty(&self, name: &str) {

@@ -189,11 +189,13 @@ def json_of(value: Mapping[str, Any] | None) -> str:
         raise InvalidError(message) from None
 
 
-def fill_json(value: Any) -> str | None:
-    """A fill value as Zarr has it in JSON."""
+def fill_json(value: Any, kind: str | None = None) -> str | None:
+    """A fill value as Zarr has it in JSON, where elements are of a kind of NumPy's types."""
     if value is None:
         return None
     item = value.item() if isinstance(value, np.generic) else value
+    if kind == "c" and isinstance(item, (int, float)):
+        item = complex(item)
     if isinstance(item, complex):
         return json.dumps([_float_json(item.real), _float_json(item.imag)])
     if isinstance(item, float):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -29,13 +29,14 @@ from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
+from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
 from hyperslab.store import Report, _check_open, options
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from numpy.typing import DTypeLike
+    from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
 
@@ -218,30 +219,71 @@ class RawFile:
         kind = None if dtype is None else type_code(dtype)
         return raws, spread._core, kind, part
 
+    @overload
+    def read(
+        self, name: str, dist: Distribution | Runs | None = None, *, out: NDArray[Any] | None = None, **options: Any
+    ) -> NDArray[Any]: ...
+    @overload
+    def read(self, name: str, dist: Boxes, *, out: Any = None, **options: Any) -> list[NDArray[Any]]: ...
+    @overload
     def read(
         self,
-        name: str,
+        name: Sequence[str],
         dist: Holding | None = None,
         *,
+        out: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> dict[str, Any]: ...
+    def read(self, name: Any, dist: Holding | None = None, *, out: Any = None, **options: Any) -> Any:
+        """Read this rank's part of one array, or of several of one shape in one call. Collective.
+
+        Parameters
+        ----------
+        name : str or sequence of str
+            One array, or several that are distributed alike.
+        dist : Distribution or Pieces, optional
+            Who gets what. Without it every rank gets everything.
+        section : optional
+            Only this part of the array; `dist` spreads the shape of the section.
+        out : array, or mapping of names to arrays, optional
+            Read into this, in any memory order and with conversion to its type.
+        dtype : optional
+            Type of fresh arrays; that of the stored elements, in the byte order of this machine, by default.
+        order : {"C", "F"}
+            Memory order of fresh arrays.
+        guard : int
+            Guard cells on every side of the local arrays, which are left alone.
+
+        Returns
+        -------
+        ndarray, list of ndarray with `Boxes`, or dict of such for several names
+            `out` where it was given.
+        """
+        return self._read(name, dist, out=out, **options)
+
+    def _read(
+        self,
+        name: Any,
+        dist: Holding | None,
+        *,
+        out: Any,
         section: SectionLike | None = None,
-        out: Any = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
     ) -> Any:
-        """Read this rank's part of an array. Collective. Without a distribution every rank gets everything.
-
-        Returns one array, or with `Boxes` a list of them.
-        """
-        what = f"read of '{name}' from '{self.path}'"
+        single = isinstance(name, str)
+        names = [name] if single else list(name)
+        targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
         with attending(self._comm, what):
-            target, arguments = self._prepare_read(name, dist, section, out, dtype, order, guard)
+            targets, arguments = self._prepare_read(names, targets, dist, section, dtype, order, guard)
         run(lambda: self._file.read(*arguments), self._comm, what)
-        return target
+        return targets[name] if single else {each: targets[each] for each in names}
 
     def iread(
         self,
-        name: str,
+        name: Any,
         dist: Holding | None = None,
         *,
         section: SectionLike | None = None,
@@ -251,36 +293,46 @@ class RawFile:
         guard: int = 0,
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Store.iread`. Collective."""
-        what = f"read of '{name}' from '{self.path}'"
+        single = isinstance(name, str)
+        names = [name] if single else list(name)
+        given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
         try:
-            target, arguments = self._prepare_read(name, dist, section, out, dtype, order, guard)
+            targets, arguments = self._prepare_read(names, given, dist, section, dtype, order, guard)
             core = self._file.read_later(*arguments)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
-        return Request(core, self._comm, lambda _report: target)
+        result = targets[name] if single else {each: targets[each] for each in names}
+        return Request(core, self._comm, lambda _report: result)
 
     def _prepare_read(
         self,
-        name: str,
+        names: list[str],
+        targets: dict[str, Any],
         dist: Holding | None,
         section: SectionLike | None,
-        out: Any,
         dtype: DTypeLike | None,
         order: Literal["C", "F"],
         guard: int,
-    ) -> tuple[Any, tuple[list[str], Any, RawSection | None, list[Raw]]]:
+    ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[Raw]]]:
         known = self.arrays
-        if name not in known:
-            message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
+        for each in names:
+            if each not in known:
+                message = f"the file has no array '{each}'\n  hint: it has {', '.join(known)}"
+                raise InvalidError(message)
+        if not names:
+            message = "no array is named"
             raise InvalidError(message)
-        shape, kind = known[name]
+        shape = known[names[0]][0]
         part = section_of(section, shape)
         extents = shape if part is None else [count * block for _, _, count, block in part]
         spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
-        native = kind.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
-        target = spread.empty(self._comm.rank, native, order=order, guard=guard) if out is None else out
-        raws = describe_all(target, spread, guard, writable=True)
-        return target, ([name], spread._core, part, raws)
+        for each in names:
+            if each not in targets:
+                native = known[each][1].newbyteorder("=") if dtype is None else type_of(type_code(dtype))
+                targets[each] = spread.empty(self._comm.rank, native, order=order, guard=guard)
+        raws = [raw for each in names for raw in describe_all(targets[each], spread, guard, writable=True)]
+        return targets, (names, spread._core, part, raws)
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
@@ -332,7 +384,9 @@ def save_npy(
         raws = describe_all(array, dist, guard)
         spread = whole(member, local_extents(raws), dist)
         if dtype is None and not raws:
-            message = "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype="
+            message = (
+                "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype= on all ranks"
+            )
             raise InvalidError(message)
         kind = raws[0][2] if dtype is None else type_code(dtype)
     return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given), member, what)

@@ -20,6 +20,31 @@ __all__ = ["Boxes", "ElementMap", "Pieces", "Runs"]
 BoxLike: TypeAlias = "Sequence[slice] | tuple[Sequence[SupportsIndex], Sequence[SupportsIndex]]"
 
 
+def _shape(shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """A global shape, checked."""
+    from hyperslab.errors import InvalidError
+
+    extents = tuple(extent.__index__() for extent in shape)
+    if any(not 0 <= extent < 1 << 63 for extent in extents):
+        message = f"{extents} is no shape of an array"
+        raise InvalidError(message)
+    return extents
+
+
+def _row(what: str, given: ArrayLike) -> NDArray[np.int64]:
+    """Whole numbers of 0 or more, in one row."""
+    from hyperslab.errors import InvalidError
+
+    values = np.asarray(given)
+    if values.shape == (0,):
+        return np.empty(0, np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or values.min() < 0 or int(values.max()) >= 1 << 63:
+        hint = "\n  hint: ravel() makes one row of them" if values.ndim > 1 else ""
+        message = f"{what} should be one row of whole numbers of 0 or more, but are {values!r}{hint}"
+        raise InvalidError(message)
+    return values.astype(np.int64)
+
+
 class Pieces:
     """What this rank holds of a global array, told by this rank alone; the other ranks tell theirs.
 
@@ -82,31 +107,46 @@ class Boxes(Pieces):
     """
 
     def __init__(self, shape: Sequence[SupportsIndex], boxes: Sequence[BoxLike]) -> None:
-        self._shape = tuple(extent.__index__() for extent in shape)
+        from hyperslab.errors import InvalidError
+
+        self._shape = _shape(shape)
+        if not isinstance(boxes, Sequence):
+            message = f"boxes should be a sequence of boxes, but are {boxes!r}"
+            raise InvalidError(message)
         self._boxes = [self._bounds(box, number) for number, box in enumerate(boxes)]
         self._core = _core.Pieces.boxes(list(self._shape), self._boxes)
 
     def _bounds(self, box: BoxLike, number: int) -> list[tuple[int, int]]:
         from hyperslab.errors import InvalidError
 
-        if all(isinstance(part, slice) for part in box):
-            parts: list[Any] = list(box)
-            if any(part.step not in (None, 1) for part in parts) or len(parts) != len(self._shape):
-                message = f"box {number} needs a slice without a step for each of {len(self._shape)} dimensions: {box}"
-                raise InvalidError(message)
-            # Bounds are taken as they are: a slice that reaches beyond the array is an error, not cut.
-            bounds = [
-                (0 if part.start is None else part.start, extent if part.stop is None else part.stop)
-                for part, extent in zip(parts, self._shape, strict=True)
-            ]
-        else:
-            low, high = box
-            bounds = list(zip(low, high, strict=True))  # type: ignore[arg-type]
-        pairs = [(low.__index__(), high.__index__()) for low, high in bounds]
-        if any(low < 0 or high < low for low, high in pairs) or len(pairs) != len(self._shape):
-            message = f"box {number} makes no sense in an array of shape {self._shape}: {pairs}"
-            raise InvalidError(message)
-        return pairs
+        try:
+            bounds = self._slices(box) if all(isinstance(part, slice) for part in box) else self._corners(box)
+            if len(bounds) == len(self._shape) and all(0 <= low <= high < 1 << 63 for low, high in bounds):
+                return bounds
+        except (TypeError, ValueError, AttributeError):
+            pass  # the same as bounds that make no sense
+        message = (
+            f"box {number} of an array of shape {self._shape} makes no sense: {box!r}\n  hint: give a slice without a "
+            "step for each dimension, or a pair of the lowest indices and those one past the highest"
+        )
+        raise InvalidError(message)
+
+    def _slices(self, box: Any) -> list[tuple[int, int]]:
+        if any(part.step not in (None, 1) for part in box):
+            message = "a box has no step"
+            raise ValueError(message)
+        # Bounds are taken as they are: a slice that reaches beyond the array is an error, not cut.
+        return [
+            (
+                0 if part.start is None else part.start.__index__(),
+                extent if part.stop is None else part.stop.__index__(),
+            )
+            for part, extent in zip(box, self._shape, strict=True)
+        ]
+
+    def _corners(self, box: Any) -> list[tuple[int, int]]:
+        lowest, highest = box
+        return [(low.__index__(), high.__index__()) for low, high in zip(lowest, highest, strict=True)]
 
     @property
     def local_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -156,16 +196,11 @@ class Runs(Pieces):
     def __init__(self, shape: Sequence[SupportsIndex], offsets: ArrayLike, lengths: ArrayLike) -> None:
         from hyperslab.errors import InvalidError
 
-        self._shape = tuple(extent.__index__() for extent in shape)
-        starts, counts = np.asarray(offsets), np.asarray(lengths)
-        for what, given in (("offsets", starts), ("lengths", counts)):
-            if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or int(given.min()) < 0)):
-                message = f"{what} should be one row of whole numbers of 0 or more, but are {given!r}"
-                raise InvalidError(message)
-        if starts.size != counts.size:
-            message = f"{starts.size} offsets have {counts.size} lengths"
+        self._shape = _shape(shape)
+        self._offsets, self._lengths = _row("offsets", offsets), _row("lengths", lengths)
+        if self._offsets.size != self._lengths.size:
+            message = f"{self._offsets.size} offsets have {self._lengths.size} lengths"
             raise InvalidError(message)
-        self._offsets, self._lengths = starts.astype(np.int64), counts.astype(np.int64)
         self._core = _core.Pieces.runs(list(self._shape), self._offsets.tolist(), self._lengths.tolist())
 
     @classmethod
@@ -227,11 +262,7 @@ class ElementMap(Runs):
     """
 
     def __init__(self, shape: Sequence[SupportsIndex], indices: ArrayLike) -> None:
-        numbers = np.asarray(indices)
-        if numbers.ndim == 1 and numbers.size and numbers.dtype.kind in "iu":
-            # Neighbours in both are one run.
-            breaks = np.flatnonzero(np.diff(numbers.astype(np.int64)) != 1) + 1
-            first = np.concatenate(([0], breaks))
-            super().__init__(shape, numbers[first], np.diff(np.concatenate((first, [numbers.size]))))
-        else:
-            super().__init__(shape, numbers if numbers.size else np.empty(0, np.int64), np.ones(numbers.size, np.int64))
+        numbers = _row("indices", indices)
+        # Neighbours in both are one run.
+        starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+        super().__init__(shape, numbers[starts], np.diff(starts, append=numbers.size))

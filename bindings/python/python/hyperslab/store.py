@@ -349,12 +349,14 @@ class Store:
         if several:
             dist = array if dist is None else dist
         asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
+        stored = None if dtype is None else type_code(dtype)
+        kind = next((raw[2] for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
             chunk_shape(chunks, asks, dtype),
-            None if dtype is None else type_code(dtype),
+            stored,
             bool(checksum),
             zstd,
-            fill_json(fill_value),
+            fill_json(fill_value, None if kind is None else type_of(kind).kind),
             None if dimension_names is None else list(dimension_names),
             json_of(attributes),
             bool(overwrite),

@@ -155,7 +155,15 @@ impl Store {
         for ask in asks {
             describe(&mut fields, &ask.name, Some(&ask.holding), ask.section.as_ref(), ask.element());
         }
-        let writer = Writing { store: self, asks, metadata: &metadata, new, update, marked: RefCell::default() };
+        let writer = Writing {
+            store: self,
+            asks,
+            metadata: &metadata,
+            new,
+            update,
+            marked: RefCell::default(),
+            before: RefCell::default(),
+        };
         let fresh = !update;
         let call = Call {
             what: what.clone(),
@@ -177,9 +185,11 @@ impl Store {
                 Ok(Compiled { transfer, users, mine, fault: None })
             }),
             publish: Box::new(|| writer.publish().map(|()| Vec::new())),
-            undo: Box::new(|| {
+            undo: Box::new(|moved| {
                 if fresh {
                     writer.undo()
+                } else if !moved {
+                    writer.unmark()
                 }
             }),
             tidy: Box::new(|| writer.tidy()),
@@ -268,7 +278,7 @@ impl Store {
                 Ok(Compiled { transfer: transfer(only(asks)), users, mine, fault })
             }),
             publish: Box::new(|| Ok(Vec::new())),
-            undo: Box::new(|| {}),
+            undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };
         let report = self.comm.transfer(call)?;
@@ -322,7 +332,7 @@ impl Store {
                 }
                 Ok(Vec::new())
             }),
-            undo: Box::new(|| {}),
+            undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };
         Ok(self.comm.transfer(call)?)
@@ -343,6 +353,8 @@ struct Writing<'a> {
     update: bool,
     /// Arrays that bear the marker of an earlier update that did not end; only writing all of them would end it.
     marked: RefCell<Vec<String>>,
+    /// Markers that this call has set, and what was in their places.
+    before: RefCell<Vec<(String, Vec<u8>)>>,
 }
 
 impl Writing<'_> {
@@ -409,7 +421,21 @@ impl Writing<'_> {
         let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
         let mut note = String::from_utf8_lossy(&before).into_owned();
         note += &format!("an update of section {section} has begun and not ended: each chunk is old or new\n");
-        directory.write(&marker, note.as_bytes(), self.durable())
+        directory.write(&marker, note.as_bytes(), self.durable())?;
+        self.before.borrow_mut().push((marker, before));
+        Ok(())
+    }
+
+    /// Takes the markers back of an update that ended before anything was written.
+    fn unmark(&self) {
+        let directory = self.store.directory();
+        for (marker, before) in self.before.take() {
+            // The call fails already; a marker too many only warns.
+            let _ = match before.is_empty() {
+                true => directory.remove(&marker),
+                false => directory.write(&marker, &before, self.durable()),
+            };
+        }
     }
 
     fn durable(&self) -> bool {

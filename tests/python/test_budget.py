@@ -1,0 +1,43 @@
+"""Memory of a transfer depends on its budget, not on its size: 400 MiB pass through buffers of 4 MiB."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hyperslab as hs
+import pytest
+
+from mpi_launch import run_ranks
+from mpi_programs.budget import BUFFER_BYTES, STRATEGIES, measure
+
+#: What a process may need besides: stacks of threads, code that is run for the first time, lists of steps [B].
+BESIDES = 8 << 20
+#: Where ranks do not copy out of each other's memory, packed messages under way come on top, at both ends, and what MPI
+#: keeps of its own [B].
+MESSAGES = 4 * BUFFER_BYTES
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux' record of the peak")
+
+
+def check(every: list[dict[str, tuple[int, int]]], most: int) -> None:
+    """Compare the memory that was needed with what is allowed."""
+    assert len(every[0]) == 1 + 4 * len(STRATEGIES)
+    for rank, found in enumerate(every):
+        for name, (rise, buffers) in found.items():
+            assert rise <= most, f"{name}: memory rose by {rise / 2**20:.1f} MiB on rank {rank}"
+            assert buffers <= BUFFER_BYTES, f"{name}: {buffers} B of buffers on rank {rank}"
+    assert max(found["server-directed write raw"][1] for found in every) > 0
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("direct", [True, False])
+def test_processes(direct: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    printed = run_ranks(2, "budget", tmp_path, extra_environment={"HYPERSLAB_DIRECT": str(int(direct))})
+    check(json.loads(printed.splitlines()[-1]), BUFFER_BYTES + BESIDES + (0 if direct else MESSAGES))
+
+
+def test_threads(tmp_path: Path) -> None:
+    """All share one process, so their budgets add up."""
+    ranks = 4
+    check(hs.threads(ranks, lambda comm: measure(comm, tmp_path)), ranks * BUFFER_BYTES + BESIDES)
