@@ -327,12 +327,15 @@ impl RawFile {
         let asks: Vec<Ask> = indices
             .iter()
             .zip(arrays)
-            .map(|(&index, (name, locals))| Ask {
-                name: name.clone(),
-                section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
-                spread: holding.spread(),
-                memory: crate::zarr::memory_type(Some(locals), 0, self.laid().arrays[index].element),
-                stored: self.stored(index),
+            .map(|(&index, (name, locals))| {
+                let stored = self.stored(index);
+                Ask {
+                    name: name.clone(),
+                    section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
+                    spread: holding.spread(),
+                    memory: crate::zarr::memory_type(Some(locals), 0, stored.element),
+                    stored,
+                }
             })
             .collect();
         let (users, mine) = number_parts(parts);
