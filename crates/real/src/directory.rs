@@ -51,7 +51,6 @@ impl Directory {
     }
 }
 
-/// Whether nothing can have the path.
 impl Directory {
     /// Reserves the space of the first bytes of a file that exists, which becomes at least as long: then its bytes have
     /// their places before the first is written, and room for them. Returns whether the file system can; one that cannot
@@ -72,6 +71,7 @@ impl Directory {
     }
 }
 
+/// Whether nothing can have the path.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -229,6 +229,7 @@ impl Names for Directory {
                 Err(_) => drop(fs::OpenOptions::new().write(true).truncate(true).open(&path)),
             }
         }
+        let _ = self.remove(name);
     }
 
     fn remove_empty(&self, name: &str) {
