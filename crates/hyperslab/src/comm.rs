@@ -7,7 +7,7 @@ use hyperslab_plan::{
 };
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::wire::{Wire, thread_wires};
-use hyperslab_real::{Interrupted, Machine, Stripes};
+use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Location, Names, Reader, World, Writer};
 use std::collections::BTreeMap;
@@ -157,11 +157,6 @@ impl Comm {
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
         party.agree(machine, question, decide)
-    }
-
-    /// Spreads objects over directories, as [`Machine::stripe`]; not collective.
-    pub(crate) fn stripe(&self, beginning: &str, stripes: &Stripes) {
-        self.member().machine.stripe(beginning.into(), stripes.clone());
     }
 
     /// Carries out a collective transfer.
