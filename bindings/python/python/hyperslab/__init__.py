@@ -34,6 +34,7 @@ from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
+from hyperslab.striped import Striped
 
 __all__ = [
     "ArrayInfo",
@@ -58,6 +59,7 @@ __all__ = [
     "Step",
     "StorageError",
     "Store",
+    "Striped",
     "ThreadComm",
     "TimeoutError",
     "TypicalRequest",
