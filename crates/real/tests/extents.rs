@@ -4,7 +4,7 @@ mod common;
 
 use common::Place;
 use hyperslab_real::{Directory, Extent};
-use hyperslab_world::FaultKind;
+use hyperslab_world::{FaultKind, Names};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 fn told(directory: &Directory, name: &str) -> Option<Vec<Extent>> {
     let extents = directory.extents(name).unwrap();
     if extents.is_none() {
-        println!("skipped: the file system of '{}' does not tell where files lie", directory.path().display());
+        println!("skipped: the file system of '{}' does not tell where files lie", directory.full(""));
     }
     extents
 }
@@ -49,7 +49,7 @@ fn reserved_space_has_a_place_before_it_is_written() {
     let place = Place::on_disk("reserved");
     let directory = Directory::new(&place.0);
     let length = 5 * MIB + 123;
-    directory.create("file", 0).unwrap();
+    directory.create("file", &[], 0).unwrap();
     if !directory.reserve("file", length).unwrap() {
         return println!("skipped: the file system does not reserve");
     }
@@ -79,7 +79,7 @@ fn holes_have_no_place() {
     let place = Place::on_disk("sparse");
     let directory = Directory::new(&place.0);
     let length = 300 * MIB;
-    directory.create("file", length).unwrap();
+    directory.create("file", &[], length).unwrap();
     let Some(empty) = told(&directory, "file") else { return };
     assert_eq!(empty, []);
     // More extents than one answer has room for; not synced, so that their places are still to be found.
@@ -123,7 +123,7 @@ fn files_that_grow_in_turn_lie_between_each_other() {
 fn where_nobody_tells_there_is_no_answer() {
     let Some(place) = Place::in_memory("nowhere") else { return };
     let directory = Directory::new(&place.0);
-    directory.create("file", 0).unwrap();
+    directory.create("file", &[], 0).unwrap();
     let reserved = directory.reserve("file", 3 * MIB).unwrap();
     assert_eq!(directory.length("file"), Some(3 * MIB));
     println!("space in memory was reserved: {reserved}");
@@ -134,7 +134,7 @@ fn where_nobody_tells_there_is_no_answer() {
 fn reserving_too_much_is_an_error_that_leaves_the_file() {
     let Some(place) = Place::in_memory("too-much") else { return };
     let directory = Directory::new(&place.0);
-    directory.create("file", 10).unwrap();
+    directory.create("file", &[], 10).unwrap();
     // Asked of memory, since a disk would be filled to its end before it says so.
     let fault = directory.reserve("file", 1 << 52).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Storage);

@@ -236,7 +236,7 @@ mod tests {
                     let mine = Memory::from_vec(vec![rank as u8 + 1; 1000]);
                     for turn in 0..EACH / 1000 {
                         let moves = every(&mine, (turn * 1000 * RANKS + rank) as i64, RANKS as i64);
-                        store.submit(turn, Request::Write { object: tree.full("f").into(), moves });
+                        store.submit(turn, Request::Write { object: tree.full("f").into(), moves, direct: false });
                     }
                     let mut done = Vec::new();
                     store.poll(&mut done);
