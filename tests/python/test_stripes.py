@@ -64,6 +64,11 @@ ERRORS: dict[str, tuple[Change, str, str]] = {
         "NotFoundError",
         "none' does not exist",
     ),
+    "one path for directories": (lambda d: hs.Striped(str(d[0]), "a.raw"), "InvalidError", "is one path"),
+    "a number for a name": (lambda d: hs.Striped(d, 7), "InvalidError", "is a text, but this is int"),  # type: ignore[arg-type]
+    "no text for a name": (lambda d: hs.Striped(d, "\udcff"), "InvalidError", "surrogates not allowed"),
+    "numbers for directories": (lambda _: hs.Striped([1, 2], "a.raw"), "InvalidError", "not int"),  # type: ignore[list-item]
+    "a unit that is too long": (lambda d: hs.Striped(d, "a.raw", unit=1 << 70), "InvalidError", "makes no sense"),
     "no unit": (lambda d: hs.Striped(d, "a.raw", unit=0), "InvalidError", "a unit of 0 B"),
     "a path for a name": (lambda d: hs.Striped(d, "b/a.raw"), "InvalidError", "is not the name of a file"),
     "no file": (lambda d: hs.Striped(d, "b.raw"), "NotFoundError", "b.raw' does not exist"),
@@ -72,6 +77,15 @@ ERRORS: dict[str, tuple[Change, str, str]] = {
     "another order": (lambda d: hs.Striped(d[::-1], "a.raw", unit=1000), "CorruptError", "should have"),
     "a part missing": (without_second, "CorruptError", "1/a.raw' is missing"),
 }
+
+
+WITHOUT_HINT = (
+    "a number for a name",
+    "no text for a name",
+    "numbers for directories",
+    "a unit that is too long",
+    "no unit",
+)
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -84,7 +98,7 @@ def test_errors_are_the_same_on_all_ranks(name: str, tmp_path: Path) -> None:
     outcomes = hs.threads(3, call)
     assert outcomes[0][0] == kind
     assert words in outcomes[0][1]
-    assert "hint:" in outcomes[0][1] or kind == "NotFoundError" or name == "no unit"
+    assert "hint:" in outcomes[0][1] or kind == "NotFoundError" or name in WITHOUT_HINT
     assert len(set(outcomes)) == 1
 
 
@@ -96,6 +110,51 @@ def test_ranks_that_stripe_differently_hear_of_it(tmp_path: Path) -> None:
     )
     assert {kind for kind, _ in outcomes} == {"DisagreementError"}
     assert "by 9 B" in outcomes[0][1]
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "w", "x"])
+def test_a_store_cannot_be_striped(mode: Any, tmp_path: Path) -> None:
+    target = hs.Striped(disks(tmp_path), "a.zarr")
+    outcomes = hs.threads(3, lambda comm: attempt(lambda: hs.open(target, mode, comm=comm)))
+    assert outcomes[0][0] == "UnsupportedError"
+    assert "a store cannot be striped" in outcomes[0][1]
+    assert "hint:" in outcomes[0][1]
+    assert len(set(outcomes)) == 1
+    assert not any(list(disk.iterdir()) for disk in disks(tmp_path))
+
+
+def test_npy_files_can_be_striped(tmp_path: Path) -> None:
+    target = hs.Striped(disks(tmp_path), "a.npy", unit=50)
+    values = np.arange(100.0).reshape(10, 10)
+    rows = hs.Distribution((10, 10), (2,), ("block", "*"))
+
+    def save_and_load(comm: Any) -> np.ndarray:
+        hs.save_npy(target, values[5 * comm.rank :][:5], rows, comm=comm)
+        return hs.load_npy(target, comm=comm)
+
+    assert all((found == values).all() for found in hs.threads(2, save_and_load))
+    (tmp_path / "whole.npy").write_bytes(together(disks(tmp_path), "a.npy", 50))
+    assert (np.load(tmp_path / "whole.npy") == values).all()
+    (tmp_path / "1/a.npy").unlink()
+    with pytest.raises(hs.CorruptError, match=r"1/a\.npy' is missing"):
+        hs.load_npy(target)
+
+
+def test_directories_may_have_any_name_and_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [os.fsdecode(name) for name in (b"a][b", b"%5d", b"not text \xff", b"two\nlines")]
+    for name in names:
+        Path(name).mkdir()
+    target = hs.Striped([os.fsencode(names[0]), *names[1:]], "[a]%.raw", unit=1000)  # type: ignore[list-item]
+
+    write(target, 4.0)
+
+    def load(comm: Any) -> bool:
+        with hs.open_raw(target, comm=comm, header=4, arrays={"a": (SHAPE, "f8")}) as file:
+            return bool((file.read("a") == 4.0).all())
+
+    assert hs.threads(3, load) == [True] * 3
+    assert together([Path(name) for name in names], "[a]%.raw", 1000)[:4] == b"head"
 
 
 def test_a_file_that_is_given_up_leaves_the_older_one(tmp_path: Path) -> None:

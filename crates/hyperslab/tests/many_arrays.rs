@@ -15,7 +15,7 @@ fn two_thousand_arrays_are_one_call() {
             Comm::threads(RANKS).into_iter().map(|comm| scope.spawn(move || rank(&comm, memory))).collect();
         ranks.into_iter().for_each(|rank| rank.join().expect("no rank panics"));
     });
-    let chunks = memory.lengths().into_iter().filter(|(name, _)| name.ends_with("/c/0"));
+    let chunks = memory.lengths().into_iter().filter(|(name, _)| name.ends_with("/c.0"));
     assert!(chunks.map(|(_, bytes)| bytes).eq([128 * 8 + 4; ARRAYS]), "a chunk and its checksum for every array");
 }
 

@@ -64,12 +64,15 @@ class Striped:
         if not isinstance(self.name, str):
             message = f"the name of a striped file is a text, but this is {type(self.name).__name__}"
             raise InvalidError(message)
+        self.name.encode()
         unit = index(self.unit)
         if not 1 <= unit < 1 << 63:
             message = f"a unit of {unit} B makes no sense"
             raise InvalidError(message)
-        return ([os.fspath(directory) for directory in self.directories], self.name, unit)
+        return ([os.fsdecode(directory) for directory in self.directories], self.name, unit)
 
     def __str__(self) -> str:
         """Name, directories and unit, in words."""
-        return f"{self.name} striped over {self.directories} by {self.unit} B"
+        # Also what makes no sense as a name must be told.
+        name = str(self.name).encode(errors="backslashreplace").decode()
+        return f"{name} striped over {self.directories} by {self.unit} B"
