@@ -330,6 +330,7 @@ impl Names for StripedDirectory {
 
     fn check(&self, name: &str) -> Result<(), Fault> {
         let inner = self.inner(name);
+        let _lock = self.lock();
         let found: Vec<Option<u64>> = self.directories.iter().map(|directory| directory.length(&inner)).collect();
         if found.iter().all(Option::is_none) {
             return Ok(());

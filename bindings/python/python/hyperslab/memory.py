@@ -56,7 +56,7 @@ class MemoryStore(MutableMapping[str, bytes]):
     ...     store.read("rho", section=(1,))
     array([[3., 4., 5.]])
     >>> list(memory)
-    ['run.zarr/rho/c/0/0', 'run.zarr/rho/zarr.json', 'run.zarr/zarr.json']
+    ['run.zarr/rho/c.0.0', 'run.zarr/rho/zarr.json', 'run.zarr/zarr.json']
     >>> report = hs.save_npy(memory / "a.npy", np.ones(4, "u1"))
     >>> memory["a.npy"][-4:]
     b'\x01\x01\x01\x01'
