@@ -1,8 +1,8 @@
-"""Writes until it is killed; run by `test_torn`.
+"""Writes until it is killed; run by `test_torn` and `test_stripes`.
 
-Usage: dying_writer step|steps|raw DIRECTORY
+Usage: dying_writer step|steps|raw|striped|stripes DIRECTORY
 
-Prints a line when it has got to where it is to be killed, and then waits; `steps` goes on writing.
+Prints a line when it has got to where it is to be killed, and then waits; `steps` and `stripes` go on writing.
 """
 
 from __future__ import annotations
@@ -45,5 +45,27 @@ def raw(directory: Path) -> None:
         wait()
 
 
+def stripes_of(directory: Path) -> hs.Striped:
+    """A file in three directories."""
+    return hs.Striped([directory / str(number) for number in range(3)], "a.raw", unit=1000)
+
+
+def striped(directory: Path) -> None:
+    """A new striped file is complete but not closed."""
+    with hs.open_raw(stripes_of(directory), "w", header=b"head") as file:
+        file.write({"a": np.full(SHAPE, 2.0)})
+        wait()
+
+
+def stripes(directory: Path) -> None:
+    """One striped file after another, each in the place of the last."""
+    print("now", flush=True)
+    for number in range(100_000):
+        with hs.open_raw(stripes_of(directory), "w", header=b"head", durable=False) as file:
+            file.write({"a": np.full(SHAPE, float(number))})
+
+
+SCENARIOS = {"step": step, "steps": steps, "raw": raw, "striped": striped, "stripes": stripes}
+
 if __name__ == "__main__":
-    {"step": step, "steps": steps, "raw": raw}[sys.argv[1]](Path(sys.argv[2]))
+    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))

@@ -1,7 +1,7 @@
 //! Stores in memory, and where things are stored.
 
 use crate::errors::raise_alone;
-use hyperslab::{Location, MemoryTree, Names};
+use hyperslab::{Location, MemoryTree, Names, Striped};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -65,6 +65,7 @@ impl Memory {
 #[derive(FromPyObject)]
 pub(crate) enum Place {
     Memory(Py<Memory>, String),
+    Striped(Vec<PathBuf>, String, u64),
     Path(PathBuf),
 }
 
@@ -72,6 +73,7 @@ impl From<Place> for Location {
     fn from(place: Place) -> Location {
         match place {
             Place::Memory(memory, name) => Location::Memory(memory.get().0.below(&name)),
+            Place::Striped(directories, name, unit_bytes) => Striped { directories, unit_bytes, name }.into(),
             Place::Path(path) => Location::Path(path),
         }
     }

@@ -6,7 +6,7 @@ use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
 use hyperslab_real::renumber::Renumbered;
 use hyperslab_real::wire::{Wire, thread_wires};
-use hyperslab_real::{Interrupted, Machine, Stripes};
+use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Location, Names};
 use std::path::Path;
@@ -309,10 +309,5 @@ impl Comm {
     /// Names at a place, or why not all ranks can reach it.
     pub(crate) fn names(&self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
         self.member().machine.names(location)
-    }
-
-    /// Spreads objects over directories, as [`Machine::stripe`]; not collective.
-    pub(crate) fn stripe(&self, beginning: &str, stripes: &Stripes) {
-        self.member().machine.stripe(beginning.into(), stripes.clone());
     }
 }

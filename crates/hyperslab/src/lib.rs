@@ -52,7 +52,7 @@ pub use hyperslab_layout::{
 };
 pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
-pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names};
+pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;
 pub use request::Request;

@@ -60,7 +60,9 @@ pub struct Contents<'a> {
 ///
 /// A new file is written under a hidden name beside its own and takes its name, replacing an older file, when it is
 /// closed; until then, and after a crash, the older file is there unchanged. A file open for update is changed in
-/// place, with a marker file beside it while a write is under way.
+/// place, with a marker file beside it while a write is under way. A [`Striped`](crate::Striped) file takes its name in
+/// one directory after another, of which the first decides: after a crash between them, whoever opens the file next
+/// completes it, and who has it open for reading meanwhile may see some parts old and some new.
 #[derive(Clone)]
 pub struct RawFile {
     comm: Comm,
@@ -164,6 +166,8 @@ impl RawFile {
         let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path).map_err(format_fault);
         let told = comm.agree(question, || {
             let (directory, name) = parts(&**names.as_ref().map_err(Fault::clone)?)?;
+            directory.complete(&hidden(&name), &name)?;
+            directory.check(&name)?;
             let missing = || not_there(&directory.full(&name)).context(&what);
             let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(missing)?;
             let (header, offset) = parse(&prefix)?;
@@ -264,7 +268,7 @@ impl RawFile {
         &self.removed
     }
 
-    /// Absolute path of the file once it is published.
+    /// Absolute name of the file once it is published; a path, where it is one file in a directory.
     pub fn path(&self) -> PathBuf {
         self.directory.full(&self.name).into()
     }
@@ -652,6 +656,7 @@ fn open_file(file: &dyn Names, mode: Mode, header: &[u8], header_bytes: u64, end
         let parent = directory.full("");
         return Err(Fault::new(FaultKind::NotFound, format!("the directory '{parent}' does not exist")));
     }
+    directory.complete(&hidden(&name), &name)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
     }
@@ -663,6 +668,7 @@ fn open_file(file: &dyn Names, mode: Mode, header: &[u8], header_bytes: u64, end
         }
         return open_file_told(directory, &name, header, &removed);
     }
+    directory.check(&name)?;
     let actual = directory.length(&name).ok_or_else(|| not_there(&directory.full(&name)))?;
     if actual != end {
         return Err(Fault::new(

@@ -212,7 +212,13 @@ impl Store {
             ("durable".to_string(), options.durable.to_string()),
             ("preferences".to_string(), format!("{:?}", options.wish)),
         ];
-        let names = comm.names(&location);
+        let names = match location {
+            Location::Striped(_) => {
+                Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
+                    .hint("stripe directories hold raw and npy files; give one directory"))
+            }
+            _ => comm.names(&location),
+        };
         let fault = names.as_ref().err().cloned();
         let question = Question { what: what.clone(), fields, fault, opens: true };
         let told = comm.agree(question, || {

@@ -3,10 +3,13 @@
 use crate::directory::Directory;
 use crate::relay::Pump;
 use crate::stores::Stores;
+use crate::striped::StripedDirectory;
 use crate::stripes::Stripes;
 use crate::transport::Courier;
 use crate::wire::Wire;
-use hyperslab_world::{Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Transport, World};
+use hyperslab_world::{
+    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,7 +47,7 @@ impl Machine {
         self.clock.pump = Some(pump);
     }
 
-    /// Stores below another root from now on, and knows of no stripes.
+    /// Stores below another root from now on.
     pub fn move_to(&mut self, root: &Path) {
         self.stores = Stores::new(root, self.courier.wire().bell());
     }
@@ -52,7 +55,7 @@ impl Machine {
     /// Names at a place. What lies there can be moved to and from from now on, as long as the place exists.
     ///
     /// # Errors
-    /// When not all ranks can reach it.
+    /// When not all ranks can reach it, or nothing can be there.
     pub fn names(&mut self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
         match location {
             Location::Path(path) => Ok(Arc::new(Directory::new(path))),
@@ -71,13 +74,11 @@ impl Machine {
                 self.stores.mount(tree);
                 Ok(Arc::new(tree.clone()))
             }
+            Location::Striped(striped) => {
+                let Striped { directories, unit_bytes, name } = striped.clone();
+                Ok(Arc::new(StripedDirectory::file(Stripes { directories, unit_bytes }, &name)?))
+            }
         }
-    }
-
-    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
-    /// files. They are written and read in parts, as [`hyperslab_world::Request::Write`] has it, and synced; nothing else.
-    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
-        self.stores.posix.stripe(beginning, stripes);
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.

@@ -9,7 +9,6 @@ mod queue;
 mod set;
 mod sieve;
 
-use crate::stripes::Stripes;
 use crate::wire::Bell;
 use files::{Doing, Files};
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
@@ -28,7 +27,9 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// Requests through the cache of the system are carried out one after another, in order, by one thread: a buffered write
 /// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
 /// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
-/// The parts of striped objects are carried out beside each other, since each has a file and perhaps a disk of its own.
+/// The parts of striped objects, which are those with a name that [`Stripes`](crate::Stripes) give, are carried out beside
+/// each other, since each has a file and perhaps a disk of its own. Such objects are written and read in parts, as
+/// [`Request::Write`] has it, and synced; nothing else.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
     requests: Option<Sender<Work>>,
@@ -43,7 +44,6 @@ enum Work {
     Serve(Ticket, Request),
     Forget(Arc<[Arc<str>]>),
     Release,
-    Stripe(Arc<str>, Stripes),
 }
 
 impl PosixStore {
@@ -66,10 +66,6 @@ impl PosixStore {
                         files.release();
                         continue;
                     }
-                    Work::Stripe(beginning, stripes) => {
-                        files.stripe(beginning, stripes);
-                        continue;
-                    }
                 };
                 let heard = files.serve(ticket, request).is_none_or(|result| answers.send(ticket, result));
                 if !heard {
@@ -88,12 +84,6 @@ impl PosixStore {
     /// Closes files that are kept open.
     pub fn release(&mut self) {
         self.tell(Work::Release);
-    }
-
-    /// Spreads objects over directories, from now on: those whose names are this beginning, `/`, and the name of the
-    /// files.
-    pub fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
-        self.tell(Work::Stripe(beginning, stripes));
     }
 
     fn tell(&mut self, work: Work) {

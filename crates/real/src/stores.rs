@@ -27,13 +27,8 @@ impl Stores {
 /// Whether all that a request names is in memory.
 fn is_for_memory(request: &Request) -> bool {
     match request {
-        Request::Write { object, .. }
-        | Request::WriteWhole { object, .. }
-        | Request::Put { object, .. }
-        | Request::Read { object, .. }
-        | Request::ReadWhole { object, .. }
-        | Request::Get { object, .. } => TreeStore::is_for(object),
         Request::Sync { below } => below.iter().all(|name| TreeStore::is_for(name)),
+        request => request.object().is_some_and(|name| TreeStore::is_for(name)),
     }
 }
 

@@ -10,6 +10,8 @@
 //! directory 2 |2  |5  |
 //! ```
 
+mod name;
+
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,11 +43,11 @@ pub(crate) struct Stripe {
 }
 
 impl Stripes {
-    /// Says whether these are stripes at all.
+    /// Says whether these numbers of directories and bytes make sense; looks at no directory.
     ///
     /// # Errors
-    /// When there is no directory, one twice, or the unit is none; when a directory does not exist.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// When there is no directory, or the unit is none, or there is too much of either.
+    pub(crate) fn check_numbers(&self) -> Result<(), Fault> {
         let bad = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
         let count = self.directories.len();
         if !(1..=DIRECTORIES_MAX).contains(&count) {
@@ -56,6 +58,15 @@ impl Stripes {
             let text = format!("the unit of a striped file is 1 B to {UNIT_BYTES_MAX} B, but {} B", self.unit_bytes);
             return bad(text, "64 KiB to some MiB suit disks");
         }
+        Ok(())
+    }
+
+    /// Says whether these are stripes at all.
+    ///
+    /// # Errors
+    /// When there is no directory, one twice, or the unit is none; when a directory does not exist.
+    pub fn check(&self) -> Result<(), Fault> {
+        self.check_numbers()?;
         let mut seen = BTreeMap::new();
         for path in &self.directories {
             use std::os::unix::fs::MetadataExt;
@@ -65,15 +76,12 @@ impl Stripes {
             };
             if let Some(other) = seen.insert((found.dev(), found.ino()), path) {
                 let text = format!("'{}' and '{}' are the same directory", other.display(), path.display());
-                return bad(text, "each directory of a striped file is another one");
+                return Err(
+                    Fault::new(FaultKind::Invalid, text).hint("each directory of a striped file is another one")
+                );
             }
         }
         Ok(())
-    }
-
-    /// The name by which stores know objects in these directories: what comes after it and `/` is the name of the files.
-    pub fn beginning(&self) -> String {
-        format!("{:?} by {} B", self.directories, self.unit_bytes)
     }
 
     fn count(&self) -> u64 {

@@ -16,6 +16,7 @@ pub fn names(names: &dyn Names) {
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
     a_rename_takes_all_along(names);
+    a_rename_that_is_done_is_complete(names);
     an_exchange_leaves_both(names);
     what_is_removed_is_gone(names);
     what_is_missing_is_said(names);
@@ -119,6 +120,23 @@ fn a_rename_takes_all_along(names: &dyn Names) {
     names.rename("a", "to").expect_err("a file does not replace a directory");
     assert!(names.exists("to/new/d/f") && names.exists("a"));
     ["a", "to", "from-other"].iter().for_each(|name| names.remove(name).expect("removes"));
+}
+
+fn a_rename_that_is_done_is_complete(names: &dyn Names) {
+    let nothing_is_left = || {
+        assert!(!names.complete(".hidden", "f").expect("has nothing to complete"));
+        ["f", ".hidden", "nothing"].iter().for_each(|name| names.check(name).expect("is whole, or not there"));
+    };
+    nothing_is_left();
+    for content in [&b"first"[..], b"second, longer"] {
+        names.create(".hidden", content, 20).expect("creates");
+        nothing_is_left();
+        names.rename(".hidden", "f").expect("renames");
+        nothing_is_left();
+        assert_eq!(names.read_prefix("f", content.len() as u64).expect("reads").as_deref(), Some(content));
+        assert!(!names.exists(".hidden"));
+    }
+    names.remove("f").expect("removes");
 }
 
 fn an_exchange_leaves_both(names: &dyn Names) {

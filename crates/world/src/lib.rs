@@ -30,7 +30,7 @@ pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};
-pub use location::Location;
+pub use location::{Location, Striped};
 pub use memory_store::{MemoryStore, Objects};
 pub use names::{Extent, Names};
 pub use store::{Moved, Moves, Outcome, Request, Store};

@@ -4,7 +4,8 @@ use crate::MemoryTree;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a store or a file is. What can be opened takes anything that becomes one: paths, and trees in memory.
+/// Where a store or a file is. What can be opened takes anything that becomes one: paths, trees in memory, and files that
+/// are striped.
 ///
 /// ```
 /// use hyperslab_world::{Location, MemoryTree};
@@ -17,6 +18,20 @@ pub enum Location {
     Path(PathBuf),
     /// In the memory of this process, at the root of the tree.
     Memory(MemoryTree),
+    /// In several directories of the file system, with a part in each; a file only, not a store.
+    Striped(Striped),
+}
+
+/// A file whose bytes are spread over several directories, unit by unit in turn: with `n` directories, byte `o` lies in
+/// directory `(o / unit) mod n`, in the file of that name, at `(o / (unit * n)) * unit + o mod unit`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Striped {
+    /// The directories, in order; they exist beforehand.
+    pub directories: Vec<PathBuf>,
+    /// Bytes that lie together \[B\].
+    pub unit_bytes: u64,
+    /// Name of the file, and so of its part in each directory.
+    pub name: String,
 }
 
 impl From<&Path> for Location {
@@ -49,11 +64,24 @@ impl From<MemoryTree> for Location {
     }
 }
 
+impl From<Striped> for Location {
+    fn from(striped: Striped) -> Location {
+        Location::Striped(striped)
+    }
+}
+
+impl fmt::Display for Striped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} striped over {:?} by {} B", self.name, self.directories, self.unit_bytes)
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Location::Path(path) => path.display().fmt(f),
             Location::Memory(tree) => tree.fmt(f),
+            Location::Striped(striped) => striped.fmt(f),
         }
     }
 }

@@ -26,6 +26,12 @@ pub struct Extent {
 /// | [`write`](Names::write), [`rename`](Names::rename), [`exchange`](Names::exchange) | the old state or the new one, at any time, also after a crash of this process |
 /// | all other changes | any part of them, in any order |
 ///
+/// An implementer whose files have parts in several places cannot change them at once. It may promise less of `write`
+/// and `rename`: meanwhile and after a crash, some parts are old and some new. But each rename has *one* moment that
+/// decides it, and it offers completion: before that moment the old state is whole under its name and the new one under
+/// the name it has so far; after it, [`Names::complete`] does what is left. Who opens a file that others publish by a
+/// rename thus calls `complete` first, and [`Names::check`] before it believes [`Names::length`].
+///
 /// Nothing survives a loss of power but files written with `sync`, and what [`Names::sync_files`] and [`Names::sync`]
 /// were called for after the change; where nothing survives the process, these do nothing. Not promised: that two
 /// callers may change the same names at once, that a change is undone when it fails half-way, that a file that was
@@ -66,6 +72,22 @@ pub trait Names: Send + Sync {
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, in a directory that exists; or a file over a file.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
+    /// Ends a rename of a file that was decided and then interrupted, and makes it durable; nothing was renamed from `from`
+    /// to `to`, or all of it, is fine. Returns whether something was left to do. Nothing ever is where a rename is one
+    /// change.
+    ///
+    /// # Errors
+    /// When it cannot be ended: then `to` is old in part and new in part, and must not be read.
+    fn complete(&self, _from: &str, _to: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+    /// Checks that the parts of a file fit together, if it has several; nothing there is fine.
+    ///
+    /// # Errors
+    /// When some are missing or have lengths that do not fit.
+    fn check(&self, _name: &str) -> Result<(), Fault> {
+        Ok(())
+    }
     /// Exchanges what two names mean at once, so that neither is missing at any time. Returns whether that can be
     /// done here; if not, nothing has changed.
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault>;

@@ -99,6 +99,21 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// The object, where there is one.
+    pub fn object(&self) -> Option<&Arc<str>> {
+        match self {
+            Request::Write { object, .. }
+            | Request::WriteWhole { object, .. }
+            | Request::Put { object, .. }
+            | Request::Read { object, .. }
+            | Request::ReadWhole { object, .. }
+            | Request::Get { object, .. } => Some(object),
+            Request::Sync { .. } => None,
+        }
+    }
+}
+
 /// What an operation left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moved {

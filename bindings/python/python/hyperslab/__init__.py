@@ -36,6 +36,7 @@ from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
+from hyperslab.striped import Striped
 
 __all__ = [
     "ArrayInfo",
@@ -62,6 +63,7 @@ __all__ = [
     "Step",
     "StorageError",
     "Store",
+    "Striped",
     "ThreadComm",
     "TimeoutError",
     "TypicalRequest",

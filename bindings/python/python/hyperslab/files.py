@@ -64,8 +64,9 @@ def open_raw(
 
     Parameters
     ----------
-    path : path or MemoryPath
-        The file, in a directory that exists; or a name in a store in memory, ``memory / "dump.raw"``.
+    path : path, MemoryPath or Striped
+        The file, in a directory that exists; a name in a store in memory, ``memory / "dump.raw"``; or a file that is
+        spread over several directories.
     mode : {"r", "r+", "w", "x"}
         A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
         file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
@@ -125,7 +126,7 @@ class RawFile:
 
     @property
     def path(self) -> str:
-        """Absolute path of the file, or its name in memory."""
+        """Absolute path of the file, its name in memory, or the directories that it is striped over and its name."""
         return self._file.path()
 
     @property

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from hyperslab import _core
 from hyperslab.errors import InvalidError
+from hyperslab.striped import Striped
 
 __all__ = ["MemoryPath", "MemoryStore"]
 
@@ -55,7 +56,7 @@ class MemoryStore(MutableMapping[str, bytes]):
     ...     store.read("rho", section=(1,))
     array([[3., 4., 5.]])
     >>> list(memory)
-    ['run.zarr/rho/c/0/0', 'run.zarr/rho/zarr.json', 'run.zarr/zarr.json']
+    ['run.zarr/rho/c.0.0', 'run.zarr/rho/zarr.json', 'run.zarr/zarr.json']
     >>> report = hs.save_npy(memory / "a.npy", np.ones(4, "u1"))
     >>> memory["a.npy"][-4:]
     b'\x01\x01\x01\x01'
@@ -132,7 +133,7 @@ class MemoryStore(MutableMapping[str, bytes]):
 
 
 #: Where something is stored.
-Place: TypeAlias = str | os.PathLike[str] | MemoryStore | MemoryPath
+Place: TypeAlias = str | os.PathLike[str] | MemoryStore | MemoryPath | Striped
 
 
 def place_text(place: Place) -> str:
@@ -142,7 +143,7 @@ def place_text(place: Place) -> str:
     return str(place)
 
 
-def place_of(place: Place) -> str | tuple[_core.Memory, str]:
+def place_of(place: Place) -> str | tuple[_core.Memory, str] | tuple[list[str], str, int]:
     """A place as the core takes it."""
     if isinstance(place, MemoryStore):
         return (place._core, "")
@@ -150,5 +151,7 @@ def place_of(place: Place) -> str | tuple[_core.Memory, str]:
         return (place.memory._core, place.name)
     if isinstance(place, (str, os.PathLike)):
         return os.fspath(place)
-    message = f"a path, or a MemoryStore, is needed, but this is {type(place).__name__}"
+    if isinstance(place, Striped):
+        return place._parts()
+    message = f"a path, a MemoryStore or a Striped is needed, but this is {type(place).__name__}"
     raise InvalidError(message)

@@ -7,7 +7,6 @@ use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
-use crate::stripes::Stripes;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
 use std::collections::{BTreeSet, VecDeque};
@@ -29,7 +28,7 @@ pub(super) struct Files {
     open: VecDeque<Arc<Handle>>,
     /// Serves direct requests.
     direct: Queue,
-    /// Objects that are spread over directories.
+    /// Of objects that are spread over directories; those of which there were requests.
     sets: Vec<Set>,
     answers: Answers,
     /// Directories seen to exist.
@@ -88,32 +87,35 @@ impl Files {
 
     /// Carries a request out, or hands it on. Returns how it ended, unless somebody else will tell that.
     pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> Option<Result<Outcome, Fault>> {
+        let striped = request.object().is_some_and(|object| self.is_striped(object));
         match request {
-            Request::Write { object, moves, direct } if direct || self.is_striped(&object) => {
+            Request::Write { object, moves, direct } if direct || striped => {
                 self.queue(ticket, &object, moves, Way::Write, direct)
             }
-            Request::Read { object, moves, direct } if direct || self.is_striped(&object) => {
+            Request::Read { object, moves, direct } if direct || striped => {
                 self.queue(ticket, &object, moves, Way::Read, direct)
             }
-            Request::WriteWhole { object, .. } | Request::Put { object, .. } if self.is_striped(&object) => {
-                Some(Err(whole_striped(&object)))
-            }
-            Request::ReadWhole { object, .. } | Request::Get { object, .. } if self.is_striped(&object) => {
+            Request::WriteWhole { object, .. }
+            | Request::Put { object, .. }
+            | Request::ReadWhole { object, .. }
+            | Request::Get { object, .. }
+                if striped =>
+            {
                 Some(Err(whole_striped(&object)))
             }
             request => Some(self.carry_out(request)),
         }
     }
 
-    /// Spreads objects over directories from now on.
-    pub(super) fn stripe(&mut self, beginning: Arc<str>, stripes: Stripes) {
-        if !self.sets.iter().any(|set| set.is_called(&beginning, &stripes)) {
-            self.sets.push(Set::new(beginning, stripes));
+    /// Whether an object is spread over directories; if it is, its set is known from now on.
+    fn is_striped(&mut self, object: &str) -> bool {
+        if self.sets.iter().any(|set| set.has(object)) {
+            return true;
         }
-    }
-
-    fn is_striped(&self, object: &str) -> bool {
-        self.sets.iter().any(|set| set.paths(object).is_some())
+        let set = Set::of(object);
+        let striped = set.is_some();
+        self.sets.extend(set);
+        striped
     }
 
     /// The files of an object, and its set when it has one.

@@ -12,7 +12,8 @@ pub(super) const DIRECT_DEPTH_MAX: usize = 8;
 
 /// Stripes, and how their objects are called.
 pub(super) struct Set {
-    beginning: Arc<str>,
+    /// The names of objects are this, `/`, and the name of the files.
+    beginning: String,
     stripes: Arc<Stripes>,
     disks: Vec<Disk>,
 }
@@ -24,19 +25,23 @@ struct Disk {
 }
 
 impl Set {
-    pub(super) fn new(beginning: Arc<str>, stripes: Stripes) -> Set {
+    /// The set of an object, if its name tells of one.
+    pub(super) fn of(object: &str) -> Option<Set> {
+        let (stripes, name) = Stripes::named(object)?;
+        let beginning = object.strip_suffix(name)?.strip_suffix('/')?.to_string();
         let disk = |_| Disk { direct: Queue::new(DIRECT_DEPTH_MAX), cached: Queue::new(1) };
         let disks = stripes.directories.iter().map(disk).collect();
-        Set { beginning, stripes: Arc::new(stripes), disks }
-    }
-
-    pub(super) fn is_called(&self, beginning: &str, stripes: &Stripes) -> bool {
-        *self.beginning == *beginning && *self.stripes == *stripes
+        Some(Set { beginning, stripes: Arc::new(stripes), disks })
     }
 
     /// The name of the files of an object, if it is one of these.
     fn name<'o>(&self, object: &'o str) -> Option<&'o str> {
-        object.strip_prefix(&*self.beginning)?.strip_prefix('/')
+        object.strip_prefix(&self.beginning)?.strip_prefix('/')
+    }
+
+    /// Whether an object is one of these.
+    pub(super) fn has(&self, object: &str) -> bool {
+        self.name(object).is_some()
     }
 
     /// The files of an object, if it is one of these.

@@ -84,6 +84,14 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.rename(from, to))
     }
 
+    fn complete(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.change().and_then(|()| self.inner.complete(from, to))
+    }
+
+    fn check(&self, name: &str) -> Result<(), Fault> {
+        self.inner.check(name)
+    }
+
     fn exchange(&self, _a: &str, _b: &str) -> Result<bool, Fault> {
         Ok(false)
     }
