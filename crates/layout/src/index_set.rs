@@ -8,6 +8,12 @@
 //! term { start: 2, len: 3, step: 5, count: 3 }   . . x x x . . x x x . . x x x .
 //! ```
 
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Terms on their way into a set: mostly a few, which then need no allocation.
+pub(crate) type Terms = SmallVec<[Term; 4]>;
+
 /// A progression of runs: indices `start + i*step + j` for `0 <= i < count`, `0 <= j < len`.
 ///
 /// Runs do not overlap (`step >= len` when `count > 1`) and neither `len` nor `count` is 0.
@@ -53,12 +59,28 @@ impl Term {
             return 0;
         }
         let offset = index - self.start;
+        if self.count == 1 {
+            return offset.min(self.len);
+        }
         let whole = offset / self.step;
         if whole >= self.count { self.elements() } else { whole * self.len + (offset % self.step).min(self.len) }
     }
 
+    /// Its lowest index that is at least `index`.
+    fn at_or_after(&self, index: u64) -> Option<u64> {
+        if index <= self.start {
+            return Some(self.start);
+        }
+        let offset = index - self.start;
+        let (run, inside) = if self.count == 1 { (0, offset) } else { (offset / self.step, offset % self.step) };
+        if inside < self.len && run < self.count {
+            return Some(index);
+        }
+        (run + 1 < self.count).then(|| self.start + (run + 1) * self.step)
+    }
+
     /// Pushes the intersection of two terms, as terms that each lie inside one repetition pattern of both.
-    pub(crate) fn intersect_into(&self, other: &Term, out: &mut Vec<Term>) {
+    pub(crate) fn intersect_into(&self, other: &Term, out: &mut Terms) {
         if self.start >= other.end() || other.start >= self.end() {
             return;
         }
@@ -70,7 +92,7 @@ impl Term {
     }
 
     /// The part inside `low..high`: a first and a last run that may be partial, and whole runs between them.
-    fn clip_into(&self, low: u64, high: u64, out: &mut Vec<Term>) {
+    fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
         let mut first = if low <= self.start { 0 } else { (low - self.start) / self.step };
         let mut last = (self.count - 1).min((high - 1 - self.start) / self.step);
         let run = |i: u64| {
@@ -101,7 +123,7 @@ impl Term {
     }
 
     /// Both repeat: each pair of runs that meets does so again after the least common multiple of the steps.
-    fn interleave_into(&self, other: &Term, out: &mut Vec<Term>) {
+    fn interleave_into(&self, other: &Term, out: &mut Terms) {
         let common = lcm(self.step, other.step);
         // Repetitions after which the pattern of meetings starts again, on each side.
         let every = common.map_or(u64::MAX, |l| l / self.step);
@@ -145,14 +167,23 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
     (a / x).checked_mul(b)
 }
 
+/// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
+/// held in place; more are shared by all copies of the set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+enum Held {
+    #[default]
+    None,
+    One(Term),
+    Many {
+        terms: Arc<[Term]>,
+        /// Whether some term begins before the one before it ends.
+        woven: bool,
+    },
+}
+
 /// A finite set of indices of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct IndexSet {
-    /// Disjoint terms, sorted by their first index; runs of a term that touch are one run.
-    terms: Vec<Term>,
-    /// Whether some term begins before the one before it ends.
-    woven: bool,
-}
+pub struct IndexSet(Held);
 
 impl IndexSet {
     /// The set without indices.
@@ -160,16 +191,30 @@ impl IndexSet {
         IndexSet::default()
     }
 
-    /// The union of terms that have no index in common.
-    pub(crate) fn of_terms(mut terms: Vec<Term>) -> IndexSet {
+    /// The union of terms that have no index in common, which are sorted first.
+    pub(crate) fn of_terms(terms: &mut [Term]) -> IndexSet {
         terms.sort_unstable();
-        let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
-        IndexSet { terms, woven }
+        IndexSet(match terms {
+            [] => Held::None,
+            [term] => Held::One(*term),
+            _ => {
+                let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
+                Held::Many { terms: (&*terms).into(), woven }
+            }
+        })
+    }
+
+    /// The union of terms as intersections list them, whose runs may touch.
+    fn of_parts(mut terms: Terms) -> IndexSet {
+        for term in &mut terms {
+            *term = Term::new(term.start, term.len, term.step, term.count);
+        }
+        IndexSet::of_terms(&mut terms)
     }
 
     /// Indices `low..high`.
     pub fn range(low: u64, high: u64) -> IndexSet {
-        IndexSet { terms: Term::run(low, high).into_iter().collect(), woven: false }
+        IndexSet(Term::run(low, high).map_or(Held::None, Held::One))
     }
 
     /// The progression of `count` runs of `len` indices that start `step` apart.
@@ -184,8 +229,7 @@ impl IndexSet {
         }
         let reach = if count == 1 { 0 } else { (count - 1).checked_mul(step)? };
         start.checked_add(reach)?.checked_add(len)?;
-        let terms = vec![Term::new(start, len, if count == 1 { len } else { step }, count)];
-        Some(IndexSet { terms, woven: false })
+        Some(IndexSet(Held::One(Term::new(start, len, if count == 1 { len } else { step }, count))))
     }
 
     /// The part in `low..high` of the endless progression of runs of `len` indices that start `step` apart.
@@ -193,41 +237,41 @@ impl IndexSet {
         if high <= start.max(low) {
             return IndexSet::empty();
         }
-        let count = (high - start).div_ceil(step);
-        let mut terms = Vec::new();
         if step == len {
             return IndexSet::range(start.max(low), high);
         }
-        Term { start, len, step, count }.clip_into(low, high, &mut terms);
-        for term in &mut terms {
-            *term = Term::new(term.start, term.len, term.step, term.count);
-        }
-        IndexSet { terms, woven: false }
+        let mut terms = Terms::new();
+        Term { start, len, step, count: u64::MAX }.clip_into(low, high, &mut terms);
+        IndexSet::of_parts(terms)
     }
 
     /// Its terms, sorted by first index.
     pub fn terms(&self) -> &[Term] {
-        &self.terms
+        match &self.0 {
+            Held::None => &[],
+            Held::One(term) => std::slice::from_ref(term),
+            Held::Many { terms, .. } => terms,
+        }
     }
 
     /// Number of indices.
     pub fn len(&self) -> u64 {
-        self.terms.iter().map(Term::elements).sum()
+        self.terms().iter().map(Term::elements).sum()
     }
 
     /// Whether it has no index.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        matches!(self.0, Held::None)
     }
 
     /// Lowest index and one past the highest; `None` when empty.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        Some((self.terms.first()?.start, self.terms.iter().map(Term::end).max()?))
+        Some((self.terms().first()?.start, self.terms().iter().map(Term::end).max()?))
     }
 
     /// The range it is, when it is one range; the empty set is `0..0`.
     pub fn as_range(&self) -> Option<(u64, u64)> {
-        match self.terms.as_slice() {
+        match self.terms() {
             [] => Some((0, 0)),
             [term] if term.count == 1 => Some((term.start, term.end())),
             _ => None,
@@ -236,7 +280,7 @@ impl IndexSet {
 
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
-        self.terms.iter().map(|term| term.below(index)).sum()
+        self.terms().iter().map(|term| term.below(index)).sum()
     }
 
     /// Whether it holds `index`.
@@ -246,7 +290,7 @@ impl IndexSet {
 
     /// The index at local position `position`, counted in rising order.
     pub fn select(&self, position: u64) -> Option<u64> {
-        if let [term] = self.terms.as_slice() {
+        if let [term] = self.terms() {
             let inside = position < term.elements();
             return inside.then(|| term.start + position / term.len * term.step + position % term.len);
         }
@@ -267,41 +311,46 @@ impl IndexSet {
 
     /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
     fn near(&self, low: u64, high: u64) -> &[Term] {
-        if self.woven || self.terms.len() < 4 {
-            return &self.terms;
+        let terms = self.terms();
+        if terms.len() < 4 || matches!(self.0, Held::Many { woven: true, .. }) {
+            return terms;
         }
-        let from = self.terms.partition_point(|term| term.end() <= low);
-        let to = self.terms.partition_point(|term| term.start < high);
-        &self.terms[from..to.max(from)]
+        let from = terms.partition_point(|term| term.end() <= low);
+        let to = terms.partition_point(|term| term.start < high);
+        &terms[from..to.max(from)]
     }
 
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
-        let (few, many) = if self.terms.len() <= other.terms.len() { (self, other) } else { (other, self) };
-        let mut terms = Vec::with_capacity(many.terms.len().min(4));
-        for a in &few.terms {
+        let (few, many) = if self.terms().len() <= other.terms().len() { (self, other) } else { (other, self) };
+        let mut terms = Terms::new();
+        for a in few.terms() {
             for b in many.near(a.start, a.end()) {
                 a.intersect_into(b, &mut terms);
             }
         }
-        for term in &mut terms {
-            *term = Term::new(term.start, term.len, term.step, term.count);
-        }
-        IndexSet::of_terms(terms)
+        IndexSet::of_parts(terms)
     }
 
     /// Indices in `low..high`.
     pub fn within(&self, low: u64, high: u64) -> IndexSet {
-        match self.terms.as_slice() {
+        match self.terms() {
             [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             [term] if term.start >= low && term.end() <= high => self.clone(),
+            [term] if term.start < high && term.end() > low && low < high => {
+                let mut terms = Terms::new();
+                term.clip_into(low, high, &mut terms);
+                IndexSet::of_parts(terms)
+            }
+            [_] => IndexSet::empty(),
             _ => self.intersect(&IndexSet::range(low, high)),
         }
     }
 
     /// The union of sets that have no index in common.
     pub fn union_of_disjoint(sets: Vec<IndexSet>) -> IndexSet {
-        IndexSet::of_terms(sets.into_iter().flat_map(|set| set.terms).collect())
+        let mut terms: Vec<Term> = sets.iter().flat_map(IndexSet::terms).copied().collect();
+        IndexSet::of_terms(&mut terms)
     }
 
     /// The union of runs `(start, length)` in rising order, none of which overlaps the next. Runs that follow each other
@@ -331,12 +380,17 @@ impl IndexSet {
                 terms.push(Term { start, len, step: len, count: 1 });
             }
         }
-        Some(IndexSet::of_terms(terms))
+        Some(IndexSet::of_terms(&mut terms))
     }
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
         low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low))
+    }
+
+    /// Its lowest index that is at least `index`.
+    pub fn at_or_after(&self, index: u64) -> Option<u64> {
+        self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min()
     }
 
     /// All indices in rising order; for tests, printing and small sets.
@@ -384,13 +438,14 @@ mod tests {
     fn check(a: &Term, b: &Term) {
         let (ea, eb) = (elements(a), elements(b));
         let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.contains(x)).collect();
-        let both = IndexSet::of_terms(vec![*a]).intersect(&IndexSet::of_terms(vec![*b]));
+        let both = IndexSet::of_terms(&mut [*a]).intersect(&IndexSet::of_terms(&mut [*b]));
         let found: Vec<u64> = both.iter().collect();
         assert_eq!(found, expected, "{a:?} {b:?} -> {both:?}");
         assert_eq!(both.len(), expected.len() as u64, "{a:?} {b:?} -> {both:?}");
         for x in 0..30 {
             assert_eq!(both.contains(x), expected.contains(&x));
             assert_eq!(both.below(x), expected.iter().filter(|&&e| e < x).count() as u64);
+            assert_eq!(both.at_or_after(x), expected.iter().copied().filter(|&e| e >= x).min(), "{both:?} from {x}");
         }
     }
 
@@ -407,7 +462,7 @@ mod tests {
             let (a, b) = (term(), term());
             let (ea, eb) = (elements(&a), elements(&b));
             let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.binary_search(x).is_ok()).collect();
-            let both = IndexSet::of_terms(vec![a]).intersect(&IndexSet::of_terms(vec![b]));
+            let both = IndexSet::of_terms(&mut [a]).intersect(&IndexSet::of_terms(&mut [b]));
             assert_eq!(both.iter().collect::<Vec<_>>(), expected, "{a:?} {b:?} -> {both:?}");
         }
     }

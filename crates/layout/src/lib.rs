@@ -6,6 +6,7 @@
 
 mod distribution;
 mod element;
+mod holdings;
 mod index_set;
 mod listing;
 pub mod mesh;
@@ -16,6 +17,7 @@ mod view;
 
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, ElementType, Kind};
+pub use holdings::Holdings;
 pub use index_set::{IndexSet, Term};
 pub use listing::{Layer, layers};
 pub use nest::{Loop, Nest};

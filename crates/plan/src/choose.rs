@@ -120,7 +120,7 @@ fn suit(parameters: &mut Parameters, transfer: &Transfer, wish: &Preference) {
 }
 
 /// `servers` ranks at equal distances.
-fn spread(servers: u32, ranks: u32) -> Vec<u32> {
+fn spread(servers: u32, ranks: u32) -> Arc<[u32]> {
     (0..servers).map(|i| (u64::from(i) * u64::from(ranks) / u64::from(servers)) as u32).collect()
 }
 

@@ -73,10 +73,11 @@ impl Facts {
         let mut told: BTreeMap<u32, Told> = BTreeMap::new();
         for (&array, pieces) in &self.mine {
             for Mine { exposed, region } in pieces {
-                let touched = rounds.units().touched(array, region);
-                for unit in (0..touched.len()).map(|i| touched.unit(i)) {
-                    let server = rounds.server_of(rounds.group_of(unit.number));
-                    told.entry(server).or_default().push((unit.number, *exposed, region.intersect(&unit.region())));
+                let mut touched = rounds.units().touched(array, region.clone());
+                while let Some(unit) = touched.number() {
+                    let server = rounds.server_of(rounds.group_of(unit));
+                    told.entry(server).or_default().push((unit, *exposed, touched.region()));
+                    touched.advance();
                 }
             }
         }

@@ -64,6 +64,10 @@ pub enum Place {
     Slot(u32, Arc<View>),
 }
 
+/// Pieces of a message, each of an array: number of the array on the side that has it exposed, elements, and where they
+/// lie here. Most messages have one.
+pub type Parts = SmallVec<[(u32, Region, Place); 1]>;
+
 /// That an object is written or read whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whole {
@@ -78,15 +82,15 @@ pub enum Action {
     Send {
         /// The receiver.
         to: u32,
-        /// Array, elements, and where they lie here.
-        parts: Vec<(u32, Region, Place)>,
+        /// Pieces, where they lie here.
+        parts: Parts,
     },
     /// Receive pieces from a rank.
     Recv {
         /// The sender.
         from: u32,
-        /// Array, elements, and where they shall lie here.
-        parts: Vec<(u32, Region, Place)>,
+        /// Pieces, where they shall lie here.
+        parts: Parts,
     },
     /// Copy elements on this rank, converting them if their type differs.
     Copy {
