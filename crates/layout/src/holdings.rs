@@ -15,7 +15,7 @@ pub struct Holdings {
     /// One for each mesh dimension.
     wheels: SmallVec<[Wheel; 4]>,
     /// What the coordinates at hand hold of the box, by dimension of the array.
-    sets: SmallVec<[IndexSet; 4]>,
+    sets: SmallVec<[IndexSet; 3]>,
     /// Whether the coordinates at hand are still to be told.
     left: bool,
 }
@@ -48,6 +48,7 @@ impl Holdings {
         };
         if left {
             holdings.mount();
+            holdings.settle();
         }
         holdings
     }
@@ -81,6 +82,32 @@ impl Holdings {
         }
     }
 
+    /// The rank at hand; `None` behind the last.
+    #[inline]
+    pub fn rank(&self) -> Option<u32> {
+        let rank = |wheel: &Wheel| wheel.coordinate * wheel.weight;
+        self.left.then(|| self.wheels.iter().map(rank).sum::<u64>() as u32)
+    }
+
+    /// What the rank at hand holds of the box.
+    #[inline]
+    pub fn region(&self) -> Region {
+        Region { dims: self.sets.clone() }
+    }
+
+    /// Goes on to the next rank.
+    pub fn advance(&mut self) {
+        self.turn();
+        self.settle();
+    }
+
+    /// Goes on to a rank that holds something.
+    fn settle(&mut self) {
+        while self.left && self.sets.iter().any(IndexSet::is_empty) {
+            self.turn();
+        }
+    }
+
     /// Turns the last wheel that can be, and those behind it back to the start.
     fn turn(&mut self) {
         for m in (0..self.wheels.len()).rev() {
@@ -101,16 +128,9 @@ impl Iterator for Holdings {
     type Item = (u32, Region);
 
     fn next(&mut self) -> Option<(u32, Region)> {
-        while self.left {
-            let empty = self.sets.iter().any(IndexSet::is_empty);
-            let rank: u64 = self.wheels.iter().map(|wheel| wheel.coordinate * wheel.weight).sum();
-            let held = (!empty).then(|| (rank as u32, Region { dims: self.sets.clone() }));
-            self.turn();
-            if held.is_some() {
-                return held;
-            }
-        }
-        None
+        let held = (self.rank()?, self.region());
+        self.advance();
+        Some(held)
     }
 }
 

@@ -91,35 +91,42 @@ impl Term {
         }
     }
 
-    /// The part inside `low..high`: a first and a last run that may be partial, and whole runs between them.
-    fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
-        let mut first = if low <= self.start { 0 } else { (low - self.start) / self.step };
-        let mut last = (self.count - 1).min((high - 1 - self.start) / self.step);
-        let run = |i: u64| {
-            let start = self.start + i * self.step;
-            (start.max(low), (start + self.len).min(high))
-        };
-        let whole = |(a, b): (u64, u64)| b >= a && b - a == self.len;
+    /// The part inside `low..high`, which meets `start..end`: a first run that is cut, whole runs, a last run that is cut.
+    fn clip(&self, low: u64, high: u64) -> [Option<Term>; 3] {
+        let run = |i: u64| self.start + i * self.step;
+        let reach = high - 1 - self.start;
+        let last = if self.count == 1 { 0 } else { (reach / self.step).min(self.count - 1) };
+        let (mut head, mut first) = (None, 0);
+        if low > self.start {
+            first = if self.count == 1 { 0 } else { (low - self.start) / self.step };
+            if low > run(first) {
+                head = Term::run(low, (run(first) + self.len).min(high));
+                first += 1;
+            }
+        }
         if first > last {
-            return;
+            return [head, None, None];
         }
-        if !whole(run(first)) {
-            out.extend(Term::run(run(first).0, run(first).1.max(run(first).0)));
-            first += 1;
+        let tail = if run(last) + self.len > high { Term::run(run(last), high) } else { None };
+        let whole = last + 1 - first - u64::from(tail.is_some());
+        let step = if whole == 1 { self.len } else { self.step };
+        let middle = (whole > 0).then(|| Term { start: run(first), len: self.len, step, count: whole });
+        [head, middle, tail]
+    }
+
+    fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
+        out.extend(self.clip(low, high).into_iter().flatten());
+    }
+
+    /// As a set, the part inside `low..high`, which meets `start..end`.
+    fn clipped(&self, low: u64, high: u64) -> IndexSet {
+        match self.clip(low, high) {
+            [None, None, None] => IndexSet::empty(),
+            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
+                IndexSet(Held::One(Term::new(term.start, term.len, term.step, term.count)))
+            }
+            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
         }
-        let tail = if first <= last && !whole(run(last)) {
-            let (a, b) = run(last);
-            last = last.wrapping_sub(1);
-            Term::run(a, b.max(a))
-        } else {
-            None
-        };
-        if last != u64::MAX && first <= last {
-            let count = last - first + 1;
-            let step = if count == 1 { self.len } else { self.step };
-            out.push(Term { start: self.start + first * self.step, len: self.len, step, count });
-        }
-        out.extend(tail);
     }
 
     /// Both repeat: each pair of runs that meets does so again after the least common multiple of the steps.
@@ -204,14 +211,6 @@ impl IndexSet {
         })
     }
 
-    /// The union of terms as intersections list them, whose runs may touch.
-    fn of_parts(mut terms: Terms) -> IndexSet {
-        for term in &mut terms {
-            *term = Term::new(term.start, term.len, term.step, term.count);
-        }
-        IndexSet::of_terms(&mut terms)
-    }
-
     /// Indices `low..high`.
     pub fn range(low: u64, high: u64) -> IndexSet {
         IndexSet(Term::run(low, high).map_or(Held::None, Held::One))
@@ -240,9 +239,7 @@ impl IndexSet {
         if step == len {
             return IndexSet::range(start.max(low), high);
         }
-        let mut terms = Terms::new();
-        Term { start, len, step, count: u64::MAX }.clip_into(low, high, &mut terms);
-        IndexSet::of_parts(terms)
+        Term { start, len, step, count: u64::MAX }.clipped(low, high)
     }
 
     /// Its terms, sorted by first index.
@@ -329,7 +326,10 @@ impl IndexSet {
                 a.intersect_into(b, &mut terms);
             }
         }
-        IndexSet::of_parts(terms)
+        for term in &mut terms {
+            *term = Term::new(term.start, term.len, term.step, term.count);
+        }
+        IndexSet::of_terms(&mut terms)
     }
 
     /// Indices in `low..high`.
@@ -337,11 +337,7 @@ impl IndexSet {
         match self.terms() {
             [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             [term] if term.start >= low && term.end() <= high => self.clone(),
-            [term] if term.start < high && term.end() > low && low < high => {
-                let mut terms = Terms::new();
-                term.clip_into(low, high, &mut terms);
-                IndexSet::of_parts(terms)
-            }
+            [term] if term.start < high && term.end() > low && low < high => term.clipped(low, high),
             [_] => IndexSet::empty(),
             _ => self.intersect(&IndexSet::range(low, high)),
         }

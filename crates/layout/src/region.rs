@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 /// Without dimensions it is the one element of a scalar.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
-    /// One set a dimension; of up to four, without an allocation.
-    pub dims: SmallVec<[IndexSet; 4]>,
+    /// One set a dimension; of up to three, without an allocation.
+    pub dims: SmallVec<[IndexSet; 3]>,
 }
 
 impl Region {

@@ -25,6 +25,7 @@ impl Emitter {
     }
 
     /// A step that does not wait in the queue, which must be empty: the caller passes it on.
+    #[inline]
     pub(crate) fn step(&mut self, after: &After, action: Action) -> Step {
         self.next += 1;
         Step { id: self.next - 1, round: self.round, after: after.clone(), action }

@@ -14,7 +14,7 @@ pub type StepId = u64;
 
 /// Steps of one lane, as ranges `low..high` of their numbers: who follows all messages of a round needs no list of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct After(SmallVec<[(StepId, StepId); 2]>);
+pub struct After(SmallVec<[(StepId, StepId); 1]>);
 
 impl After {
     /// No step.

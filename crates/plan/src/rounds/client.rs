@@ -6,7 +6,6 @@ use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Parts, Place, Step};
 use crate::transfer::Direction;
 use crate::units::Touched;
-use hyperslab_layout::Region;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -47,13 +46,6 @@ pub(super) struct Pieces {
     cursors: Vec<Cursor>,
     /// Place, unit and cursor that comes next.
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
-}
-
-/// A piece of a unit.
-pub(super) struct Piece {
-    pub(super) unit: u64,
-    pub(super) exposed: u32,
-    pub(super) region: Region,
 }
 
 impl Pieces {
@@ -98,16 +90,13 @@ impl Pieces {
     pub(super) fn peek(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((place, _, _))| *place)
     }
-}
 
-impl Iterator for Pieces {
-    type Item = Piece;
-
-    fn next(&mut self) -> Option<Piece> {
+    /// The next piece: its unit, the number under which its array is exposed, and its elements.
+    pub(super) fn next<T>(&mut self, take: impl FnOnce(u64, u32, &Touched) -> T) -> Option<T> {
         let mut top = self.heap.peek_mut()?;
         let Reverse((_, unit, number)) = *top;
         let cursor = &mut self.cursors[number];
-        let (exposed, region) = (cursor.exposed, cursor.touched.region());
+        let taken = take(unit, cursor.exposed, &cursor.touched);
         cursor.touched.advance();
         match cursor.settle(&self.rounds) {
             Some((place, unit)) => *top = Reverse((place, unit, number)),
@@ -116,7 +105,7 @@ impl Iterator for Pieces {
                 self.refill();
             }
         }
-        Some(Piece { unit, exposed, region })
+        Some(taken)
     }
 }
 
@@ -140,8 +129,7 @@ impl Iterator for Client {
             let (server, round) = self.pieces.rounds.turn(place)?;
             let mut parts = Parts::new();
             while self.pieces.peek() == Some(place) {
-                let Piece { exposed, region, .. } = self.pieces.next()?;
-                parts.push((exposed, region, Place::User(exposed)));
+                self.pieces.next(|_, exposed, at| parts.push((exposed, at.region(), Place::User(exposed))))?;
             }
             let rounds = &self.pieces.rounds;
             // What a server holds itself it copies, in its other lane.

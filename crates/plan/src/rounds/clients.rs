@@ -3,7 +3,7 @@
 use crate::emit::Placed;
 use crate::facts::Facts;
 use crate::program::Parts;
-use hyperslab_layout::{Holdings, Region};
+use hyperslab_layout::Holdings;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -17,17 +17,26 @@ enum Pieces {
     Told { unit: u64, next: usize },
 }
 
-/// A piece of a unit: the array's number where it is exposed, and elements.
-type Piece = (u32, Region);
-
 impl Pieces {
-    fn next(&mut self, facts: &Facts) -> Option<(u32, Piece)> {
+    /// The rank that holds the piece at hand; `None` behind the last.
+    fn rank(&self, facts: &Facts) -> Option<u32> {
         match self {
-            Pieces::Regular { array, holdings } => holdings.next().map(|(rank, region)| (rank, (*array, region))),
+            Pieces::Regular { holdings, .. } => holdings.rank(),
+            Pieces::Told { unit, next } => Some(facts.met.get(unit)?.get(*next)?.rank),
+        }
+    }
+
+    /// Adds the piece at hand to a message, and goes on to the next.
+    fn take(&mut self, facts: &Facts, placed: &Placed, parts: &mut Parts) {
+        match self {
+            Pieces::Regular { array, holdings } => {
+                parts.push((*array, holdings.region(), placed.section()));
+                holdings.advance();
+            }
             Pieces::Told { unit, next } => {
-                let met = facts.met.get(unit)?.get(*next)?;
+                let met = facts.met.get(unit).and_then(|met| met.get(*next));
+                parts.extend(met.map(|met| (met.exposed, met.region.clone(), placed.section())));
                 *next += 1;
-                Some((met.rank, (met.exposed, met.region.clone())))
             }
         }
     }
@@ -37,8 +46,8 @@ impl Pieces {
 /// merged on the way, so that memory depends on the units of the group and not on the ranks that share them.
 pub(super) struct Clients {
     facts: Arc<Facts>,
-    /// By unit of the group, with the piece that comes next.
-    units: Vec<(Pieces, Option<Piece>)>,
+    /// By unit of the group.
+    units: Vec<Pieces>,
     /// Rank of the next piece of a unit, and number of the unit.
     heap: BinaryHeap<Reverse<(u32, usize)>>,
 }
@@ -46,44 +55,34 @@ pub(super) struct Clients {
 impl Clients {
     /// Those of units in slots. Of replicated data `replica` says whose turn it is.
     pub(super) fn new(facts: &Arc<Facts>, placed: &[Placed], replica: impl Fn(u64) -> Option<u64>) -> Clients {
-        let mut units = Vec::with_capacity(placed.len());
-        let mut heap = BinaryHeap::with_capacity(placed.len());
-        for (number, placed) in placed.iter().enumerate() {
+        let pieces = |placed: &Placed| {
             let unit = &placed.unit;
-            let mut pieces = match placed.ask().spread.regular() {
+            match placed.ask().spread.regular() {
                 Some(distribution) => {
                     let holdings = distribution.holdings(&unit.bounds, replica(unit.number));
                     Pieces::Regular { array: unit.array, holdings }
                 }
                 None => Pieces::Told { unit: unit.number, next: 0 },
-            };
-            let first = pieces.next(facts).map(|(rank, piece)| {
-                heap.push(Reverse((rank, number)));
-                piece
-            });
-            units.push((pieces, first));
-        }
+            }
+        };
+        let units: Vec<Pieces> = placed.iter().map(pieces).collect();
+        let first = |(number, pieces): (usize, &Pieces)| Some(Reverse((pieces.rank(facts)?, number)));
+        let heap = units.iter().enumerate().filter_map(first).collect();
         Clients { facts: facts.clone(), units, heap }
     }
 
-    /// The next rank and its pieces, which lie in the slots of these units.
-    pub(super) fn next(&mut self, placed: &[Placed]) -> Option<(u32, Parts)> {
+    /// Takes the pieces of the next rank, which lie in the slots of these units.
+    pub(super) fn next(&mut self, placed: &[Placed], parts: &mut Parts) -> Option<u32> {
         let Reverse((rank, _)) = *self.heap.peek()?;
-        let mut parts = Parts::new();
         while let Some(mut top) = self.heap.peek_mut().filter(|top| top.0.0 == rank) {
             let number = top.0.1;
-            let (pieces, next) = &mut self.units[number];
-            if let Some((exposed, region)) = next.take() {
-                parts.push((exposed, region, placed[number].section()));
-            }
-            match pieces.next(&self.facts) {
-                Some((rank, piece)) => {
-                    *next = Some(piece);
-                    *top = Reverse((rank, number));
-                }
+            let pieces = &mut self.units[number];
+            pieces.take(&self.facts, &placed[number], parts);
+            match pieces.rank(&self.facts) {
+                Some(rank) => *top = Reverse((rank, number)),
                 None => drop(PeekMut::pop(top)),
             }
         }
-        Some((rank, parts))
+        Some(rank)
     }
 }

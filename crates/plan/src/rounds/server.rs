@@ -5,7 +5,7 @@ use super::clients::Clients;
 use super::{Duty, Rounds, UNIT_ALIGN};
 use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Met};
-use crate::program::{Action, After, Place, Step, StepId};
+use crate::program::{Action, After, Parts, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
 use crate::units::Unit;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ impl Groups {
                 (here < rounds.course.places()).then(|| rounds.course.group(here))?
             }
             Groups::Shared(pieces) => loop {
-                let group = rounds.group_of(pieces.next()?.unit);
+                let group = rounds.group_of(pieces.next(|unit, _, _| unit)?);
                 let place = rounds.course.place(group);
                 while pieces.peek() == Some(place) {
-                    pieces.next();
+                    pieces.next(|_, _, _| ());
                 }
                 if rounds.server_of(group) == rounds.rank {
                     return Some(group);
@@ -134,7 +134,8 @@ impl Server {
     fn exchange(&mut self) -> Option<Step> {
         let round = self.current.as_mut()?;
         let write = self.rounds.transfer.direction == Direction::Write;
-        let (rank, parts) = round.clients.next(&round.placed)?;
+        let mut parts = Parts::new();
+        let rank = round.clients.next(&round.placed, &mut parts)?;
         if rank != self.rounds.rank {
             let action = if write { Action::Recv { from: rank, parts } } else { Action::Send { to: rank, parts } };
             return Some(self.lane.step(&round.ready, action));
