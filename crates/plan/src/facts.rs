@@ -59,6 +59,24 @@ impl Facts {
         Facts { mine, met: BTreeMap::new() }
     }
 
+    /// What each rank knows after all have told, when these are their own pieces by array: for those who look at a
+    /// transfer as a whole.
+    pub fn of_all(
+        transfer: &Arc<Transfer>,
+        parameters: &Parameters,
+        mine: Vec<BTreeMap<u32, Vec<Mine>>>,
+    ) -> Vec<Facts> {
+        let mut all: Vec<Facts> = mine.into_iter().map(Facts::of_mine).collect();
+        for from in 0..all.len() as u32 {
+            for (server, told) in all[from as usize].to_tell(transfer, parameters, from) {
+                if let Some(facts) = all.get_mut(server as usize) {
+                    facts.hear(from, told);
+                }
+            }
+        }
+        all
+    }
+
     /// The pieces that `rank` holds of an array: known for itself, or for all where a closed form says so.
     pub(crate) fn pieces(&self, transfer: &Transfer, array: u32, rank: u32) -> Vec<Mine> {
         match &transfer.asks[array as usize].spread {

@@ -59,7 +59,7 @@ impl Pieces {
     /// Makes cursors for the next array that has pieces, or for all when their places are mixed.
     fn refill(&mut self) {
         let natural = self.rounds.course.is_natural();
-        while self.opened < self.rounds.transfer.asks.len() as u32 && !(natural && !self.heap.is_empty()) {
+        while self.opened < self.rounds.transfer.asks.len() as u32 && (!natural || self.heap.is_empty()) {
             if natural {
                 self.cursors.clear();
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The pieces of one unit, in rising order of the ranks that hold them.
 enum Pieces {
     /// Found one by one.
-    Regular { array: u32, holdings: Holdings },
+    Regular { array: u32, holdings: Box<Holdings> },
     /// Those that this rank was told of, from number `next` on.
     Told { unit: u64, next: usize },
 }
@@ -59,7 +59,7 @@ impl Clients {
             let unit = &placed.unit;
             match placed.ask().spread.regular() {
                 Some(distribution) => {
-                    let holdings = distribution.holdings(&unit.bounds, replica(unit.number));
+                    let holdings = Box::new(distribution.holdings(&unit.bounds, replica(unit.number)));
                     Pieces::Regular { array: unit.array, holdings }
                 }
                 None => Pieces::Told { unit: unit.number, next: 0 },
