@@ -28,7 +28,7 @@ from hyperslab.errors import (
     TimeoutError,
     UnsupportedError,
 )
-from hyperslab.explaining import explain
+from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
@@ -42,6 +42,7 @@ __all__ = [
     "ElementMap",
     "Error",
     "ExistsError",
+    "Explanation",
     "InterruptedError",
     "InvalidError",
     "NotFoundError",
