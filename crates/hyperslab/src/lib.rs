@@ -14,7 +14,7 @@
 //!             let mine = LocalArray::from_f64(&[3, 4], &[comm.rank() as f64; 12]);
 //!             let mut store = Store::open(&comm, path, Mode::Write, Options::default())?;
 //!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &NewArray::default())?;
-//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap();
+//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap().into();
 //!             let (arrays, report) = store.read(&["rho"], Some(&whole), None, None)?;
 //!             assert_eq!(report.bytes(), 6 * 4 * 8);
 //!             Ok(arrays[0].to_f64().iter().sum())

@@ -16,8 +16,8 @@ pub struct Holdings {
     wheels: SmallVec<[Wheel; 4]>,
     /// What the coordinates at hand hold of the box, by dimension of the array.
     sets: SmallVec<[IndexSet; 3]>,
-    /// Whether the coordinates at hand are still to be told.
-    left: bool,
+    /// The rank of the coordinates at hand, while they are still to be told.
+    rank: Option<u32>,
 }
 
 /// One mesh dimension.
@@ -37,16 +37,16 @@ struct Wheel {
 
 impl Holdings {
     pub(crate) fn new(distribution: &Distribution, bounds: &[(u64, u64)], holders: Holders) -> Holdings {
-        let left = holders.total() > 0;
+        let any = holders.total() > 0;
         let mut holdings = Holdings {
             distribution: distribution.clone(),
             bounds: bounds.into(),
             holders,
             wheels: SmallVec::new(),
             sets: bounds.iter().map(|&(low, high)| IndexSet::range(low, high)).collect(),
-            left,
+            rank: None,
         };
-        if left {
+        if any {
             holdings.mount();
             holdings.settle();
         }
@@ -69,6 +69,13 @@ impl Holdings {
         for m in 0..self.wheels.len() {
             self.set(m, 0);
         }
+        self.found();
+    }
+
+    /// Notes the rank of the coordinates at hand.
+    fn found(&mut self) {
+        let weighed = |wheel: &Wheel| wheel.coordinate * wheel.weight;
+        self.rank = Some(self.wheels.iter().map(weighed).sum::<u64>() as u32);
     }
 
     /// Turns a wheel to its coordinate with this number.
@@ -85,8 +92,7 @@ impl Holdings {
     /// The rank at hand; `None` behind the last.
     #[inline]
     pub fn rank(&self) -> Option<u32> {
-        let rank = |wheel: &Wheel| wheel.coordinate * wheel.weight;
-        self.left.then(|| self.wheels.iter().map(rank).sum::<u64>() as u32)
+        self.rank
     }
 
     /// What the rank at hand holds of the box.
@@ -103,7 +109,7 @@ impl Holdings {
 
     /// Goes on to a rank that holds something.
     fn settle(&mut self) {
-        while self.left && self.sets.iter().any(IndexSet::is_empty) {
+        while self.rank.is_some() && self.sets.iter().any(IndexSet::is_empty) {
             self.turn();
         }
     }
@@ -114,13 +120,14 @@ impl Holdings {
             let Wheel { number, count, .. } = self.wheels[m];
             if number + 1 < count {
                 self.set(m, number + 1);
+                self.found();
                 return;
             }
             if count > 1 {
                 self.set(m, 0);
             }
         }
-        self.left = false;
+        self.rank = None;
     }
 }
 

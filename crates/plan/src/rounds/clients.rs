@@ -73,6 +73,13 @@ impl Clients {
 
     /// Takes the pieces of the next rank, which lie in the slots of these units.
     pub(super) fn next(&mut self, placed: &[Placed], parts: &mut Parts) -> Option<u32> {
+        if let ([only], [placed]) = (self.units.as_mut_slice(), placed) {
+            let rank = only.rank(&self.facts)?;
+            while only.rank(&self.facts) == Some(rank) {
+                only.take(&self.facts, placed, parts);
+            }
+            return Some(rank);
+        }
         let Reverse((rank, _)) = *self.heap.peek()?;
         while let Some(mut top) = self.heap.peek_mut().filter(|top| top.0.0 == rank) {
             let number = top.0.1;
