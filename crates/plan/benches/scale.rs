@@ -10,10 +10,10 @@
 //! cases are small, and each row is checked: the rank must move exactly the elements that it holds or serves.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, mesh};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides, mesh};
 use hyperslab_plan::{
-    Action, Ask, Direction, Facts, Machine, Parameters, Placement, Preference, Program, Spread, Stored, Transfer,
-    choose,
+    Action, Ask, Direction, Facts, Machine, Parameters, Placement, Preference, Program, Spread, Stored, Strategy,
+    Transfer, choose,
 };
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
@@ -211,6 +211,23 @@ fn rows(bench: &Bench, name: &str, transfer: &Arc<Transfer>, servers: u32, targe
     });
 }
 
+/// A client's row of each strategy that is not server-directed.
+fn other_strategies(bench: &Bench, transfer: &Arc<Transfer>, servers: u32) {
+    let facts = Arc::new(Facts::default());
+    let rank = transfer.ranks / 2 + 1;
+    let Spread::Regular(distribution) = &transfer.asks[0].spread else { return };
+    let owned = distribution.owned(rank);
+    let strides = dense_strides(&owned.shape(), &[0, 1, 2], 8);
+    let views = [Arc::new(View::held(&owned, 0, &strides, transfer.asks[0].memory))];
+    for strategy in [Strategy::TwoPhase, Strategy::DiskDirected, Strategy::Independent, Strategy::DataSieving] {
+        let parameters = Parameters { strategy, ..parameters(bench, transfer, servers) };
+        let expected = if bench.short { owned.elements() } else { 0 };
+        bench.row(&format!("{strategy}, {servers} servers, client"), NONE, expected, || {
+            strategy.program(transfer, &parameters, &facts, rank, &views)
+        });
+    }
+}
+
 /// 1 TiB on 100,000 ranks, or a small array on a few.
 fn tebibyte(bench: &Bench) {
     let (cube, mesh, line, ranks, servers): ([u64; 3], [u64; 3], u64, u64, &[u32]) = if bench.short {
@@ -226,6 +243,7 @@ fn tebibyte(bench: &Bench) {
             let name = format!("3-D BLOCK {direction:?}").to_lowercase();
             rows(bench, &name, &transfer(1, &cube, &mesh, &all(Dim::Block), direction), n, block);
         }
+        other_strategies(bench, &transfer(1, &cube, &mesh, &all(Dim::Block), Direction::Write), n);
         let row = |name: &str, shape: &[u64], mesh: &[u64], dims: &[Dim]| {
             rows(bench, name, &transfer(1, shape, mesh, dims, Direction::Write), n, cyclic);
         };

@@ -77,7 +77,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { ranks: 16, rounds: 4, steps: 1_000_000 }
+        Limits { ranks: 8, rounds: 3, steps: 1_000_000 }
     }
 }
 

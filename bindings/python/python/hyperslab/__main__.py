@@ -101,8 +101,8 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--buffer-bytes", type=int, help="most bytes of buffers on one rank")
     explain.add_argument("--cores", type=int, help="cores of a compute node")
     explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
-    explain.add_argument("--ranks", type=int, default=16, help="ranks that are shown")
-    explain.add_argument("--rounds", type=int, default=4, help="rounds that are shown")
+    explain.add_argument("--ranks", type=int, default=8, help="ranks that are shown")
+    explain.add_argument("--rounds", type=int, default=3, help="rounds that are shown")
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 

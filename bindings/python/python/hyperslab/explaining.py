@@ -88,8 +88,8 @@ def explain(
     buffer_bytes: int | None = None,
     cores: int | None = None,
     ranks_per_node: int | None = None,
-    ranks: int = 16,
-    rounds: int = 4,
+    ranks: int = 8,
+    rounds: int = 3,
 ) -> Explanation:
     """Tell how arrays would be written to, or read from, storage: who sends what to whom in which round, and why so.
 
