@@ -46,15 +46,46 @@ def test_an_error_goes_to_stderr_with_its_hint(tmp_path: Path) -> None:
 
 
 def test_explain_tells_who_moves_what() -> None:
-    shape = ("explain", "--shape", "64,64", "--mesh", "2,2", "--chunks", "48,48")
+    shape = ("explain", "--shape", "64,64", "--mesh", "2,2", "--chunks", "48,48", "--cores", 2)
     lines = run(*shape).stdout.splitlines()
-    assert lines[0] == "chunks [48, 48]"
-    assert "server-directed" in lines[3]
-    assert len(lines) == 9
-    assert json.loads(run(*shape, "--json").stdout)["explain"] == lines
-    assert "independent" in run(*shape[:-2]).stdout
+    assert "write 1 array, 32768 B in storage, 4 ranks" in lines
+    assert "  why: ranks share chunks of 'array' (at index 32 of dimension 0)" in lines
+    assert any(line.startswith("  independent: not possible: two ranks hold parts of one chunk") for line in lines)
+    told = json.loads(run(*shape, "--json").stdout)
+    assert told["strategy"] == "server-directed"
+    assert sum(row["elements"] for table in told["rounds"] for row in table["ranks"]) == 64 * 64
+    assert "strategy independent" in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)
     assert "cannot share a chunk" in refused.stderr
+    unknown = run(*shape, "--strategy", "magic", status=1)
+    assert "there is no strategy 'magic'" in unknown.stderr
+
+
+def test_explain_knows_raw_files_sections_and_servers() -> None:
+    raw = ("explain", "--shape", "32,32", "--mesh", "2,2", "--dtype", "f4", "--layout", "raw", "--order", "F")
+    told = json.loads(run(*raw, "--name", "a", "b", "--server-ranks", "3,1", "--json").stdout)
+    assert [array["order"] for array in told["arrays"]] == [[1, 0], [1, 0]]
+    assert [array["file"]["offset"] for array in told["arrays"]] == [0, 4096]
+    assert told["parameters"]["servers"] == [3, 1]
+    assert {row["rank"] for row in told["servers"]} == {1, 3}
+    part = run(*raw, "--section", "1:64:2,0:32", "--stored-shape", "64,40", "--rounds", 1, "--ranks", 2).stdout
+    assert "array[1:64:2, 0:32] of [64, 40] float32" in part
+    assert "... and 2 more ranks" in part
+    lost = run(*raw, "--section", "1:64:2,0:32", status=1)
+    assert "needs the shape" in lost.stderr
+
+
+def test_explain_takes_the_pieces_of_all_ranks() -> None:
+    held = [hs.Boxes((8, 8), [((0, 0), (4, 8))]), hs.Boxes((8, 8), [((4, 0), (8, 4)), ((4, 4), (8, 8))])]
+    told = hs.explain(held, "f8", layout="raw", cores=2)
+    moved = [row for table in told.to_dict()["rounds"] for row in table["ranks"]]
+    assert [(row["rank"], row["pieces"], row["bytes"]) for row in moved] == [(0, 1, 256), (1, 2, 256)]
+    assert str(told) == told.text
+    assert "server-directed" in repr(told)
+    with pytest.raises(hs.InvalidError, match="both write element"):
+        hs.explain([held[0], held[0]])
+    with pytest.raises(hs.InvalidError, match="not one of zarr, raw"):
+        hs.explain(hs.Distribution.block((4,), 2), layout="tar")  # type: ignore[arg-type]
 
 
 @pytest.mark.mpi

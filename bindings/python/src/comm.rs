@@ -217,7 +217,7 @@ impl Report {
 
     #[getter]
     fn servers(&self) -> Vec<u32> {
-        self.0.parameters().servers.clone()
+        self.0.parameters().servers.to_vec()
     }
 
     #[getter]

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-fn order(name: &str) -> PyResult<Order> {
+pub(crate) fn order(name: &str) -> PyResult<Order> {
     match name {
         "C" => Ok(Order::RowMajor),
         "F" => Ok(Order::ColumnMajor),

@@ -3,10 +3,12 @@
 use crate::arrays::{Raw, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::errors::{kind, raise};
-use crate::layout::{Distribution, Held};
+use crate::files::order;
+use crate::layout::Held;
 use crate::memory::Place;
 use hyperslab::{
-    Codecs, Direction, Kind, Map, Mode, NewArray, Options, Preference, Strategy, Unready, Value, WriteAsk,
+    Codecs, Direction, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy, Unready,
+    Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -292,25 +294,49 @@ impl Store {
     }
 }
 
-/// How an array would be written or read.
+/// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.
+#[derive(FromPyObject)]
+pub(crate) enum RawLayout {
+    Zarr(RawNew),
+    File((String, u64)),
+}
+
+/// A section, and the shape of the array that it is of.
+type RawPart = (RawSection, Vec<u64>);
+
+/// How arrays would be written or read: the text, and the same as JSON.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn explain(
     py: Python<'_>,
-    name: &str,
-    distribution: &Distribution,
+    names: Vec<String>,
+    held: Vec<Held>,
     kind: &str,
-    new: RawNew,
+    part: Option<RawPart>,
+    layout: RawLayout,
     write: bool,
     raw: RawOptions,
-    ranks_per_node: u32,
-    cores_per_node: u32,
-) -> PyResult<String> {
-    let direction = if write { Direction::Write } else { Direction::Read };
-    let machine = hyperslab::Machine { ranks_per_node, cores_per_node };
-    let (new, wish, element) = (new_array(new)?, options(raw)?.wish, element(kind)?);
-    hyperslab::explain_write(name, &distribution.0, element, &new, direction, &wish, machine)
-        .map_err(|error| raise(py, error))
+    servers: Option<Vec<u32>>,
+    node: (u32, u32),
+    shown: (u32, u64),
+) -> PyResult<(String, String)> {
+    let planned = Planned {
+        names,
+        held: held.into_iter().map(Held::holding).collect(),
+        element: element(kind)?,
+        section: part.and_then(|(dims, shape)| Some((section(Some(dims))?, shape))),
+        layout: match layout {
+            RawLayout::Zarr(new) => Layout::Zarr(new_array(new)?.into()),
+            RawLayout::File((name, header_bytes)) => Layout::Raw { order: order(&name)?, header_bytes },
+        },
+        direction: if write { Direction::Write } else { Direction::Read },
+        servers,
+        wish: options(raw)?.wish,
+        machine: hyperslab::Machine { ranks_per_node: node.0, cores_per_node: node.1 },
+        limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
+    };
+    let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;
+    Ok((told.to_string(), told.to_json().to_string()))
 }
 
 /// Names of the strategies.

@@ -2,7 +2,7 @@
 
 use crate::array::{LocalArray, check_ranks};
 use hyperslab_layout::mesh::{unravel, volume};
-use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, layers};
+use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, dense_strides, layers};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Mine, Spread};
 use hyperslab_world::{Exposed, Fault, FaultKind};
@@ -225,6 +225,37 @@ impl Holding {
             }
             Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
             Holding::Regular(_) => unreachable!("one array was given"),
+        }
+    }
+
+    /// This rank's part as it would be if its local arrays were dense and in row-major order, without memory.
+    ///
+    /// # Errors
+    /// When pieces lie outside of the array.
+    pub(crate) fn imagined(
+        &self,
+        name: &str,
+        element: ElementType,
+        (rank, size): (u32, u32),
+    ) -> Result<Vec<Part>, Fault> {
+        self.check(name, (rank, size))?;
+        let array = |shape: Vec<u64>| {
+            let order: Vec<usize> = (0..shape.len()).collect();
+            let strides = dense_strides(&shape, &order, element.bytes());
+            LocalArray { memory: Memory::from_vec(Vec::new()), element, shape, strides, offset: 0 }
+        };
+        let arrays: Vec<LocalArray> = self.local_shapes(rank).into_iter().map(array).collect();
+        match self {
+            Holding::Regular(distribution) => {
+                let view = View::held(&distribution.owned(rank), 0, &arrays[0].strides, element);
+                let exposed = Exposed { memory: arrays[0].memory.clone(), view: Arc::new(view) };
+                Ok(vec![Part { exposed, region: None }])
+            }
+            Holding::Boxes { boxes, .. } => {
+                let full = boxes.iter().zip(&arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
+                Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
+            }
+            Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
         }
     }
 

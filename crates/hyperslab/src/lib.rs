@@ -51,9 +51,9 @@ pub use hyperslab_layout::{
     schema_chunks,
 };
 pub use hyperslab_pack::Memory;
-pub use hyperslab_plan::{Direction, Machine, Parameters, Preference, Strategy};
+pub use hyperslab_plan::{Direction, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;
 pub use request::Request;
-pub use zarr::{ArrayInfo, Mode, NewArray, Options, Step, Store, WriteAsk, explain_write};
+pub use zarr::{ArrayInfo, Layout, Mode, NewArray, Options, Planned, Step, Store, WriteAsk, explain};

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use call::{checked_section, describe, destinations, listed, memory_type};
-pub use explain::explain_write;
+pub use explain::{Layout, Planned, explain};
 pub use step::Step;
 
 /// Where unpublished things lie in the root of a store, when they cannot lie beside it.

@@ -14,7 +14,7 @@
 //! Trailing ranks may hold less than others, or nothing. Mesh dimensions that no array dimension uses replicate.
 
 use crate::mesh::{unravel, unravel_into, volume};
-use crate::{IndexSet, Region};
+use crate::{Holdings, IndexSet, Region};
 use std::fmt;
 use std::sync::Arc;
 
@@ -203,7 +203,7 @@ impl Distribution {
     /// Elements that `rank` holds; empty for ranks beyond the mesh.
     pub fn owned(&self, rank: u32) -> Region {
         if u64::from(rank) >= self.ranks() {
-            return Region { dims: vec![IndexSet::empty(); self.shape.len().max(1)] };
+            return Region::empty(self.shape.len());
         }
         let at = unravel(u64::from(rank), &self.mesh);
         Region { dims: (0..self.shape.len()).map(|d| self.owned_dim(d, self.over[d].map_or(0, |m| at[m]))).collect() }
@@ -239,7 +239,7 @@ impl Distribution {
     }
 
     /// The indices of dimension `d` in `low..high` that mesh coordinate `q` holds.
-    fn owned_within(&self, d: usize, q: u64, low: u64, high: u64) -> IndexSet {
+    pub(crate) fn owned_within(&self, d: usize, q: u64, low: u64, high: u64) -> IndexSet {
         let extent = self.shape[d];
         let ranks = self.over[d].map_or(1, |m| self.mesh[m]);
         let clip = |(a, b): (u64, u64)| IndexSet::range(a.max(low), b.min(high));
@@ -256,7 +256,7 @@ impl Distribution {
     /// The elements of a box that `rank` holds.
     pub fn piece(&self, rank: u32, bounds: &[(u64, u64)]) -> Region {
         if u64::from(rank) >= self.ranks() {
-            return Region { dims: vec![IndexSet::empty(); self.shape.len().max(1)] };
+            return Region::empty(self.shape.len());
         }
         let mut coordinates = [0; 8];
         let mut more = Vec::new();
@@ -300,6 +300,11 @@ impl Distribution {
         }
         let total = choices.iter().map(Coordinates::len).product();
         Holders { mesh: self.mesh.clone(), choices, next: 0, total }
+    }
+
+    /// As [`Distribution::holders`], each with what it holds, and without those that hold nothing.
+    pub fn holdings(&self, bounds: &[(u64, u64)], replica: Option<u64>) -> Holdings {
+        Holdings::new(self, bounds, self.holders(bounds, replica))
     }
 
     /// Which replica `rank` is, among [`Distribution::replication`]; 0 for ranks beyond the mesh.
@@ -357,6 +362,16 @@ impl Holders {
     /// How many there are in all.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// How many coordinates of mesh dimension `m` are among them.
+    pub(crate) fn along(&self, m: usize) -> u64 {
+        self.choices[m].len()
+    }
+
+    /// Coordinate number `number` of those of mesh dimension `m`.
+    pub(crate) fn coordinate(&self, m: usize, number: u64) -> u64 {
+        self.choices[m].get(number)
     }
 
     /// Holder number `number`.

@@ -8,6 +8,12 @@
 //! term { start: 2, len: 3, step: 5, count: 3 }   . . x x x . . x x x . . x x x .
 //! ```
 
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Terms on their way into a set: mostly a few, which then need no allocation.
+pub(crate) type Terms = SmallVec<[Term; 4]>;
+
 /// A progression of runs: indices `start + i*step + j` for `0 <= i < count`, `0 <= j < len`.
 ///
 /// Runs do not overlap (`step >= len` when `count > 1`) and neither `len` nor `count` is 0.
@@ -53,12 +59,28 @@ impl Term {
             return 0;
         }
         let offset = index - self.start;
+        if self.count == 1 {
+            return offset.min(self.len);
+        }
         let whole = offset / self.step;
         if whole >= self.count { self.elements() } else { whole * self.len + (offset % self.step).min(self.len) }
     }
 
+    /// Its lowest index that is at least `index`.
+    fn at_or_after(&self, index: u64) -> Option<u64> {
+        if index <= self.start {
+            return Some(self.start);
+        }
+        let offset = index - self.start;
+        let (run, inside) = if self.count == 1 { (0, offset) } else { (offset / self.step, offset % self.step) };
+        if inside < self.len && run < self.count {
+            return Some(index);
+        }
+        (run + 1 < self.count).then(|| self.start + (run + 1) * self.step)
+    }
+
     /// Pushes the intersection of two terms, as terms that each lie inside one repetition pattern of both.
-    pub(crate) fn intersect_into(&self, other: &Term, out: &mut Vec<Term>) {
+    pub(crate) fn intersect_into(&self, other: &Term, out: &mut Terms) {
         if self.start >= other.end() || other.start >= self.end() {
             return;
         }
@@ -69,39 +91,46 @@ impl Term {
         }
     }
 
-    /// The part inside `low..high`: a first and a last run that may be partial, and whole runs between them.
-    fn clip_into(&self, low: u64, high: u64, out: &mut Vec<Term>) {
-        let mut first = if low <= self.start { 0 } else { (low - self.start) / self.step };
-        let mut last = (self.count - 1).min((high - 1 - self.start) / self.step);
-        let run = |i: u64| {
-            let start = self.start + i * self.step;
-            (start.max(low), (start + self.len).min(high))
-        };
-        let whole = |(a, b): (u64, u64)| b >= a && b - a == self.len;
+    /// The part inside `low..high`, which meets `start..end`: a first run that is cut, whole runs, a last run that is cut.
+    fn clip(&self, low: u64, high: u64) -> [Option<Term>; 3] {
+        let run = |i: u64| self.start + i * self.step;
+        let reach = high - 1 - self.start;
+        let last = if self.count == 1 { 0 } else { (reach / self.step).min(self.count - 1) };
+        let (mut head, mut first) = (None, 0);
+        if low > self.start {
+            first = if self.count == 1 { 0 } else { (low - self.start) / self.step };
+            if low > run(first) {
+                head = Term::run(low, (run(first) + self.len).min(high));
+                first += 1;
+            }
+        }
         if first > last {
-            return;
+            return [head, None, None];
         }
-        if !whole(run(first)) {
-            out.extend(Term::run(run(first).0, run(first).1.max(run(first).0)));
-            first += 1;
+        let tail = if run(last) + self.len > high { Term::run(run(last), high) } else { None };
+        let whole = last + 1 - first - u64::from(tail.is_some());
+        let step = if whole == 1 { self.len } else { self.step };
+        let middle = (whole > 0).then(|| Term { start: run(first), len: self.len, step, count: whole });
+        [head, middle, tail]
+    }
+
+    fn clip_into(&self, low: u64, high: u64, out: &mut Terms) {
+        out.extend(self.clip(low, high).into_iter().flatten());
+    }
+
+    /// As a set, the part inside `low..high`, which meets `start..end`.
+    fn clipped(&self, low: u64, high: u64) -> IndexSet {
+        match self.clip(low, high) {
+            [None, None, None] => IndexSet::empty(),
+            [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
+                IndexSet(Held::One(Term::new(term.start, term.len, term.step, term.count)))
+            }
+            parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
         }
-        let tail = if first <= last && !whole(run(last)) {
-            let (a, b) = run(last);
-            last = last.wrapping_sub(1);
-            Term::run(a, b.max(a))
-        } else {
-            None
-        };
-        if last != u64::MAX && first <= last {
-            let count = last - first + 1;
-            let step = if count == 1 { self.len } else { self.step };
-            out.push(Term { start: self.start + first * self.step, len: self.len, step, count });
-        }
-        out.extend(tail);
     }
 
     /// Both repeat: each pair of runs that meets does so again after the least common multiple of the steps.
-    fn interleave_into(&self, other: &Term, out: &mut Vec<Term>) {
+    fn interleave_into(&self, other: &Term, out: &mut Terms) {
         let common = lcm(self.step, other.step);
         // Repetitions after which the pattern of meetings starts again, on each side.
         let every = common.map_or(u64::MAX, |l| l / self.step);
@@ -145,14 +174,23 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
     (a / x).checked_mul(b)
 }
 
+/// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
+/// held in place; more are shared by all copies of the set.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+enum Held {
+    #[default]
+    None,
+    One(Term),
+    Many {
+        terms: Arc<[Term]>,
+        /// Whether some term begins before the one before it ends.
+        woven: bool,
+    },
+}
+
 /// A finite set of indices of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct IndexSet {
-    /// Disjoint terms, sorted by their first index; runs of a term that touch are one run.
-    terms: Vec<Term>,
-    /// Whether some term begins before the one before it ends.
-    woven: bool,
-}
+pub struct IndexSet(Held);
 
 impl IndexSet {
     /// The set without indices.
@@ -160,19 +198,26 @@ impl IndexSet {
         IndexSet::default()
     }
 
-    /// The union of terms that have no index in common. Equal sets of terms have one form, whoever made them.
-    pub(crate) fn of_terms(mut terms: Vec<Term>) -> IndexSet {
-        for term in &mut terms {
+    /// The union of terms that have no index in common, which are sorted first. Equal sets of terms have one form, whoever
+    /// made them.
+    pub(crate) fn of_terms(terms: &mut [Term]) -> IndexSet {
+        for term in &mut *terms {
             *term = Term::new(term.start, term.len, term.step, term.count);
         }
         terms.sort_unstable();
-        let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
-        IndexSet { terms, woven }
+        IndexSet(match terms {
+            [] => Held::None,
+            [term] => Held::One(*term),
+            _ => {
+                let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
+                Held::Many { terms: (&*terms).into(), woven }
+            }
+        })
     }
 
     /// Indices `low..high`.
     pub fn range(low: u64, high: u64) -> IndexSet {
-        IndexSet { terms: Term::run(low, high).into_iter().collect(), woven: false }
+        IndexSet(Term::run(low, high).map_or(Held::None, Held::One))
     }
 
     /// The progression of `count` runs of `len` indices that start `step` apart.
@@ -187,8 +232,7 @@ impl IndexSet {
         }
         let reach = if count == 1 { 0 } else { (count - 1).checked_mul(step)? };
         start.checked_add(reach)?.checked_add(len)?;
-        let terms = vec![Term::new(start, len, if count == 1 { len } else { step }, count)];
-        Some(IndexSet { terms, woven: false })
+        Some(IndexSet(Held::One(Term::new(start, len, if count == 1 { len } else { step }, count))))
     }
 
     /// The part in `low..high` of the endless progression of runs of `len` indices that start `step` apart.
@@ -196,41 +240,39 @@ impl IndexSet {
         if high <= start.max(low) {
             return IndexSet::empty();
         }
-        let count = (high - start).div_ceil(step);
-        let mut terms = Vec::new();
         if step == len {
             return IndexSet::range(start.max(low), high);
         }
-        Term { start, len, step, count }.clip_into(low, high, &mut terms);
-        for term in &mut terms {
-            *term = Term::new(term.start, term.len, term.step, term.count);
-        }
-        IndexSet { terms, woven: false }
+        Term { start, len, step, count: u64::MAX }.clipped(low, high)
     }
 
     /// Its terms, sorted by first index.
     pub fn terms(&self) -> &[Term] {
-        &self.terms
+        match &self.0 {
+            Held::None => &[],
+            Held::One(term) => std::slice::from_ref(term),
+            Held::Many { terms, .. } => terms,
+        }
     }
 
     /// Number of indices.
     pub fn len(&self) -> u64 {
-        self.terms.iter().map(Term::elements).sum()
+        self.terms().iter().map(Term::elements).sum()
     }
 
     /// Whether it has no index.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        matches!(self.0, Held::None)
     }
 
     /// Lowest index and one past the highest; `None` when empty.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        Some((self.terms.first()?.start, self.terms.iter().map(Term::end).max()?))
+        Some((self.terms().first()?.start, self.terms().iter().map(Term::end).max()?))
     }
 
     /// The range it is, when it is one range; the empty set is `0..0`.
     pub fn as_range(&self) -> Option<(u64, u64)> {
-        match self.terms.as_slice() {
+        match self.terms() {
             [] => Some((0, 0)),
             [term] if term.count == 1 => Some((term.start, term.end())),
             _ => None,
@@ -239,7 +281,7 @@ impl IndexSet {
 
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
-        self.terms.iter().map(|term| term.below(index)).sum()
+        self.terms().iter().map(|term| term.below(index)).sum()
     }
 
     /// Whether it holds `index`.
@@ -249,7 +291,7 @@ impl IndexSet {
 
     /// The index at local position `position`, counted in rising order.
     pub fn select(&self, position: u64) -> Option<u64> {
-        if let [term] = self.terms.as_slice() {
+        if let [term] = self.terms() {
             let inside = position < term.elements();
             return inside.then(|| term.start + position / term.len * term.step + position % term.len);
         }
@@ -270,38 +312,42 @@ impl IndexSet {
 
     /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
     fn near(&self, low: u64, high: u64) -> &[Term] {
-        if self.woven || self.terms.len() < 4 {
-            return &self.terms;
+        let terms = self.terms();
+        if terms.len() < 4 || matches!(self.0, Held::Many { woven: true, .. }) {
+            return terms;
         }
-        let from = self.terms.partition_point(|term| term.end() <= low);
-        let to = self.terms.partition_point(|term| term.start < high);
-        &self.terms[from..to.max(from)]
+        let from = terms.partition_point(|term| term.end() <= low);
+        let to = terms.partition_point(|term| term.start < high);
+        &terms[from..to.max(from)]
     }
 
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
-        let (few, many) = if self.terms.len() <= other.terms.len() { (self, other) } else { (other, self) };
-        let mut terms = Vec::with_capacity(many.terms.len().min(4));
-        for a in &few.terms {
+        let (few, many) = if self.terms().len() <= other.terms().len() { (self, other) } else { (other, self) };
+        let mut terms = Terms::new();
+        for a in few.terms() {
             for b in many.near(a.start, a.end()) {
                 a.intersect_into(b, &mut terms);
             }
         }
-        IndexSet::of_terms(terms)
+        IndexSet::of_terms(&mut terms)
     }
 
     /// Indices in `low..high`.
     pub fn within(&self, low: u64, high: u64) -> IndexSet {
-        match self.terms.as_slice() {
+        match self.terms() {
             [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             [term] if term.start >= low && term.end() <= high => self.clone(),
+            [term] if term.start < high && term.end() > low && low < high => term.clipped(low, high),
+            [_] => IndexSet::empty(),
             _ => self.intersect(&IndexSet::range(low, high)),
         }
     }
 
     /// The union of sets that have no index in common.
     pub fn union_of_disjoint(sets: Vec<IndexSet>) -> IndexSet {
-        IndexSet::of_terms(sets.into_iter().flat_map(|set| set.terms).collect())
+        let mut terms: Vec<Term> = sets.iter().flat_map(IndexSet::terms).copied().collect();
+        IndexSet::of_terms(&mut terms)
     }
 
     /// The union of runs `(start, length)` in rising order, none of which overlaps the next. Runs that follow each other
@@ -331,12 +377,17 @@ impl IndexSet {
                 terms.push(Term { start, len, step: len, count: 1 });
             }
         }
-        Some(IndexSet::of_terms(terms))
+        Some(IndexSet::of_terms(&mut terms))
     }
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
         low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low))
+    }
+
+    /// Its lowest index that is at least `index`.
+    pub fn at_or_after(&self, index: u64) -> Option<u64> {
+        self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min()
     }
 
     /// All indices in rising order; for tests, printing and small sets.
@@ -384,13 +435,14 @@ mod tests {
     fn check(a: &Term, b: &Term) {
         let (ea, eb) = (elements(a), elements(b));
         let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.contains(x)).collect();
-        let both = IndexSet::of_terms(vec![*a]).intersect(&IndexSet::of_terms(vec![*b]));
+        let both = IndexSet::of_terms(&mut [*a]).intersect(&IndexSet::of_terms(&mut [*b]));
         let found: Vec<u64> = both.iter().collect();
         assert_eq!(found, expected, "{a:?} {b:?} -> {both:?}");
         assert_eq!(both.len(), expected.len() as u64, "{a:?} {b:?} -> {both:?}");
         for x in 0..30 {
             assert_eq!(both.contains(x), expected.contains(&x));
             assert_eq!(both.below(x), expected.iter().filter(|&&e| e < x).count() as u64);
+            assert_eq!(both.at_or_after(x), expected.iter().copied().filter(|&e| e >= x).min(), "{both:?} from {x}");
         }
     }
 
@@ -407,7 +459,7 @@ mod tests {
             let (a, b) = (term(), term());
             let (ea, eb) = (elements(&a), elements(&b));
             let expected: Vec<u64> = ea.iter().copied().filter(|x| eb.binary_search(x).is_ok()).collect();
-            let both = IndexSet::of_terms(vec![a]).intersect(&IndexSet::of_terms(vec![b]));
+            let both = IndexSet::of_terms(&mut [a]).intersect(&IndexSet::of_terms(&mut [b]));
             assert_eq!(both.iter().collect::<Vec<_>>(), expected, "{a:?} {b:?} -> {both:?}");
         }
     }

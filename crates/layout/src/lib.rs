@@ -7,6 +7,7 @@
 mod chunking;
 mod distribution;
 mod element;
+mod holdings;
 mod index_set;
 mod listing;
 pub mod mesh;
@@ -18,6 +19,7 @@ mod view;
 pub use chunking::{chunks_for_request, cut, natural_chunks, schema_chunks};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, ElementType, Kind};
+pub use holdings::Holdings;
 pub use index_set::{IndexSet, Term};
 pub use listing::{Layer, layers};
 pub use nest::{Loop, Nest};

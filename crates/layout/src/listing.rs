@@ -47,7 +47,8 @@ pub fn layers(runs: impl IntoIterator<Item = (u64, u64, u64)>, most: usize) -> O
 
 impl Layer {
     fn of(list: Vec<Listed>) -> Option<Layer> {
-        let set = IndexSet::of_terms(list.iter().map(|entry| entry.term).collect());
+        let mut terms: Vec<Term> = list.iter().map(|entry| entry.term).collect();
+        let set = IndexSet::of_terms(&mut terms);
         Some(Layer { set, axis: Axis::Listed(list.into()) })
     }
 }
@@ -131,7 +132,8 @@ mod tests {
                 let here = View { base: 0, axes: vec![(layer.axis, 4)], element };
                 // In two parts, as pieces of units are.
                 for (low, high) in [(0, 17), (17, 100)] {
-                    let region = Region { dims: vec![layer.set.intersect(&IndexSet::range(low, high))] };
+                    let region =
+                        Region { dims: [layer.set.intersect(&IndexSet::range(low, high))].into_iter().collect() };
                     for nest in nests(&region, &file, &here) {
                         let counts: Vec<u64> = nest.loops.iter().map(|l| l.count).collect();
                         for number in 0..nest.elements() {

@@ -1,14 +1,15 @@
 //! Regions: products of index sets, one per dimension.
 
 use crate::IndexSet;
+use smallvec::SmallVec;
 
 /// A set of elements of an N-d index space: all points whose index in each dimension lies in that dimension's set.
 ///
 /// Without dimensions it is the one element of a scalar.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
-    /// One set a dimension.
-    pub dims: Vec<IndexSet>,
+    /// One set a dimension; of up to three, without an allocation.
+    pub dims: SmallVec<[IndexSet; 3]>,
 }
 
 impl Region {
@@ -20,6 +21,12 @@ impl Region {
     /// All of an index space of this shape.
     pub fn whole(shape: &[u64]) -> Region {
         Region { dims: shape.iter().map(|&extent| IndexSet::range(0, extent)).collect() }
+    }
+
+    /// No element, in an index space of this many dimensions; that of a scalar has one dimension here, since without
+    /// any there would be an element.
+    pub fn empty(ndim: usize) -> Region {
+        Region { dims: (0..ndim.max(1)).map(|_| IndexSet::empty()).collect() }
     }
 
     /// Number of dimensions.

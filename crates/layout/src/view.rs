@@ -4,7 +4,7 @@
 //! dimension maps an index to a position, and positions times strides add up to an address. So every movement of
 //! data in this project is a walk over one region in two views.
 
-use crate::index_set::Term;
+use crate::index_set::{Term, Terms};
 use crate::{ElementType, IndexSet, Loop, Nest, Region, Triplet};
 use std::sync::Arc;
 
@@ -50,8 +50,8 @@ impl Axis {
     }
 
     /// Cuts terms so that positions are affine inside each run, and, where possible, from run to run.
-    fn cut(&self, terms: Vec<Term>) -> Vec<Term> {
-        let mut out = Vec::with_capacity(terms.len());
+    fn cut(&self, terms: Terms) -> Terms {
+        let mut out = Terms::new();
         match self {
             Axis::Held(set) => {
                 for term in &terms {
@@ -148,7 +148,7 @@ struct Stretch {
 }
 
 fn stretches(set: &IndexSet, (a, sa): &(Axis, i64), (b, sb): &(Axis, i64)) -> Vec<Stretch> {
-    let cut = b.cut(a.cut(set.terms().to_vec()));
+    let cut = b.cut(a.cut(set.terms().into()));
     let mut out = Vec::with_capacity(cut.len());
     for term in cut {
         let inner = Loop { count: term.len, a: a.slope() * sa, b: b.slope() * sb };

@@ -56,11 +56,28 @@ pub struct Preference {
     pub exchange: Option<Exchange>,
 }
 
+/// What was chosen, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The strategy and its parameters.
+    pub parameters: Parameters,
+    /// The case of the rule that led to them, for people.
+    pub why: String,
+}
+
 /// Chooses parameters for a transfer.
 ///
 /// # Errors
 /// When the strategy that the user forces, or every one, is infeasible.
 pub fn choose(transfer: &Arc<Transfer>, machine: Machine, wish: &Preference) -> Result<Parameters, Infeasible> {
+    choose_telling(transfer, machine, wish).map(|choice| choice.parameters)
+}
+
+/// As [`choose`], and tells why.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_telling(transfer: &Arc<Transfer>, machine: Machine, wish: &Preference) -> Result<Choice, Infeasible> {
     let mut parameters = Parameters::default();
     parameters.buffer_bytes_max = wish.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
     parameters.slots = wish.slots.unwrap_or(parameters.slots);
@@ -75,15 +92,17 @@ pub fn choose(transfer: &Arc<Transfer>, machine: Machine, wish: &Preference) -> 
         parameters.strategy = strategy;
         suit(&mut parameters, transfer, wish);
         strategy.feasible(transfer, &parameters)?;
-        return Ok(parameters);
+        return Ok(Choice { parameters, why: "this strategy was asked for".into() });
     }
-    let alone = transfer.asks.iter().all(|ask| suits_independent(ask, transfer.direction));
+    let hindrance = transfer.asks.iter().find_map(|ask| hindrance(ask, transfer.direction));
+    let alone = hindrance.is_none();
     let order = if alone {
         [Strategy::Independent, Strategy::ServerDirected]
     } else {
         [Strategy::ServerDirected, Strategy::Independent]
     };
-    let mut refused = None;
+    let because = hindrance.unwrap_or_else(|| "each rank moves long runs, or whole chunks, of its own".into());
+    let mut refused: Option<Infeasible> = None;
     if alone && transfer.direction == Direction::Read {
         parameters.direct_run_bytes = SIEVED_RUN_BYTES;
     }
@@ -96,7 +115,10 @@ pub fn choose(transfer: &Arc<Transfer>, machine: Machine, wish: &Preference) -> 
         for strategy in order {
             parameters.strategy = strategy;
             match strategy.feasible(transfer, &parameters) {
-                Ok(()) => return Ok(parameters),
+                Ok(()) => {
+                    let but = refused.map_or(String::new(), |no| format!(", but {}", no.reason));
+                    return Ok(Choice { parameters, why: format!("{because}{but}") });
+                }
                 Err(reason) => refused = refused.or(Some(reason)),
             }
         }
@@ -120,25 +142,30 @@ fn suit(parameters: &mut Parameters, transfer: &Transfer, wish: &Preference) {
 }
 
 /// `servers` ranks at equal distances.
-fn spread(servers: u32, ranks: u32) -> Vec<u32> {
+fn spread(servers: u32, ranks: u32) -> Arc<[u32]> {
     (0..servers).map(|i| (u64::from(i) * u64::from(ranks) / u64::from(servers)) as u32).collect()
 }
 
-fn suits_independent(ask: &Ask, direction: Direction) -> bool {
-    let Some(distribution) = ask.spread.regular() else { return false };
+/// Why ranks should not move an array by themselves; `None` when they should.
+fn hindrance(ask: &Ask, direction: Direction) -> Option<String> {
+    let name = &ask.name;
+    let Some(distribution) = ask.spread.regular() else {
+        return Some(format!("'{name}' lies in pieces of each rank's own, which count as short"));
+    };
+    if direction == Direction::Read && distribution.replication() > 1 {
+        // A reader of a part of a chunk reads all of it, so sharing costs as often as there are sharers.
+        return Some(format!("several ranks want the same elements of '{name}', which are read once"));
+    }
     match &ask.stored.placement {
-        Placement::Chunks { chunk, .. } => {
-            // A reader of a part of a chunk reads all of it, so sharing costs as often as there are sharers.
-            let alone = direction == Direction::Write || distribution.replication() == 1;
-            alone && shared_chunk(ask, distribution, chunk).is_none()
-        }
+        Placement::Chunks { chunk, .. } => shared_chunk(ask, distribution, chunk)
+            .map(|(d, index)| format!("ranks share chunks of '{name}' (at index {index} of dimension {d})")),
         Placement::File { .. } => {
             let (run, pitch) = file_run(ask, distribution);
-            let sieved = run >= SIEVED_RUN_BYTES && pitch / run <= SIEVED_GAPS_MAX;
-            match direction {
-                Direction::Write => run >= LONG_RUN_BYTES,
-                Direction::Read => distribution.replication() == 1 && (run >= LONG_RUN_BYTES || sieved),
-            }
+            let sieved = direction == Direction::Read && run >= SIEVED_RUN_BYTES && pitch / run <= SIEVED_GAPS_MAX;
+            let short = run < LONG_RUN_BYTES && !sieved;
+            short.then(|| {
+                format!("ranks hold '{name}' in runs of {run} B of the file, {pitch} B apart, which are short")
+            })
         }
     }
 }

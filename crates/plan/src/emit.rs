@@ -19,10 +19,17 @@ pub(crate) struct Emitter {
 
 impl Emitter {
     pub(crate) fn emit(&mut self, after: &After, action: Action) -> StepId {
-        let id = self.next;
-        self.next += 1;
-        self.queue.push_back(Step { id, round: self.round, after: after.clone(), action });
+        let step = self.step(after, action);
+        let id = step.id;
+        self.queue.push_back(step);
         id
+    }
+
+    /// A step that does not wait in the queue, which must be empty: the caller passes it on.
+    #[inline]
+    pub(crate) fn step(&mut self, after: &After, action: Action) -> Step {
+        self.next += 1;
+        Step { id: self.next - 1, round: self.round, after: after.clone(), action }
     }
 
     pub(crate) fn pop(&mut self) -> Option<Step> {

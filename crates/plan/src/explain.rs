@@ -1,9 +1,17 @@
 //! What a program does, counted and told.
 
+mod json;
+mod text;
+mod watch;
+
+use crate::choose::Choice;
+use crate::facts::Facts;
 use crate::program::{Action, Program};
-use crate::transfer::{Direction, Parameters, Transfer};
+use crate::strategies::{Infeasible, Strategy};
+use crate::transfer::{Exchange, Parameters, Transfer};
+use hyperslab_layout::View;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Counts over one rank's program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,50 +64,202 @@ pub fn tally(program: Program) -> Tally {
     tally
 }
 
-/// Tells what will be done, by whom, for at most `ranks_shown` ranks.
+/// How much of a transfer an explanation shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Ranks, servers, and ranks with which a server moves data in one round.
+    pub ranks: u32,
+    /// Rounds.
+    pub rounds: u64,
+    /// Steps of one lane of a program that are looked at; a longer one is counted no further.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { ranks: 8, rounds: 3, steps: 1_000_000 }
+    }
+}
+
+/// What will be done in a transfer, by whom, and why so: for people as text (`to_string`), for programs by
+/// [`Explanation::to_json`].
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// What is asked.
+    pub transfer: Arc<Transfer>,
+    /// What was chosen.
+    pub parameters: Parameters,
+    /// Why.
+    pub why: String,
+    /// The other strategies, and why they cannot be, where they cannot.
+    pub others: Vec<(Strategy, Option<Infeasible>)>,
+    /// Who exchanges what with each server in the first rounds.
+    pub rounds: Vec<Round>,
+    /// How many more rounds there are.
+    pub more_rounds: u64,
+    /// What servers ask of storage.
+    pub servers: Vec<Requests>,
+    /// How many servers are not shown; they may be all ranks, of which some serve nothing.
+    pub more_servers: u64,
+    /// What ranks send, receive and need.
+    pub ranks: Vec<Share>,
+}
+
+/// What one server moves in one round.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Round {
+    /// Its number.
+    pub round: u64,
+    /// The server.
+    pub server: u32,
+    /// Ranks whose elements it moves, itself among them, in rising order.
+    pub peers: Vec<Moved>,
+    /// Those that are not shown: how many they are, and what they move together.
+    pub more: (u64, Counts),
+}
+
+/// What moves between a server and one rank in one round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// The rank.
+    pub rank: u32,
+    /// What moves.
+    pub counts: Counts,
+}
+
+/// An amount of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Pieces.
+    pub pieces: u64,
+    /// Elements in them.
+    pub elements: u64,
+    /// Bytes that these have in memory \[B\].
+    pub bytes: u64,
+}
+
+/// What one server asks of storage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Requests {
+    /// The server.
+    pub rank: u32,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Contiguous ranges of bytes in them.
+    pub extents: u64,
+    /// Bytes, before encoding \[B\].
+    pub bytes: u64,
+    /// Different objects.
+    pub objects: u64,
+    /// Whether the server's program is longer than what was counted.
+    pub cut: bool,
+}
+
+/// What one rank sends, receives and needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// The rank.
+    pub rank: u32,
+    /// Steps of its program.
+    pub steps: u64,
+    /// Whether the program is longer: only the beginning of each lane was counted, everywhere here.
+    pub cut: bool,
+    /// Messages sent, and what is in them.
+    pub sent: (u64, Counts),
+    /// Messages received, and what is in them.
+    pub received: (u64, Counts),
+    /// Buffer slots.
+    pub slots: u32,
+    /// Size of one \[B\].
+    pub slot_bytes: u64,
+}
+
+/// Tells what will be done in a transfer, for which `choice` was made. `facts` has what each rank learned, by rank; it may
+/// be empty when every array's spread has a closed form. `views` says where a rank's own elements lie.
+///
+/// Programs of at most twice as many ranks as the limits say are looked at: the first ranks and the first servers.
 pub fn explain(
-    transfer: &Transfer,
-    parameters: &Parameters,
-    ranks_shown: u32,
-    program: impl Fn(u32) -> Program,
-) -> String {
-    let mut text = String::new();
-    let verb = if transfer.direction == Direction::Write { "write" } else { "read" };
-    let _ = writeln!(
-        text,
-        "{verb} {} array(s), {} B stored, {} ranks",
-        transfer.asks.len(),
-        transfer.stored_bytes(),
-        transfer.ranks
-    );
-    for ask in transfer.asks.iter().take(8) {
-        let _ = writeln!(text, "  {}{}: {} -> {}", ask.name, ask.section, ask.spread, ask.stored.element);
+    transfer: &Arc<Transfer>,
+    choice: &Choice,
+    limits: Limits,
+    facts: &[Arc<Facts>],
+    views: impl Fn(u32) -> Vec<Arc<View>>,
+) -> Explanation {
+    let Choice { parameters, why } = choice;
+    let servers = servers(parameters, transfer.ranks);
+    let shown: Vec<u32> = servers.iter().take(limits.ranks as usize).collect();
+    let mut ranks: Vec<u32> = (0..transfer.ranks.min(limits.ranks)).chain(shown.iter().copied()).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut told = Explanation {
+        transfer: transfer.clone(),
+        parameters: parameters.clone(),
+        why: why.clone(),
+        others: others(transfer, parameters),
+        rounds: Vec::new(),
+        more_rounds: 0,
+        servers: Vec::new(),
+        more_servers: servers.len() - shown.len() as u64,
+        ranks: Vec::new(),
+    };
+    let none = Arc::default();
+    let sizes = watch::Sizes::new(transfer, facts);
+    for rank in ranks {
+        let known = facts.get(rank as usize).unwrap_or(&none);
+        let program = parameters.strategy.program(transfer, parameters, known, rank, &views(rank));
+        let watched = watch::Watched::of(program, &sizes, rank, limits);
+        if rank < limits.ranks {
+            told.ranks.push(watched.share);
+        }
+        if shown.contains(&rank) {
+            told.rounds.extend(watched.rounds);
+            told.more_rounds = told.more_rounds.max(watched.more_rounds);
+            told.servers.push(watched.requests);
+        }
     }
-    let _ = writeln!(
-        text,
-        "strategy {} (servers {:?}, {} slots, subchunk {} B, buffers at most {} B a rank)",
-        parameters.strategy,
-        parameters.servers,
-        parameters.slots,
-        parameters.subchunk_bytes,
-        parameters.buffer_bytes_max
-    );
-    let _ = writeln!(
-        text,
-        "{:>6} {:>8} {:>9} {:>8} {:>12} {:>12} {:>9} {:>13} {:>12}",
-        "rank", "steps", "messages", "pieces", "sent", "received", "requests", "stored B", "buffers B"
-    );
-    for rank in 0..transfer.ranks.min(ranks_shown) {
-        let t = tally(program(rank));
-        let messages: u64 = t.messages.values().sum();
-        let _ = writeln!(
-            text,
-            "{rank:>6} {:>8} {messages:>9} {:>8} {:>12} {:>12} {:>9} {:>13} {:>12}",
-            t.steps, t.pieces, t.elements_sent, t.elements_received, t.requests, t.request_bytes, t.slot_bytes
-        );
+    told.rounds.sort_by_key(|round| (round.round, round.server));
+    told
+}
+
+/// The strategies that were not taken.
+fn others(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<(Strategy, Option<Infeasible>)> {
+    let others = Strategy::ALL.into_iter().filter(|&strategy| strategy != parameters.strategy);
+    others
+        .map(|strategy| (strategy, strategy.feasible(transfer, &Parameters { strategy, ..parameters.clone() }).err()))
+        .collect()
+}
+
+/// Ranks that may handle storage.
+enum Servers {
+    Listed(Arc<[u32]>),
+    All(u32),
+}
+
+impl Servers {
+    fn len(&self) -> u64 {
+        match self {
+            Servers::Listed(list) => list.len() as u64,
+            Servers::All(ranks) => (*ranks).into(),
+        }
     }
-    if transfer.ranks > ranks_shown {
-        let _ = writeln!(text, "  ... and {} more ranks", transfer.ranks - ranks_shown);
+
+    fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        match self {
+            Servers::Listed(list) => Box::new(list.iter().copied()),
+            Servers::All(ranks) => Box::new(0..*ranks),
+        }
     }
-    text
+}
+
+fn servers(parameters: &Parameters, ranks: u32) -> Servers {
+    match parameters.strategy {
+        Strategy::RootGather => Servers::Listed([0].into()),
+        Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
+        Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
+        Strategy::TwoPhase | Strategy::ServerDirected | Strategy::DiskDirected => {
+            Servers::Listed(parameters.servers.clone())
+        }
+    }
 }

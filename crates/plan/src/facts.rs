@@ -60,6 +60,24 @@ impl Facts {
         Facts { mine, met: BTreeMap::new() }
     }
 
+    /// What each rank knows after all have told, when these are their own pieces by array: for those who look at a
+    /// transfer as a whole.
+    pub fn of_all(
+        transfer: &Arc<Transfer>,
+        parameters: &Parameters,
+        mine: Vec<BTreeMap<u32, Vec<Mine>>>,
+    ) -> Vec<Facts> {
+        let mut all: Vec<Facts> = mine.into_iter().map(Facts::of_mine).collect();
+        for from in 0..all.len() as u32 {
+            for (server, told) in all[from as usize].to_tell(transfer, parameters, from) {
+                if let Some(facts) = all.get_mut(server as usize) {
+                    facts.hear(from, told);
+                }
+            }
+        }
+        all
+    }
+
     /// The pieces that `rank` holds of an array: known for itself, or for all where a closed form says so.
     pub(crate) fn pieces(&self, transfer: &Transfer, array: u32, rank: u32) -> Vec<Mine> {
         match &transfer.asks[array as usize].spread {
@@ -79,10 +97,11 @@ impl Facts {
         let rounds = Rounds::checking(transfer, parameters, rank);
         for (&array, pieces) in &self.mine {
             for Mine { exposed, region } in pieces {
-                let touched = rounds.units().touched(array, region);
-                for unit in (0..touched.len()).map(|i| touched.unit(i)) {
-                    let server = rounds.server_of(rounds.group_of(unit.number));
-                    told.entry(server).or_default().push((unit.number, *exposed, region.within(&unit.bounds)));
+                let mut touched = rounds.units().touched(array, region.clone());
+                while let Some(unit) = touched.number() {
+                    let server = rounds.server_of(rounds.group_of(unit));
+                    told.entry(server).or_default().push((unit, *exposed, touched.region()));
+                    touched.advance();
                 }
             }
         }

@@ -104,12 +104,8 @@ fn pieces(transfer: Arc<Transfer>, facts: Arc<Facts>, units: Units, rank: u32) -
         };
         let units = units.clone();
         facts.pieces(&transfer, array, rank).into_iter().flat_map(move |Mine { exposed, region }| {
-            let touched = units.touched(array, &region);
-            let mine = (0..touched.len()).map(move |i| touched.unit(i));
-            mine.filter(move |unit| unit.number % turns.0 == turns.1).map(move |unit| {
-                let region = region.within(&unit.bounds);
-                Own { unit, exposed, region }
-            })
+            let mine = units.touched(array, region).filter(move |(unit, _)| unit.number % turns.0 == turns.1);
+            mine.map(move |(unit, region)| Own { unit, exposed, region })
         })
     })
 }

@@ -14,7 +14,7 @@ pub type StepId = u64;
 
 /// Steps of one lane, as ranges `low..high` of their numbers: who follows all messages of a round needs no list of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct After(SmallVec<[(StepId, StepId); 2]>);
+pub struct After(SmallVec<[(StepId, StepId); 1]>);
 
 impl After {
     /// No step.
@@ -64,6 +64,10 @@ pub enum Place {
     Slot(u32, Arc<View>),
 }
 
+/// Pieces of a message, each of an array: number of the array on the side that has it exposed, elements, and where they
+/// lie here. Most messages have one.
+pub type Parts = SmallVec<[(u32, Region, Place); 1]>;
+
 /// That an object is written or read whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whole {
@@ -78,15 +82,15 @@ pub enum Action {
     Send {
         /// The receiver.
         to: u32,
-        /// Array, elements, and where they lie here.
-        parts: Vec<(u32, Region, Place)>,
+        /// Pieces, where they lie here.
+        parts: Parts,
     },
     /// Receive pieces from a rank.
     Recv {
         /// The sender.
         from: u32,
-        /// Array, elements, and where they shall lie here.
-        parts: Vec<(u32, Region, Place)>,
+        /// Pieces, where they shall lie here.
+        parts: Parts,
     },
     /// Copy elements on this rank, converting them if their type differs.
     Copy {

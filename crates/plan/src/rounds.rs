@@ -11,6 +11,7 @@
 //! the next of its server, and the next of each of its clients.
 
 mod client;
+mod clients;
 mod course;
 mod server;
 
@@ -20,7 +21,6 @@ use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
 use crate::units::{Unit, Units};
 use course::Course;
-use hyperslab_layout::Region;
 use std::sync::Arc;
 
 /// Alignment of units inside a slot \[B\].
@@ -40,7 +40,7 @@ pub(crate) enum Duty {
 pub(crate) struct Rounds {
     transfer: Arc<Transfer>,
     units: Units,
-    servers: Vec<u32>,
+    servers: Arc<[u32]>,
     slots: u32,
     buffer_bytes_max: u64,
     /// Units in a group.
@@ -74,7 +74,7 @@ impl Rounds {
         let duty = if parameters.strategy == Strategy::TwoPhase { Duty::Domains } else { Duty::Turns };
         let mut parameters = parameters.clone();
         if parameters.strategy == Strategy::RootGather {
-            parameters.servers = vec![0];
+            parameters.servers = [0].into();
         }
         if parameters.strategy != Strategy::DiskDirected {
             parameters.order.clear();
@@ -117,6 +117,16 @@ impl Rounds {
         }
     }
 
+    /// Who handles the group at a place of the sequence, and in which round.
+    fn turn(&self, place: u64) -> Option<(u32, u64)> {
+        let servers = self.servers.len() as u64;
+        let server = match self.duty {
+            Duty::Sharers => self.sharer(self.course.group(place)?),
+            _ => self.servers[(place % servers) as usize],
+        };
+        Some((server, place / servers))
+    }
+
     /// The round in which a group's server handles it.
     fn round_of(&self, group: u64) -> u64 {
         self.course.place(group) / self.servers.len() as u64
@@ -128,7 +138,7 @@ impl Rounds {
         let Some(distribution) = self.transfer.asks[unit.array as usize].spread.regular() else {
             return self.servers[0];
         };
-        let holders = distribution.holders(&unit.bounds, self.replica(&unit));
+        let holders = distribution.holders(&unit.bounds, self.replica(unit.number));
         let total = holders.total().max(1);
         let candidates = (0..total).map(|i| holders.get((group + i) % total));
         // Of uneven blocks some hold nothing.
@@ -136,8 +146,8 @@ impl Rounds {
     }
 
     /// Which replica sends a unit; all replicas receive it.
-    fn replica(&self, unit: &Unit) -> Option<u64> {
-        (self.transfer.direction == Direction::Write).then_some(unit.number)
+    fn replica(&self, unit: u64) -> Option<u64> {
+        (self.transfer.direction == Direction::Write).then_some(unit)
     }
 
     /// This rank's pieces of an array, and which of its units it sends, as (number of replicas, number of this one).
@@ -216,9 +226,6 @@ pub(crate) fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasibl
         Some(_) => Ok(()),
     }
 }
-
-/// Pieces of a message: number of the array on the side that has it exposed, elements, and where they lie here.
-type Parts = Vec<(u32, Region, crate::program::Place)>;
 
 /// The duty that an exchange implies for two-phase.
 pub(crate) fn duty_of(exchange: Exchange) -> Duty {

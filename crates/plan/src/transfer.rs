@@ -174,7 +174,7 @@ pub struct Parameters {
     /// Which strategy.
     pub strategy: Strategy,
     /// Ranks that act as servers (or aggregators), in the order in which they take turns.
-    pub servers: Vec<u32>,
+    pub servers: Arc<[u32]>,
     /// Between whom data cross; for two-phase.
     pub exchange: Exchange,
     /// Buffer slots of a server.
@@ -194,7 +194,7 @@ impl Default for Parameters {
     fn default() -> Parameters {
         Parameters {
             strategy: Strategy::ServerDirected,
-            servers: vec![0],
+            servers: [0].into(),
             exchange: Exchange::All,
             slots: 2,
             subchunk_bytes: 2 << 20,
@@ -228,7 +228,7 @@ impl Parameters {
         let slots = numbers.next()?.try_into().ok()?;
         let (subchunk_bytes, direct_run_bytes) = (numbers.next()?, numbers.next()?);
         let (buffer_bytes_max, count) = (numbers.next()?, numbers.next()?);
-        let servers: Vec<u32> = (&mut numbers).take(count as usize).map(|n| n as u32).collect();
+        let servers: Arc<[u32]> = (&mut numbers).take(count as usize).map(|n| n as u32).collect();
         let mut order = Vec::new();
         while let Some(first) = numbers.next() {
             order.push((first, numbers.next()?));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn parameters_travel_unchanged() {
-        let servers = vec![3, 70000];
+        let servers = [3, 70000].into();
         let order = vec![(7, 2), (0, 7)];
         let exchange = Exchange::Sharers;
         let parameters =

@@ -4,10 +4,15 @@
 //! in the file. Only units in which the section selects something are numbered, array after array, each array's
 //! in the order of its file. Each rank finds its own units from closed forms.
 
+mod sharing;
+mod touched;
+
 use crate::transfer::{Ask, Placement, Transfer};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, IndexSet, Region, Triplet};
+use hyperslab_layout::{IndexSet, Region, Triplet};
+pub(crate) use sharing::shared_chunk;
 use std::sync::Arc;
+pub use touched::Touched;
 
 /// The units along one dimension.
 #[derive(Clone, Debug)]
@@ -50,57 +55,20 @@ impl Axis {
         self.triplet.positions(low, low + self.unit)
     }
 
-    /// Numbers of the units that hold an index of this set of positions.
-    fn touched(&self, owned: &IndexSet) -> Numbers {
-        let Some((low, high)) = owned.hull() else { return Numbers::Range(0, 0) };
-        let number_of = |position: u64| {
-            let coordinate = self.triplet.select(position) / self.unit;
-            let in_list = |listed: &Vec<u64>| listed.partition_point(|&c| c < coordinate) as u64;
-            self.listed.as_ref().map_or_else(|| coordinate - self.first, in_list)
-        };
-        let meets = |&number: &u64| {
-            let (a, b) = self.positions(number);
-            owned.meets(a, b)
-        };
-        let (first, last) = (number_of(low), number_of(high - 1));
-        if self.reaches_every(owned) {
-            return Numbers::Range(first, last + 1);
-        }
-        Numbers::List((first..=last).filter(meets).collect())
+    /// The unit that holds a position of the section.
+    fn number_of(&self, position: u64) -> u64 {
+        let index = if self.triplet.count <= 1 { self.triplet.start + position } else { self.triplet.select(position) };
+        let coordinate = index / self.unit;
+        let in_list = |listed: &Vec<u64>| listed.partition_point(|&c| c < coordinate) as u64;
+        self.listed.as_ref().map_or_else(|| coordinate - self.first, in_list)
     }
 
-    /// Whether no unit between the first and the last can miss the set: it has no gap, or gaps shorter than what any
-    /// unit holds.
-    fn reaches_every(&self, owned: &IndexSet) -> bool {
-        match owned.terms() {
-            [term] if term.count == 1 => true,
-            [term] => self.triplet.count <= 1 && term.step - term.len < self.unit,
-            _ => false,
+    /// The first unit, of this number or above, that holds a position of this set.
+    fn touched(&self, owned: &IndexSet, number: u64) -> Option<u64> {
+        if number >= self.count {
+            return None;
         }
-    }
-}
-
-/// Rising numbers of units along one dimension.
-#[derive(Clone, Debug)]
-enum Numbers {
-    /// All of `.0 .. .1`.
-    Range(u64, u64),
-    List(Vec<u64>),
-}
-
-impl Numbers {
-    fn len(&self) -> u64 {
-        match self {
-            Numbers::Range(low, high) => high - low,
-            Numbers::List(list) => list.len() as u64,
-        }
-    }
-
-    fn get(&self, i: u64) -> u64 {
-        match self {
-            Numbers::Range(low, _) => low + i,
-            Numbers::List(list) => list[i as usize],
-        }
+        owned.at_or_after(self.positions(number).0).map(|position| self.number_of(position))
     }
 }
 
@@ -138,6 +106,8 @@ struct Grid {
     /// Number of the first unit.
     first: u64,
     count: u64,
+    /// Distance of the numbers of units that are neighbours along each dimension.
+    weights: Vec<u64>,
     unit: Vec<u64>,
     element_bytes: u64,
 }
@@ -147,12 +117,13 @@ struct Grid {
 pub struct Units {
     grids: Vec<Arc<Grid>>,
     count: u64,
+    bytes_max: u64,
 }
 
 impl Units {
     /// The units of a transfer whose files are cut into subchunks of at most this size.
     pub fn new(transfer: &Transfer, subchunk_bytes: u64) -> Units {
-        let mut count = 0;
+        let (mut count, mut bytes_max) = (0, 0);
         let mut grids = Vec::with_capacity(transfer.asks.len());
         for ask in &transfer.asks {
             let unit = unit_shape(ask, subchunk_bytes);
@@ -161,10 +132,18 @@ impl Units {
             let units: u64 = axes.iter().map(|axis| axis.count).product();
             let order = ask.stored.order.clone();
             let element_bytes = ask.stored.element.bytes();
-            grids.push(Arc::new(Grid { axes, order, first: count, count: units, unit, element_bytes }));
+            let mut weights = vec![1; axes.len()];
+            for pair in order.windows(2).rev() {
+                weights[pair[0]] = weights[pair[1]] * axes[pair[1]].count;
+            }
+            let grid = Grid { axes, order, first: count, count: units, weights, unit, element_bytes };
+            if units > 0 {
+                bytes_max = bytes_max.max(grid.bytes());
+            }
+            grids.push(Arc::new(grid));
             count += units;
         }
-        Units { grids, count }
+        Units { grids, count, bytes_max }
     }
 
     /// Number of units.
@@ -179,17 +158,12 @@ impl Units {
 
     /// Bytes that a unit of the array needs in a slot \[B\].
     pub fn bytes(&self, array: u32) -> u64 {
-        let grid = &self.grids[array as usize];
-        volume(&grid.unit).unwrap_or(u64::MAX).saturating_mul(grid.element_bytes)
+        self.grids[array as usize].bytes()
     }
 
     /// Bytes of the largest unit \[B\].
     pub fn bytes_max(&self) -> u64 {
-        (0..self.grids.len() as u32)
-            .filter(|&a| self.grids[a as usize].count > 0)
-            .map(|a| self.bytes(a))
-            .max()
-            .unwrap_or(0)
+        self.bytes_max
     }
 
     /// Bytes that coding one unit takes besides its slot, where units are encoded: its encoded form, and a copy of it on
@@ -218,72 +192,17 @@ impl Units {
     }
 
     /// Units of one array that hold an element of `owned`, a region of its section's index space.
-    pub fn touched(&self, array: u32, owned: &Region) -> Touched {
-        let grid = self.grids[array as usize].clone();
-        let numbers = match owned.is_empty() || grid.count == 0 {
-            true => vec![Numbers::Range(0, 0)],
-            false => grid.order.iter().map(|&d| grid.axes[d].touched(&owned.dims[d])).collect(),
-        };
-        let total = numbers.iter().map(Numbers::len).product();
-        Touched { grid, array, numbers, total }
-    }
-}
-
-/// Some units of one array, in rising order of their numbers, in closed form.
-#[derive(Clone, Debug)]
-pub struct Touched {
-    grid: Arc<Grid>,
-    array: u32,
-    /// Per dimension, from the slowest to the fastest.
-    numbers: Vec<Numbers>,
-    total: u64,
-}
-
-impl Touched {
-    /// How many they are.
-    pub fn len(&self) -> u64 {
-        self.total
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
-    }
-
-    /// Number, among all units, of unit `i` of these.
-    pub fn number(&self, mut i: u64) -> u64 {
-        let (mut offset, mut weight) = (0, 1);
-        for (numbers, &d) in self.numbers.iter().zip(&self.grid.order).rev() {
-            offset += numbers.get(i % numbers.len()) * weight;
-            i /= numbers.len();
-            weight *= self.grid.axes[d].count;
-        }
-        self.grid.first + offset
-    }
-
-    /// Unit `i` of these.
-    pub fn unit(&self, i: u64) -> Unit {
-        let mut rest = i;
-        let mut at = vec![0; self.grid.axes.len()];
-        for (numbers, &d) in self.numbers.iter().zip(&self.grid.order).rev() {
-            at[d] = numbers.get(rest % numbers.len());
-            rest /= numbers.len();
-        }
-        self.grid.make(self.number(i), self.array, &at)
-    }
-
-    /// How many of these have a number below `number`.
-    pub fn below(&self, number: u64) -> u64 {
-        let (mut low, mut high) = (0, self.total);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.number(middle) < number { low = middle + 1 } else { high = middle }
-        }
-        low
+    pub fn touched(&self, array: u32, owned: Region) -> Touched {
+        Touched::new(self.grids[array as usize].clone(), array, owned)
     }
 }
 
 impl Grid {
+    /// Bytes that a unit needs in a slot \[B\].
+    fn bytes(&self) -> u64 {
+        volume(&self.unit).unwrap_or(u64::MAX).saturating_mul(self.element_bytes)
+    }
+
     fn make(&self, number: u64, array: u32, numbers: &[u64]) -> Unit {
         let dims = || self.axes.iter().zip(numbers);
         let at: Vec<u64> = dims().map(|(axis, &n)| axis.coordinate(n)).collect();
@@ -315,36 +234,4 @@ fn unit_shape(ask: &Ask, bytes: u64) -> Vec<u64> {
             unit
         }
     }
-}
-
-/// Whether every chunk of the array is held by one rank (or one group of replicas) alone; when not, an example of a
-/// dimension and an index at which two ranks meet inside a chunk.
-pub(crate) fn shared_chunk(ask: &Ask, distribution: &Distribution, chunk: &[u64]) -> Option<(usize, u64)> {
-    for (d, &extent) in chunk.iter().enumerate() {
-        let Some(m) = distribution.over()[d] else { continue };
-        let ranks = distribution.mesh()[m];
-        let shape = distribution.shape()[d];
-        let triplet = ask.section.dims[d];
-        let chunk_of = |position: u64| triplet.select(position) / extent;
-        for q in 0..ranks {
-            let owned = distribution.owned_dim(d, q);
-            if owned.len() == shape {
-                continue;
-            }
-            for term in owned.terms() {
-                for i in 0..term.count {
-                    let start = term.start + i * term.step;
-                    let end = start + term.len;
-                    let torn = |a: u64, b: u64| chunk_of(a) == chunk_of(b);
-                    if start > 0 && torn(start - 1, start) {
-                        return Some((d, triplet.select(start)));
-                    }
-                    if end < shape && torn(end - 1, end) {
-                        return Some((d, triplet.select(end)));
-                    }
-                }
-            }
-        }
-    }
-    None
 }

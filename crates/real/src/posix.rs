@@ -96,8 +96,8 @@ impl PosixStore {
 
 impl Store for PosixStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
-        let sent = self.requests.as_ref().map(|requests| requests.send(Work::Serve(ticket, request)));
-        if !matches!(sent, Some(Ok(()))) || self.worker.is_none() {
+        let sent = self.requests.as_ref().is_some_and(|requests| requests.send(Work::Serve(ticket, request)).is_ok());
+        if !sent || self.worker.is_none() {
             self.lost.push(ticket);
         }
     }

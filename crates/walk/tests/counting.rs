@@ -42,7 +42,7 @@ fn many_small_arrays_share_messages() {
     let asks = arrays.iter().map(|a| a.ask(Section::whole(d.shape()), d.clone(), Direction::Write)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Write, asks);
-    let servers = vec![1, 3];
+    let servers = [1, 3].into();
     let parameters = Parameters { servers, subchunk_bytes: 1 << 20, ..Parameters::default() };
     let groups = ARRAYS * BYTES / parameters.subchunk_bytes;
 
@@ -83,7 +83,7 @@ fn replicated_reads_touch_storage_once() {
     for strategy in Strategy::ALL {
         let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
         let times = if alone { RANKS } else { 1 };
-        let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 1600, ..Parameters::default() };
+        let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 1600, ..Parameters::default() };
         let store = |_| Recording::new(MemoryStore::new(case.objects.clone()));
         let mut ranks = Ranks::new(Hub::new(RANKS, 1, 0), RANKS, 1, store);
         let walked = case.run_on(&mut ranks, &transfer, &parameters, None);
@@ -108,7 +108,7 @@ fn replicated_writes_are_written_once() {
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Write, asks);
     for strategy in Strategy::ALL {
-        let parameters = Parameters { strategy, servers: vec![0, 2], subchunk_bytes: 800, ..Parameters::default() };
+        let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 800, ..Parameters::default() };
         let walked = case.run_on(&mut Ranks::in_memory(RANKS, 1, &case.objects), &transfer, &parameters, None);
         let written: u64 = walked.iter().map(|walked| walked.store_bytes).sum();
         assert_eq!(written, 2 * 600 * ELEMENT.bytes(), "{strategy}");

@@ -256,7 +256,7 @@ type Heard = Vec<(u32, Told)>;
 fn tell(ranks: u32, script: Vec<usize>) -> (Vec<Heard>, Vec<(usize, usize)>) {
     let mut on = Ranks::scripted(ranks, script, &Default::default());
     let part = |from: u32, to: u32| {
-        let region = Region { dims: vec![IndexSet::range(u64::from(from), u64::from(from + 1))] };
+        let region = Region { dims: vec![IndexSet::range(u64::from(from), u64::from(from + 1))].into() };
         (to, vec![(u64::from(to), 0, region)])
     };
     // Each tells itself and the next.

@@ -99,7 +99,7 @@ fn a_transfer_of_a_hundred_times_the_budget() {
             let servers = vec![1, 2];
             let parameters = Parameters {
                 strategy,
-                servers,
+                servers: servers.into(),
                 slots,
                 subchunk_bytes,
                 buffer_bytes_max: BUDGET,

@@ -68,14 +68,15 @@ fn servers_that_cannot_be() {
                 for strategy in SERVING {
                     let transfer = transfer(direction, file(), spread(Dim::Block));
                     let parameters =
-                        Parameters { strategy, servers: servers.clone(), exchange, ..Parameters::default() };
+                        Parameters { strategy, servers: servers.clone().into(), exchange, ..Parameters::default() };
                     assert_eq!(refused(&transfer, &parameters), *text, "{strategy}");
                 }
                 // Servers also check what ranks say of pieces of their own.
                 for strategy in Strategy::ALL.into_iter().filter(|&s| s != Strategy::RootGather) {
                     let transfer = transfer(direction, file(), Spread::Explicit);
                     let (servers, exchange) = (servers.clone(), Exchange::All);
-                    let parameters = Parameters { strategy, servers, exchange, ..Parameters::default() };
+                    let parameters =
+                        Parameters { strategy, servers: servers.into(), exchange, ..Parameters::default() };
                     assert_eq!(refused(&transfer, &parameters), *text, "{strategy}");
                 }
             }

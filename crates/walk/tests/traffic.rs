@@ -67,7 +67,7 @@ fn each_byte_crosses_once_and_is_moved_once() {
             let (mut case, transfer) = one(&[4096], Section::whole(&[4096]), &d, direction);
             let order = if strategy == Strategy::DiskDirected { vec![(20, 12), (0, 20)] } else { Vec::new() };
             let parameters =
-                Parameters { strategy, servers: vec![2, 1], subchunk_bytes: 1024, order, ..Parameters::default() };
+                Parameters { strategy, servers: [2, 1].into(), subchunk_bytes: 1024, order, ..Parameters::default() };
             let done = run(&mut case, &transfer, &parameters);
             let book = done.book.borrow();
             let moved = if direction == Direction::Write { &book.written } else { &book.read };
@@ -96,7 +96,7 @@ fn two_phase_domains_are_contiguous() {
     let (_, transfer) = one(&[4096], Section::whole(&[4096]), &d, Direction::Write);
     let parameters = Parameters {
         strategy: Strategy::TwoPhase,
-        servers: vec![3, 0, 2],
+        servers: [3, 0, 2].into(),
         subchunk_bytes: 1024,
         ..Parameters::default()
     };

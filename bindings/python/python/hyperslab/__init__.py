@@ -29,7 +29,7 @@ from hyperslab.errors import (
     TimeoutError,
     UnsupportedError,
 )
-from hyperslab.explaining import explain
+from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
@@ -47,6 +47,7 @@ __all__ = [
     "ElementMap",
     "Error",
     "ExistsError",
+    "Explanation",
     "InterruptedError",
     "InvalidError",
     "MemoryPath",

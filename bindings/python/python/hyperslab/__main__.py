@@ -29,11 +29,41 @@ def _inspect(args: argparse.Namespace) -> int:
 
 def _explain(args: argparse.Namespace) -> int:
     dist = hs.Distribution(args.shape, args.mesh, args.dims)
-    text = hs.explain(
-        dist, args.dtype, direction=args.direction, chunks=args.chunks, strategy=args.strategy, servers=args.servers
+    servers = args.server_ranks if args.servers is None else args.servers
+    told = hs.explain(
+        dist,
+        args.dtype,
+        name=args.name,
+        direction=args.direction,
+        section=args.section,
+        shape=args.stored_shape,
+        layout=args.layout,
+        chunks=args.chunks,
+        order=args.order,
+        strategy=args.strategy,
+        servers=servers,
+        subchunk_bytes=args.subchunk_bytes,
+        buffer_bytes=args.buffer_bytes,
+        cores=args.cores,
+        ranks_per_node=args.ranks_per_node,
+        ranks=args.ranks,
+        rounds=args.rounds,
     )
-    print(json.dumps({"explain": text.splitlines()}) if args.json else text, end="" if not args.json else "\n")
+    print(json.dumps(told.to_dict()) if args.json else told.text, end="\n" if args.json else "")
     return 0
+
+
+def _section(text: str) -> tuple[slice, ...]:
+    """A section as it is written in Python, such as 0:64:2,3:9."""
+
+    def one(part: str) -> slice:
+        bounds = [int(bound) if bound else None for bound in part.split(":")]
+        if len(bounds) not in (2, 3):
+            message = f"'{part}' is not low:high or low:high:step"
+            raise argparse.ArgumentTypeError(message)
+        return slice(*bounds)
+
+    return tuple(one(part) for part in text.split(","))
 
 
 def _integers(text: str) -> tuple[int, ...]:
@@ -57,9 +87,22 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--dims", type=lambda text: text.split(","), help="such as block,cyclic(4),*")
     explain.add_argument("--dtype", default="f8")
     explain.add_argument("--direction", choices=("write", "read"), default="write")
+    explain.add_argument("--name", nargs="+", default="array", help="one array, or several that are held alike")
+    explain.add_argument("--section", type=_section, help="a part of a stored array, such as 0:64:2,3:9")
+    explain.add_argument("--stored-shape", type=_integers, help="shape of the array that the section is of")
+    explain.add_argument("--layout", choices=("zarr", "raw"), default="zarr")
     explain.add_argument("--chunks", type=_integers)
+    explain.add_argument("--order", choices=("C", "F"), default="C", help="of the elements of a raw file")
     explain.add_argument("--strategy")
-    explain.add_argument("--servers", type=int)
+    servers = explain.add_mutually_exclusive_group()
+    servers.add_argument("--servers", type=int, help="how many ranks are servers")
+    servers.add_argument("--server-ranks", type=_integers, help="which ranks are servers, such as 0,4,8")
+    explain.add_argument("--subchunk-bytes", type=int, help="most bytes of a subchunk")
+    explain.add_argument("--buffer-bytes", type=int, help="most bytes of buffers on one rank")
+    explain.add_argument("--cores", type=int, help="cores of a compute node")
+    explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
+    explain.add_argument("--ranks", type=int, default=8, help="ranks that are shown")
+    explain.add_argument("--rounds", type=int, default=3, help="rounds that are shown")
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 

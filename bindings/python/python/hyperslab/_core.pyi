@@ -194,15 +194,17 @@ def save_npy(
     comm: Comm, place: _Place, arrays: list[_Raw], held: _Held, kind: str, order_name: str, raw: _Options
 ) -> Report: ...
 def explain(
-    name: str,
-    distribution: Distribution,
+    names: Sequence[str],
+    held: Sequence[_Held],
     kind: str,
-    new: _New,
+    part: tuple[_Section, Sequence[int]] | None,
+    layout: _New | tuple[str, int],
     write: bool,
     raw: _Options,
-    ranks_per_node: int,
-    cores_per_node: int,
-) -> str: ...
+    servers: Sequence[int] | None,
+    node: tuple[int, int],
+    shown: tuple[int, int],
+) -> tuple[str, str]: ...
 def strategies() -> list[str]: ...
 def schema_chunks(schema: Distribution, element_bytes: int) -> list[int]: ...
 def chunks_for_request(

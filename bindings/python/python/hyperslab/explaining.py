@@ -2,62 +2,196 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from hyperslab import _core
-from hyperslab._calls import type_code
+from hyperslab._calls import holding, section_of, type_code
 from hyperslab.distribution import Distribution
+from hyperslab.errors import InvalidError
 from hyperslab.store import options
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["explain"]
+    from hyperslab._calls import SectionLike
+    from hyperslab.pieces import Pieces
+
+__all__ = ["Explanation", "explain"]
+
+
+class Explanation:
+    """How a transfer would be done: printed for people, or as data.
+
+    Made by `explain`.
+    """
+
+    def __init__(self, text: str, data: str) -> None:
+        self._text = text
+        self._data = data
+
+    @property
+    def text(self) -> str:
+        """What `print` shows: what is asked, what was chosen and why, and the tables of rounds, servers and ranks."""
+        return self._text
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that was chosen."""
+        return str(self.to_dict()["strategy"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as data.
+
+        Returns
+        -------
+        dict
+            What is asked (``direction``, ``bytes`` [B], ``size``, ``arrays``), what was chosen (``strategy``, ``why``,
+            ``parameters``, ``others`` with the reason why they are infeasible, or None), and three tables: ``rounds``
+            (what each server moves of which rank), ``servers`` (what each asks of storage) and ``ranks`` (what each
+            sends, receives and needs for buffers), with ``more_rounds``, ``more_servers`` and ``more_ranks`` that are
+            not in them.
+        """
+        data: dict[str, Any] = json.loads(self._data)
+        return data
+
+    def __str__(self) -> str:
+        """The text."""
+        return self._text
+
+    def __repr__(self) -> str:
+        """What is asked, and the strategy."""
+        return f"<Explanation: {self._text.partition(chr(10))[0]}; {self.strategy}>"
 
 
 def explain(
-    dist: Distribution,
+    dist: Distribution | Sequence[Pieces],
     dtype: DTypeLike = float,
     *,
-    name: str = "array",
-    direction: str = "write",
+    name: str | Sequence[str] = "array",
+    direction: Literal["write", "read"] = "write",
+    section: SectionLike | None = None,
+    shape: Sequence[SupportsIndex] | None = None,
+    layout: Literal["zarr", "raw"] = "zarr",
     chunks: Sequence[SupportsIndex] | None = None,
+    checksum: bool = True,
+    zstd: int | None = None,
+    order: Literal["C", "F"] = "C",
+    header_bytes: int = 0,
     strategy: str | None = None,
-    servers: int | None = None,
+    servers: int | Sequence[SupportsIndex] | None = None,
     subchunk_bytes: int | None = None,
     buffer_bytes: int | None = None,
     cores: int | None = None,
-) -> str:
-    """Tell how an array would be written to, or read from, a Zarr store: who moves what.
+    ranks_per_node: int | None = None,
+    ranks: int = 8,
+    rounds: int = 3,
+) -> Explanation:
+    """Tell how arrays would be written to, or read from, storage: who sends what to whom in which round, and why so.
+
+    Nothing is opened, written or sent, and any number of ranks can be asked about.
 
     Parameters
     ----------
-    dist : Distribution
-        Who holds what in memory.
+    dist : Distribution, or sequence of Pieces
+        Who holds what in memory: one distribution, or what each rank holds, in the order of ranks.
+    dtype : optional
+        Type of the elements, in memory and in storage.
+    name : str or sequence of str
+        The array, or several arrays that are held alike and move in one call.
     direction : {"write", "read"}
         Which way.
-    chunks, strategy, servers, subchunk_bytes, buffer_bytes : optional
-        As for `Store.write` and `open`; chosen when not given.
+    section : optional
+        Only this part of existing arrays, as for `Store.write`; `shape` is then theirs, and `dist` spreads the section.
+    shape : sequence of int, optional
+        Shape of the stored arrays, where only a section moves.
+    layout : {"zarr", "raw"}
+        Chunks of a Zarr store, or one raw file with all arrays one after another.
+    chunks, checksum, zstd : optional
+        For Zarr, as for `Store.write`.
+    order : {"C", "F"}
+        For raw files, the order of the elements.
+    header_bytes : int
+        For raw files, the bytes before the first array [B].
+    strategy, subchunk_bytes, buffer_bytes : optional
+        As for `open`; chosen when not given.
+    servers : int or sequence of int, optional
+        How many ranks are servers, or which.
     cores : int, optional
         Cores of a compute node; those of this machine by default.
+    ranks_per_node : int, optional
+        Ranks on one compute node; all of them by default.
+    ranks, rounds : int
+        How many ranks (and servers) and how many rounds are shown at most.
 
     Returns
     -------
-    str
-        The choice and, for up to 16 ranks, steps, messages, pieces, elements sent and received, requests, stored
-        bytes, and bytes of buffers.
+    Explanation
+        Its text is for people; `Explanation.to_dict` gives data.
 
     Examples
     --------
     >>> import hyperslab as hs
-    >>> print(hs.explain(hs.Distribution.block((64, 64), 4), cores=2).splitlines()[3])
-    strategy independent (servers [0, 2], 2 slots, subchunk 8388608 B, buffers at most 268435456 B a rank)
+    >>> blocks = hs.Distribution.block((16, 16), 4)
+    >>> told = hs.explain(blocks, "f4", layout="raw", subchunk_bytes=512, servers=2, cores=4)
+    >>> for line in told.text.splitlines()[14:19]:
+    ...     print(line)
+      round   server  from rank   pieces      elements           bytes
+          0        0          0        1            64             256  its own
+          0        0          1        1            64             256
+          0        2          2        1            64             256  its own
+          0        2          3        1            64             256
+    >>> told.to_dict()["servers"][0]["extents"]
+    1
     """
-    given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, servers, strategy)  # noqa: FBT003
+    names = [name] if isinstance(name, str) else list(name)
+    held = [dist] if isinstance(dist, Distribution) else [holding(pieces) for pieces in dist]
+    if (section is None) != (shape is None):
+        message = "a section needs the shape of the array that it is a part of, and a shape is only for a section"
+        raise InvalidError(f"{message}\n  hint: without a section, the shape is that of dist")
+    stored = None if shape is None else [extent.__index__() for extent in shape]
+    part = section_of(section, stored)
+    listed = None if servers is None or isinstance(servers, int) else [rank.__index__() for rank in servers]
+    count = servers if isinstance(servers, int) else None
+    given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy)  # noqa: FBT003
+    node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
+    text, data = _core.explain(
+        names,
+        [one._core for one in held],
+        type_code(dtype),
+        None if part is None or stored is None else (part, stored),
+        _layout(layout, chunks, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
+        direction == "write",
+        given,
+        listed,
+        node,
+        (ranks, rounds),
+    )
+    return Explanation(text, data)
+
+
+def _size(held: Sequence[Distribution | Pieces]) -> int:
+    """Number of ranks."""
+    first = held[0] if held else None
+    return first.size if isinstance(first, Distribution) else len(held)
+
+
+def _layout(
+    layout: str,
+    chunks: Sequence[SupportsIndex] | None,
+    *,
+    checksum: bool,
+    zstd: int | None,
+    order: str,
+    header_bytes: int,
+) -> Any:
+    """How arrays are stored, as the core takes it."""
+    if layout == "raw":
+        return (order, header_bytes)
+    if layout != "zarr":
+        message = f"layout '{layout}' is not one of zarr, raw"
+        raise InvalidError(message)
     shape = None if chunks is None else [chunk.__index__() for chunk in chunks]
-    new = (shape, None, True, None, None, None, "{}", False)
-    node = cores or os.cpu_count() or 1
-    kind = type_code(dtype)
-    return _core.explain(name, dist._core, kind, new, direction == "write", given, dist.size, node)
+    return (shape, None, checksum, zstd, None, None, "{}", False)

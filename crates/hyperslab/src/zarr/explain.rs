@@ -1,58 +1,256 @@
 //! What a transfer would do, without doing it.
 
 use super::NewArray;
-use super::call::stored;
+use super::call::{checked_section, stored};
 use crate::array::natural_chunks;
 use crate::error::{Error, format_fault};
+use crate::holding::{Holding, number_parts};
+use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
-use hyperslab_layout::{Distribution, ElementType, Section, View, dense_strides};
-use hyperslab_plan::{Ask, Direction, Machine, Preference, Spread, Transfer, choose, explain};
+use hyperslab_layout::mesh::{balanced, volume};
+use hyperslab_layout::{Dim, Distribution, ElementType, Section};
+use hyperslab_plan::{
+    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Placement, Preference, Stored, Transfer,
+    choose_telling, explain as explain_transfer,
+};
+use hyperslab_world::{Fault, FaultKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Ranks whose programs are counted in an explanation.
-const RANKS_SHOWN: u32 = 16;
+/// Where the arrays would be stored.
+#[derive(Clone, Debug)]
+pub enum Layout {
+    /// In a Zarr store, as new arrays are.
+    Zarr(Box<NewArray>),
+    /// One after another in a raw file.
+    Raw {
+        /// Order of the elements of each array.
+        order: Order,
+        /// Bytes before the first array \[B\].
+        header_bytes: u64,
+    },
+}
 
-/// Tells how an array of this distribution would be written as, or read from, a Zarr array: the strategy chosen, its
-/// parameters, and who moves what.
+/// A transfer that is to be explained.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Names of the arrays, all of them held alike.
+    pub names: Vec<String>,
+    /// How the ranks hold them: one distribution for all, or what each rank holds, by rank.
+    pub held: Vec<Holding>,
+    /// Type of the elements in memory.
+    pub element: ElementType,
+    /// A section of existing arrays of this shape; without it, whole arrays move.
+    pub section: Option<(Section, Vec<u64>)>,
+    /// Where they are stored.
+    pub layout: Layout,
+    /// Which way.
+    pub direction: Direction,
+    /// These ranks and no others are servers; the rule names some when not given.
+    pub servers: Option<Vec<u32>>,
+    /// What the user wants himself.
+    pub wish: Preference,
+    /// What the machine is.
+    pub machine: Machine,
+    /// How much is shown.
+    pub limits: Limits,
+}
+
+/// Tells how a transfer would be done: the strategy chosen and why, and who moves what.
 ///
 /// # Errors
-/// When the array cannot be, or no strategy fits.
-pub fn explain_write(
-    name: &str,
-    distribution: &Distribution,
-    element: ElementType,
-    new: &NewArray,
-    direction: Direction,
-    wish: &Preference,
-    machine: Machine,
-) -> Result<String, Error> {
-    let kind = new.kind.unwrap_or(element.kind);
-    let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&distribution.clone().into(), kind.bytes()));
-    let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
-    let metadata = ArrayMetadata::new(name, distribution.shape(), kind, &chunks, codecs).map_err(format_fault)?;
-    let ask = Ask {
-        name: name.into(),
-        section: Section::whole(distribution.shape()),
-        spread: Spread::Regular(distribution.clone()),
-        memory: element,
-        stored: stored(&metadata, &format!("{name}/"), true),
+/// When the arrays cannot be, pieces or sections do not fit them or each other, or no strategy fits.
+pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
+    let size = planned.size()?;
+    let parts = |rank: u32| {
+        let held = planned.holding(rank);
+        let imagined = planned.names.iter().map(|name| held.imagined(name, planned.element, (rank, size)));
+        imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
-    let ranks = distribution.ranks() as u32;
-    let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks, sync: false });
-    let parameters = choose(&transfer, machine, wish).map_err(|no| Error::invalid(no.to_string()))?;
-    let program = |rank: u32| {
-        let owned = distribution.owned(rank);
-        let order: Vec<usize> = (0..owned.ndim()).collect();
-        let strides = dense_strides(&owned.shape(), &order, element.bytes());
-        parameters.strategy.program(
-            &transfer,
-            &parameters,
-            &Arc::default(),
-            rank,
-            &[Arc::new(View::held(&owned, 0, &strides, element))],
-        )
+    let transfer = Arc::new(planned.transfer(size)?);
+    let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
+    let count = planned.servers.as_ref().map(|servers| servers.len() as u32);
+    let wish = Preference { servers: count.or(planned.wish.servers), ..planned.wish.clone() };
+    let mut choice: Choice = choose_telling(&transfer, planned.machine, &wish).map_err(refuse)?;
+    if let Some(servers) = &planned.servers {
+        choice.parameters.servers = servers.clone().into();
+        choice.parameters.strategy.feasible(&transfer, &choice.parameters).map_err(refuse)?;
+    }
+    let regular = planned.held[0].regular().is_some();
+    let facts = if regular { Vec::new() } else { all_facts(&transfer, &choice, size, parts)? };
+    // What one rank cannot hold of a distribution, none can; explicit pieces were all looked at above.
+    parts(0)?;
+    let views = |rank: u32| {
+        let users = parts(rank).map(|(users, _)| users).unwrap_or_default();
+        users.into_iter().map(|user| user.view).collect()
     };
-    let mut text = format!("chunks {chunks:?}\n");
-    text.push_str(&explain(&transfer, &parameters, RANKS_SHOWN, program));
-    Ok(text)
+    Ok(explain_transfer(&transfer, &choice, planned.limits, &facts, views))
+}
+
+/// What all ranks know of explicit pieces, once they have told.
+fn all_facts(
+    transfer: &Arc<Transfer>,
+    choice: &Choice,
+    size: u32,
+    parts: impl Fn(u32) -> Result<crate::holding::Exposure, Fault>,
+) -> Result<Vec<Arc<Facts>>, Fault> {
+    let mine = (0..size).map(|rank| parts(rank).map(|(_, mine)| mine)).collect::<Result<Vec<_>, _>>()?;
+    let all = Facts::of_all(transfer, &choice.parameters, mine);
+    for facts in &all {
+        if let Some(overlap) = facts.overlap(transfer, &choice.parameters) {
+            let name = &transfer.asks[overlap.array as usize].name;
+            let (a, b) = overlap.ranks;
+            let text = format!("ranks {a} and {b} both write element {:?} of '{name}'", overlap.at);
+            return Err(Fault::new(FaultKind::Invalid, text).hint("let one rank write each element"));
+        }
+    }
+    Ok(all.into_iter().map(Arc::new).collect())
+}
+
+impl Planned {
+    /// Number of ranks.
+    fn size(&self) -> Result<u32, Fault> {
+        let ask =
+            |text: String| Err(Fault::new(FaultKind::Invalid, text).hint("name arrays, and say how they are held"));
+        if self.names.is_empty() {
+            return ask("there is no array to explain".into());
+        }
+        match self.held.as_slice() {
+            [] => ask("nobody holds anything".into()),
+            [Holding::Regular(distribution)] => Ok(distribution.ranks() as u32),
+            held => {
+                let alike = |h: &Holding| h.regular().is_none() && h.shape() == held[0].shape();
+                match held.iter().position(|h| !alike(h)) {
+                    Some(rank) => {
+                        let shapes = format!("rank {rank} holds {}, rank 0 {}", held[rank], held[0]);
+                        ask(format!("pieces of each rank's own must be of one global shape: {shapes}"))
+                    }
+                    None => Ok(held.len() as u32),
+                }
+            }
+        }
+    }
+
+    fn holding(&self, rank: u32) -> &Holding {
+        self.held.get(rank as usize).unwrap_or(&self.held[0])
+    }
+
+    fn transfer(&self, size: u32) -> Result<Transfer, Fault> {
+        let held = &self.held[0];
+        let shape = self.section.as_ref().map_or(held.shape(), |(_, shape)| shape);
+        let mut end = 0;
+        let mut asks = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            let section = self.section.as_ref().map(|(section, _)| section);
+            let section = checked_section(name, section, shape, held.shape())?;
+            let stored = match &self.layout {
+                Layout::Zarr(new) => self.in_chunks(name, shape, size, new)?,
+                Layout::Raw { order, header_bytes } => {
+                    let (stored, bytes) = self.in_file(name, shape, *order, header_bytes.saturating_add(end))?;
+                    end += bytes;
+                    stored
+                }
+            };
+            asks.push(Ask { name: name.clone(), section, spread: held.spread(), memory: self.element, stored });
+        }
+        Ok(Transfer { direction: self.direction, asks, ranks: size, sync: false })
+    }
+
+    fn in_chunks(&self, name: &str, shape: &[u64], size: u32, new: &NewArray) -> Result<Stored, Fault> {
+        let kind = new.kind.unwrap_or(self.element.kind);
+        let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
+        let chunks = match &new.chunks {
+            Some(chunks) => Cow::Borrowed(chunks),
+            None => Cow::Owned(natural_chunks(&*self.whole(shape, size)?, kind.bytes())),
+        };
+        let metadata = ArrayMetadata::new(name, shape, kind, &chunks, codecs).map_err(format_fault)?;
+        let fresh = self.section.is_none() && self.direction == Direction::Write;
+        Ok(stored(&metadata, &format!("{name}/"), fresh))
+    }
+
+    /// How the stored arrays may have been held by those who wrote them whole.
+    fn whole(&self, shape: &[u64], size: u32) -> Result<Cow<'_, Holding>, Fault> {
+        if self.section.is_none() {
+            return Ok(Cow::Borrowed(&self.held[0]));
+        }
+        let mesh = balanced(size.into(), shape.len().max(1));
+        let dims = vec![Dim::Block; shape.len()];
+        let blocks = Distribution::new(shape, &mesh, &dims, None);
+        blocks.map(|d| Cow::Owned(d.into())).map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
+    }
+
+    fn in_file(&self, name: &str, shape: &[u64], order: Order, offset: u64) -> Result<(Stored, u64), Fault> {
+        let element = ElementType::native(self.element.kind);
+        let bytes = volume(shape).and_then(|elements| elements.checked_mul(element.bytes())).filter(|&b| b < 1 << 60);
+        let bytes = bytes
+            .ok_or_else(|| Fault::new(FaultKind::Invalid, format!("array '{name}' of shape {shape:?} is too large")))?;
+        let dims = 0..shape.len();
+        let order = match order {
+            Order::RowMajor => dims.collect(),
+            Order::ColumnMajor => dims.rev().collect(),
+        };
+        let placement = Placement::File { object: "file".into(), offset };
+        let fill = vec![0; element.bytes() as usize].into();
+        Ok((Stored { shape: shape.to_vec(), element, fill, order, placement }, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(held: Vec<Holding>, layout: Layout) -> Planned {
+        Planned {
+            names: vec!["a".into(), "b".into()],
+            held,
+            element: ElementType::native(hyperslab_layout::Kind::Float64),
+            section: None,
+            layout,
+            direction: Direction::Write,
+            servers: None,
+            wish: Preference::default(),
+            machine: Machine { ranks_per_node: 4, cores_per_node: 4 },
+            limits: Limits::default(),
+        }
+    }
+
+    fn blocks() -> Holding {
+        Distribution::new(&[16, 16], &[2, 2], &[const { Dim::Block }; 2], None).unwrap().into()
+    }
+
+    #[test]
+    fn arrays_lie_one_after_another_in_a_raw_file() {
+        let layout = Layout::Raw { order: Order::ColumnMajor, header_bytes: 100 };
+        let text =
+            explain(&Planned { servers: Some(vec![3, 1]), ..planned(vec![blocks()], layout) }).unwrap().to_string();
+        assert!(text.contains("from byte 100, column-major"), "{text}");
+        assert!(text.contains("from byte 2148, column-major"), "{text}");
+        assert!(text.contains("servers: 3, 1\n"), "{text}");
+    }
+
+    #[test]
+    fn pieces_of_each_rank_are_explained_for_all() {
+        let rank = |boxes: Vec<Vec<(u64, u64)>>| Holding::Boxes { shape: vec![4, 4], boxes };
+        let held = vec![rank(vec![vec![(0, 2), (0, 4)]]), rank(vec![vec![(2, 4), (0, 2)], vec![(2, 4), (2, 4)]])];
+        let told = explain(&planned(held.clone(), Layout::Zarr(Box::default()))).unwrap();
+        let moved: u64 = told.rounds.iter().flat_map(|round| &round.peers).map(|peer| peer.counts.elements).sum();
+        assert_eq!(moved, 32, "{told}");
+        let mut overlapping = held;
+        overlapping[1] = rank(vec![vec![(1, 3), (0, 2)]]);
+        let refused = explain(&planned(overlapping, Layout::Zarr(Box::default()))).unwrap_err().to_string();
+        assert!(refused.contains("ranks 0 and 1 both write element [1, 0] of 'a'"), "{refused}");
+        let mixed = explain(&planned(vec![rank(Vec::new()), blocks()], Layout::Zarr(Box::default())));
+        assert!(mixed.unwrap_err().to_string().contains("one global shape"));
+    }
+
+    #[test]
+    fn a_section_of_an_existing_array_is_updated() {
+        let section = Section { dims: vec![hyperslab_layout::Triplet { start: 1, stride: 2, count: 16, block: 1 }; 2] };
+        let one =
+            Planned { section: Some((section, vec![40, 40])), ..planned(vec![blocks()], Layout::Zarr(Box::default())) };
+        let told = explain(&one).unwrap();
+        assert!(told.servers.iter().any(|requests| requests.reads > 0), "chunks are changed, not replaced: {told}");
+        let small = Planned { section: one.section.clone().map(|(section, _)| (section, vec![20, 40])), ..one };
+        assert!(explain(&small).unwrap_err().to_string().contains("reaches index 31"));
+    }
 }

@@ -1,21 +1,23 @@
 //! A client's lane: one message for each group of which it holds a part, in the sequence of groups.
 
-use super::{Parts, Rounds};
+use super::Rounds;
+use super::course::Track;
 use crate::facts::{Facts, Mine};
-use crate::program::{Action, After, Place, Step};
+use crate::program::{Action, After, Parts, Place, Step};
 use crate::transfer::Direction;
-use crate::units::{Touched, Unit};
-use hyperslab_layout::Region;
+use crate::units::Touched;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 /// The units of one piece in one track of the sequence.
 struct Cursor {
-    touched: Arc<Touched>,
-    piece: Arc<Mine>,
-    track: usize,
-    next: u64,
+    touched: Touched,
+    /// Number under which the array is exposed.
+    exposed: u32,
+    track: Track,
+    /// One past the last unit of the track.
     end: u64,
     /// Of replicated data: how many replicas there are, and which this is; units go to replicas in turn.
     turns: (u64, u64),
@@ -24,80 +26,86 @@ struct Cursor {
 impl Cursor {
     /// Goes on to a unit whose turn it is; its place in the sequence and its number, or `None` at the end.
     fn settle(&mut self, rounds: &Rounds) -> Option<(u64, u64)> {
-        while self.next < self.end {
-            let number = self.touched.number(self.next);
-            if number % self.turns.0 == self.turns.1 {
-                let group = rounds.group_of(number);
-                return Some((rounds.course.tracks()[self.track].place(group), number));
+        loop {
+            let number = self.touched.number().filter(|&number| number < self.end)?;
+            if self.turns.0 == 1 || number % self.turns.0 == self.turns.1 {
+                return Some((self.track.place(rounds.group_of(number)), number));
             }
-            self.next += 1;
+            self.touched.advance();
         }
-        None
     }
 }
 
 /// This rank's pieces of units, in the sequence of their groups, and in rising order of units inside a group.
 pub(super) struct Pieces {
     rounds: Arc<Rounds>,
+    facts: Arc<Facts>,
+    /// Arrays whose cursors were made: one after another where the sequence allows it, so that memory does not grow with
+    /// the number of arrays.
+    opened: u32,
     cursors: Vec<Cursor>,
     /// Place, unit and cursor that comes next.
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
 }
 
-/// A piece of a unit.
-pub(super) struct Piece {
-    pub(super) unit: Unit,
-    pub(super) exposed: u32,
-    pub(super) region: Region,
-}
-
 impl Pieces {
-    pub(super) fn new(rounds: Arc<Rounds>, facts: &Facts) -> Pieces {
-        let mut cursors = Vec::new();
-        for array in 0..rounds.transfer.asks.len() as u32 {
-            let (pieces, turns) = rounds.mine(facts, array);
-            for piece in pieces {
-                let touched = Arc::new(rounds.units.touched(array, &piece.region));
-                let piece = Arc::new(piece);
-                for (track, groups) in rounds.course.tracks().iter().enumerate() {
-                    let next = touched.below(groups.first * rounds.group);
-                    let end = touched.below((groups.first + groups.count) * rounds.group);
-                    if next < end {
-                        let (touched, piece) = (touched.clone(), piece.clone());
-                        cursors.push(Cursor { touched, piece, track, next, end, turns });
-                    }
+    pub(super) fn new(rounds: Arc<Rounds>, facts: &Arc<Facts>) -> Pieces {
+        let facts = facts.clone();
+        let mut pieces = Pieces { rounds, facts, opened: 0, cursors: Vec::new(), heap: BinaryHeap::new() };
+        pieces.refill();
+        pieces
+    }
+
+    /// Makes cursors for the next array that has pieces, or for all when their places are mixed.
+    fn refill(&mut self) {
+        let natural = self.rounds.course.is_natural();
+        while self.opened < self.rounds.transfer.asks.len() as u32 && (!natural || self.heap.is_empty()) {
+            if natural {
+                self.cursors.clear();
+            }
+            self.open(self.opened);
+            self.opened += 1;
+        }
+    }
+
+    fn open(&mut self, array: u32) {
+        let rounds = self.rounds.clone();
+        let (pieces, turns) = rounds.mine(&self.facts, array);
+        for Mine { exposed, region } in pieces {
+            let mut touched = rounds.units.touched(array, region);
+            while let Some(number) = touched.number() {
+                let track = rounds.course.track(rounds.group_of(number));
+                let end = (track.first + track.count) * rounds.group;
+                let mut cursor = Cursor { touched: touched.clone(), exposed, track, end, turns };
+                if let Some((place, unit)) = cursor.settle(&rounds) {
+                    self.heap.push(Reverse((place, unit, self.cursors.len())));
+                    self.cursors.push(cursor);
                 }
+                touched.seek(end);
             }
         }
-        let settled = cursors.iter_mut().enumerate().filter_map(|(i, cursor)| {
-            let (place, unit) = cursor.settle(&rounds)?;
-            Some(Reverse((place, unit, i)))
-        });
-        let heap = settled.collect();
-        Pieces { rounds, cursors, heap }
     }
 
     /// Place of the next piece in the sequence.
     pub(super) fn peek(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((place, _, _))| *place)
     }
-}
 
-impl Iterator for Pieces {
-    type Item = Piece;
-
-    fn next(&mut self) -> Option<Piece> {
+    /// The next piece: its unit, the number under which its array is exposed, and its elements.
+    pub(super) fn next<T>(&mut self, take: impl FnOnce(u64, u32, &Touched) -> T) -> Option<T> {
         let mut top = self.heap.peek_mut()?;
-        let Reverse((_, _, number)) = *top;
+        let Reverse((_, unit, number)) = *top;
         let cursor = &mut self.cursors[number];
-        let unit = cursor.touched.unit(cursor.next);
-        cursor.next += 1;
+        let taken = take(unit, cursor.exposed, &cursor.touched);
+        cursor.touched.advance();
         match cursor.settle(&self.rounds) {
             Some((place, unit)) => *top = Reverse((place, unit, number)),
-            None => drop(std::collections::binary_heap::PeekMut::pop(top)),
+            None => {
+                PeekMut::pop(top);
+                self.refill();
+            }
         }
-        let region = cursor.piece.region.within(&unit.bounds);
-        Some(Piece { unit, exposed: cursor.piece.exposed, region })
+        Some(taken)
     }
 }
 
@@ -107,7 +115,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(rounds: Arc<Rounds>, facts: &Facts) -> Client {
+    pub(super) fn new(rounds: Arc<Rounds>, facts: &Arc<Facts>) -> Client {
         Client { pieces: Pieces::new(rounds, facts), next: 0 }
     }
 }
@@ -118,12 +126,10 @@ impl Iterator for Client {
     fn next(&mut self) -> Option<Step> {
         loop {
             let place = self.pieces.peek()?;
-            let group = self.pieces.rounds.course.group(place)?;
-            let server = self.pieces.rounds.server_of(group);
-            let mut parts: Parts = Vec::new();
+            let (server, round) = self.pieces.rounds.turn(place)?;
+            let mut parts = Parts::new();
             while self.pieces.peek() == Some(place) {
-                let piece = self.pieces.next()?;
-                parts.push((piece.exposed, piece.region, Place::User(piece.exposed)));
+                self.pieces.next(|_, exposed, at| parts.push((exposed, at.region(), Place::User(exposed))))?;
             }
             let rounds = &self.pieces.rounds;
             // What a server holds itself it copies, in its other lane.
@@ -135,7 +141,7 @@ impl Iterator for Client {
                 Direction::Read => Action::Recv { from: server, parts },
             };
             self.next += 1;
-            return Some(Step { id: self.next - 1, round: rounds.round_of(group), after: After::none(), action });
+            return Some(Step { id: self.next - 1, round, after: After::none(), action });
         }
     }
 }

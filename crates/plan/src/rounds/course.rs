@@ -17,19 +17,28 @@ impl Track {
 
 /// A sequence of groups.
 #[derive(Clone, Debug)]
-pub(crate) struct Course {
-    /// In the order of their first groups; together they hold each group once.
-    tracks: Vec<Track>,
-    /// Numbers of tracks in the order of their bases.
-    by_base: Vec<usize>,
-    /// One past the last place.
-    places: u64,
+pub(crate) enum Course {
+    /// In the order of their numbers.
+    Natural { groups: u64 },
+    /// `share` contiguous groups to each of so many servers, which are side by side.
+    Domains { groups: u64, share: u64, servers: u64 },
+    /// As a list of tracks says, which together hold each group once.
+    Listed {
+        /// In the order of their first groups.
+        tracks: Vec<Track>,
+        /// Numbers of tracks in the order of their bases.
+        by_base: Vec<usize>,
+        groups: u64,
+    },
 }
 
 impl Course {
     /// In the order of runs (first group, how many), or that of their numbers when there are none. Groups that no run
     /// names come last.
     pub(crate) fn listed(groups: u64, order: &[(u64, u64)]) -> Course {
+        if order.is_empty() {
+            return Course::Natural { groups };
+        }
         let mut base = 0;
         let mut tracks = Vec::with_capacity(order.len() + 1);
         for &(first, count) in order {
@@ -43,52 +52,62 @@ impl Course {
         if named < groups {
             tracks.push(Track { first: named, count: groups - named, base, stride: 1 });
         }
-        Course::of(tracks, groups)
+        let mut by_base: Vec<usize> = (0..tracks.len()).collect();
+        by_base.sort_by_key(|&number| tracks[number].base);
+        Course::Listed { tracks, by_base, groups }
     }
 
     /// One contiguous domain a server, all servers side by side.
     pub(crate) fn domains(groups: u64, servers: u64) -> Course {
-        let share = groups.div_ceil(servers.max(1)).max(1);
-        let domain = |s: u64| {
-            let first = s * share;
-            Track { first, count: share.min(groups.saturating_sub(first)), base: s, stride: servers }
-        };
-        let tracks = (0..servers).map(domain).filter(|track| track.count > 0).collect();
-        Course::of(tracks, share * servers)
+        Course::Domains { groups, share: groups.div_ceil(servers.max(1)).max(1), servers: servers.max(1) }
     }
 
-    fn of(tracks: Vec<Track>, places: u64) -> Course {
-        let mut by_base: Vec<usize> = (0..tracks.len()).collect();
-        by_base.sort_by_key(|&number| tracks[number].base);
-        Course { tracks, by_base, places }
+    /// Whether the order is that of the groups' numbers.
+    pub(crate) fn is_natural(&self) -> bool {
+        matches!(self, Course::Natural { .. })
     }
 
-    pub(crate) fn tracks(&self) -> &[Track] {
-        &self.tracks
+    /// The track that holds a group.
+    pub(crate) fn track(&self, group: u64) -> Track {
+        match self {
+            Course::Natural { groups } => Track { first: 0, count: *groups, base: 0, stride: 1 },
+            Course::Domains { groups, share, servers } => {
+                let server = group / share;
+                let first = server * share;
+                Track { first, count: (*share).min(groups - first), base: server, stride: *servers }
+            }
+            Course::Listed { tracks, .. } => tracks[tracks.partition_point(|track| track.first <= group) - 1],
+        }
     }
 
+    /// One past the last place.
     pub(crate) fn places(&self) -> u64 {
-        self.places
+        match self {
+            Course::Natural { groups } | Course::Listed { groups, .. } => *groups,
+            Course::Domains { share, servers, .. } => share * servers,
+        }
     }
 
     /// The place of a group.
     pub(crate) fn place(&self, group: u64) -> u64 {
-        let number = self.tracks.partition_point(|track| track.first <= group);
-        self.tracks[number - 1].place(group)
+        self.track(group).place(group)
     }
 
     /// The group at a place, if there is one.
     pub(crate) fn group(&self, place: u64) -> Option<u64> {
-        let stride = self.tracks.first()?.stride;
-        let number = if stride > 1 {
-            // Domains: the tracks take turns.
-            (place % stride) as usize
-        } else {
-            self.by_base.partition_point(|&number| self.tracks[number].base <= place).checked_sub(1)?
-        };
-        let track = self.tracks.get(*self.by_base.get(number)?)?;
-        let offset = (place - track.base) / stride;
-        (offset < track.count).then_some(track.first + offset)
+        match self {
+            Course::Natural { groups } => (place < *groups).then_some(place),
+            Course::Domains { groups, share, servers } => {
+                let group = place % servers * share + place / servers;
+                (place / servers < *share && group < *groups).then_some(group)
+            }
+            Course::Listed { tracks, by_base, .. } => {
+                let number = by_base.partition_point(|&number| tracks[number].base <= place).checked_sub(1)?;
+                let track = &tracks[by_base[number]];
+                let offset = place - track.base;
+                (offset < track.count).then_some(track.first + offset)
+            }
+        }
     }
 }
 

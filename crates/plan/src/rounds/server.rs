@@ -1,15 +1,14 @@
 //! A server's lane: group after group, each through one slot.
 
 use super::client::Pieces;
-use super::{Duty, Parts, Rounds, UNIT_ALIGN};
+use super::clients::Clients;
+use super::{Duty, Rounds, UNIT_ALIGN};
 use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Met};
-use crate::program::{Action, After, Place, Step, StepId};
+use crate::program::{Action, After, Parts, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
 use crate::units::Unit;
-use hyperslab_layout::{Holders, Region};
-use std::collections::BTreeMap;
-use std::collections::btree_map::IntoIter;
+use hyperslab_layout::Region;
 use std::sync::Arc;
 
 /// How many times more a whole unit must be than its explicit pieces for these to be read alone.
@@ -33,10 +32,10 @@ impl Groups {
                 (here < rounds.course.places()).then(|| rounds.course.group(here))?
             }
             Groups::Shared(pieces) => loop {
-                let group = rounds.group_of(pieces.next()?.unit.number);
+                let group = rounds.group_of(pieces.next(|unit, _, _| unit)?);
                 let place = rounds.course.place(group);
                 while pieces.peek() == Some(place) {
-                    pieces.next();
+                    pieces.next(|_, _, _| ());
                 }
                 if rounds.server_of(group) == rounds.rank {
                     return Some(group);
@@ -44,13 +43,6 @@ impl Groups {
             },
         }
     }
-}
-
-/// Ranks with which a group is exchanged, and their pieces.
-enum Clients {
-    /// Of a single unit of a regular array: found one by one.
-    Lazy(Holders),
-    Listed(IntoIter<u32, Parts>),
 }
 
 /// A group that is being emitted.
@@ -146,70 +138,30 @@ impl Server {
         if rounds.transfer.direction == Direction::Read {
             ready = self.lane.since(first);
         }
-        let clients = self.clients(&placed);
+        let clients = Clients::new(&self.facts, &placed, |unit| rounds.replica(unit));
         let moving = self.lane.mark();
         self.current = Some(Round { placed, clients, slot, first, ready, moving });
         self.begun += 1;
         true
     }
 
-    fn clients(&self, placed: &[Placed]) -> Clients {
-        let rounds = &self.rounds;
-        if let [only] = placed
-            && let Some(distribution) = only.ask().spread.regular()
-        {
-            return Clients::Lazy(distribution.holders(&only.unit.bounds, rounds.replica(&only.unit)));
-        }
-        let mut all: BTreeMap<u32, Parts> = BTreeMap::new();
-        for placed in placed {
-            let unit = &placed.unit;
-            match placed.ask().spread.regular() {
-                Some(distribution) => {
-                    for rank in distribution.holders(&unit.bounds, rounds.replica(unit)) {
-                        let piece = distribution.piece(rank, &unit.bounds);
-                        if !piece.is_empty() {
-                            all.entry(rank).or_default().push((unit.array, piece, placed.section()));
-                        }
-                    }
-                }
-                None => self.met(unit.number).iter().for_each(|met| {
-                    let part = (met.exposed, met.region.clone(), placed.section());
-                    all.entry(met.rank).or_default().push(part);
-                }),
-            }
-        }
-        Clients::Listed(all.into_iter())
-    }
-
-    /// Emits the exchange with the next client of the current group. Returns whether there was one.
-    fn exchange(&mut self) -> bool {
-        let Some(round) = &mut self.current else { return false };
-        let (rank, parts) = match &mut round.clients {
-            Clients::Listed(all) => match all.next() {
-                Some(client) => client,
-                None => return false,
-            },
-            Clients::Lazy(holders) => loop {
-                let (Some(rank), [placed]) = (holders.next(), round.placed.as_slice()) else { return false };
-                let Some(distribution) = placed.ask().spread.regular() else { return false };
-                let piece = distribution.piece(rank, &placed.unit.bounds);
-                if !piece.is_empty() {
-                    break (rank, vec![(placed.unit.array, piece, placed.section())]);
-                }
-            },
-        };
+    /// The exchange with the next client of the current group: a message, or copies, which are queued. `None` when there
+    /// is no client left.
+    fn exchange(&mut self) -> Option<Step> {
+        let round = self.current.as_mut()?;
         let write = self.rounds.transfer.direction == Direction::Write;
+        let mut parts = Parts::new();
+        let rank = round.clients.next(&round.placed, &mut parts)?;
         if rank != self.rounds.rank {
             let action = if write { Action::Recv { from: rank, parts } } else { Action::Send { to: rank, parts } };
-            self.lane.emit(&round.ready, action);
-            return true;
+            return Some(self.lane.step(&round.ready, action));
         }
         for (exposed, region, slot) in parts {
             let user = Place::User(exposed);
             let (from, to) = if write { (user, slot) } else { (slot, user) };
             self.lane.emit(&round.ready, Action::Copy { region, from, to });
         }
-        true
+        self.lane.pop()
     }
 
     /// Ends the current group: what was received is written.
@@ -258,8 +210,8 @@ impl Iterator for Server {
             if let Some(step) = self.lane.pop() {
                 return Some(step);
             }
-            if self.exchange() {
-                continue;
+            if let Some(step) = self.exchange() {
+                return Some(step);
             }
             if self.current.is_some() {
                 self.end();

@@ -11,7 +11,7 @@ use crate::transfer::{Parameters, Transfer};
 use std::sync::Arc;
 
 fn alone(parameters: &Parameters) -> Parameters {
-    Parameters { servers: vec![0], slots: 1, order: Vec::new(), ..parameters.clone() }
+    Parameters { servers: [0].into(), slots: 1, order: Vec::new(), ..parameters.clone() }
 }
 
 pub(super) fn feasible(transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {

@@ -172,7 +172,7 @@ pub(crate) fn any_parameters(random: &mut fastrand::Rng, strategy: Strategy, ran
     let powers = [1, 16, 64, 300, 4096];
     Parameters {
         strategy,
-        servers,
+        servers: servers.into(),
         slots: random.u32(1..4),
         subchunk_bytes: powers[random.usize(0..powers.len())],
         direct_run_bytes: [0, 1, 8, 50, 1 << 16][random.usize(0..5)],

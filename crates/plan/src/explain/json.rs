@@ -1,0 +1,120 @@
+//! An explanation for programs.
+
+use super::{Counts, Explanation};
+use crate::transfer::{Ask, Direction, Exchange, Placement};
+use hyperslab_format::zarr::{Map, Value};
+
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect::<Map<_, _>>())
+}
+
+fn array<T>(items: impl IntoIterator<Item = T>, value: impl Fn(T) -> Value) -> Value {
+    Value::Array(items.into_iter().map(value).collect())
+}
+
+fn counts(counts: Counts) -> [(&'static str, Value); 3] {
+    let Counts { pieces, elements, bytes } = counts;
+    [("pieces", pieces.into()), ("elements", elements.into()), ("bytes", bytes.into())]
+}
+
+fn messages((number, amount): (u64, Counts)) -> Value {
+    let [pieces, elements, bytes] = counts(amount);
+    object([("messages", number.into()), pieces, elements, bytes])
+}
+
+fn asked(ask: &Ask) -> Value {
+    let (place, detail) = match &ask.stored.placement {
+        Placement::File { object: name, offset } => {
+            ("file", object([("object", (&**name).into()), ("offset", (*offset).into())]))
+        }
+        Placement::Chunks { prefix, chunk, .. } => {
+            ("chunks", object([("prefix", (&**prefix).into()), ("shape", chunk.clone().into())]))
+        }
+    };
+    object([
+        ("name", ask.name.clone().into()),
+        ("section", ask.section.to_string().into()),
+        ("spread", ask.spread.to_string().into()),
+        ("memory", ask.memory.to_string().into()),
+        ("stored", ask.stored.element.to_string().into()),
+        ("shape", ask.stored.shape.clone().into()),
+        ("order", ask.stored.order.clone().into()),
+        (place, detail),
+    ])
+}
+
+impl Explanation {
+    /// The same as data: `direction`, `arrays`, `strategy` with its parameters and reason, `others`, and the tables
+    /// `rounds`, `servers` and `ranks`, with how many more of each there are.
+    pub fn to_json(&self) -> Value {
+        let writes = self.transfer.direction == Direction::Write;
+        let rounds = array(&self.rounds, |round| {
+            let peers = array(&round.peers, |peer| {
+                let [pieces, elements, bytes] = counts(peer.counts);
+                object([("rank", peer.rank.into()), pieces, elements, bytes])
+            });
+            let [pieces, elements, bytes] = counts(round.more.1);
+            let more = object([("ranks", round.more.0.into()), pieces, elements, bytes]);
+            object([("round", round.round.into()), ("server", round.server.into()), ("ranks", peers), ("more", more)])
+        });
+        let servers = array(&self.servers, |requests| {
+            object([
+                ("rank", requests.rank.into()),
+                ("reads", requests.reads.into()),
+                ("writes", requests.writes.into()),
+                ("extents", requests.extents.into()),
+                ("bytes", requests.bytes.into()),
+                ("objects", requests.objects.into()),
+                ("cut", requests.cut.into()),
+            ])
+        });
+        let ranks = array(&self.ranks, |share| {
+            object([
+                ("rank", share.rank.into()),
+                ("steps", share.steps.into()),
+                ("cut", share.cut.into()),
+                ("sent", messages(share.sent)),
+                ("received", messages(share.received)),
+                ("slots", share.slots.into()),
+                ("slot_bytes", share.slot_bytes.into()),
+            ])
+        });
+        object([
+            ("direction", if writes { "write" } else { "read" }.into()),
+            ("bytes", self.transfer.stored_bytes().into()),
+            ("size", self.transfer.ranks.into()),
+            ("arrays", array(&self.transfer.asks, asked)),
+            ("strategy", self.parameters.strategy.name().into()),
+            ("why", self.why.clone().into()),
+            ("parameters", self.chosen_json()),
+            (
+                "others",
+                array(&self.others, |(strategy, no)| {
+                    let reason = no.as_ref().map_or(Value::Null, |no| no.reason.clone().into());
+                    let hint = no.as_ref().map_or(Value::Null, |no| no.hint.clone().into());
+                    object([("strategy", strategy.name().into()), ("infeasible", reason), ("hint", hint)])
+                }),
+            ),
+            ("rounds", rounds),
+            ("more_rounds", self.more_rounds.into()),
+            ("servers", servers),
+            ("more_servers", self.more_servers.into()),
+            ("ranks", ranks),
+            ("more_ranks", (u64::from(self.transfer.ranks) - self.ranks.len() as u64).into()),
+        ])
+    }
+
+    fn chosen_json(&self) -> Value {
+        let p = &self.parameters;
+        let exchange = if p.exchange == Exchange::All { "all" } else { "sharers" };
+        object([
+            ("servers", p.servers.to_vec().into()),
+            ("slots", p.slots.into()),
+            ("subchunk_bytes", p.subchunk_bytes.into()),
+            ("direct_run_bytes", p.direct_run_bytes.into()),
+            ("buffer_bytes_max", p.buffer_bytes_max.into()),
+            ("exchange", exchange.into()),
+            ("order", array(&p.order, |&(first, count)| vec![first, count].into())),
+        ])
+    }
+}

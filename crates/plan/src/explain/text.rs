@@ -1,0 +1,178 @@
+//! An explanation for people.
+
+use super::{Explanation, Requests, Round, Share};
+use crate::transfer::{Ask, Direction, Exchange, Placement};
+use std::fmt::{self, Display, Formatter};
+
+/// Arrays and servers that are named one by one.
+const NAMED_MAX: usize = 8;
+
+impl Display for Explanation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.asked(f)?;
+        self.chosen(f)?;
+        self.rounds(f)?;
+        self.requests(f)?;
+        self.shares(f)
+    }
+}
+
+/// A number and what it counts, which ends with an s unless it is one.
+fn some(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn list<T: Display>(all: &[T]) -> String {
+    let mut told: Vec<String> = all.iter().take(NAMED_MAX).map(T::to_string).collect();
+    if all.len() > NAMED_MAX {
+        told.push(format!("... and {} more", all.len() - NAMED_MAX));
+    }
+    told.join(", ")
+}
+
+impl Explanation {
+    fn writes(&self) -> bool {
+        self.transfer.direction == Direction::Write
+    }
+
+    fn asked(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let asks = &self.transfer.asks;
+        let (verb, ranks) = (if self.writes() { "write" } else { "read" }, u64::from(self.transfer.ranks));
+        let (arrays, bytes) = (some(asks.len() as u64, "array"), self.transfer.stored_bytes());
+        writeln!(f, "{verb} {arrays}, {bytes} B in storage, {}", some(ranks, "rank"))?;
+        asks.iter().take(NAMED_MAX).try_for_each(|ask| writeln!(f, "  {}", Asked(ask)))?;
+        if asks.len() > NAMED_MAX {
+            writeln!(f, "  ... and {} more arrays", asks.len() - NAMED_MAX)?;
+        }
+        Ok(())
+    }
+
+    fn chosen(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let p = &self.parameters;
+        writeln!(f, "\nstrategy {}", p.strategy)?;
+        writeln!(f, "  why: {}", self.why)?;
+        writeln!(f, "  servers: {}", if self.all_serve() { "all ranks".into() } else { list(&self.server_list()) })?;
+        if p.strategy == crate::Strategy::TwoPhase {
+            let between = if p.exchange == Exchange::All { "all ranks" } else { "ranks that share extents" };
+            writeln!(f, "  data cross between {between}")?;
+        }
+        if !p.order.is_empty() && p.strategy == crate::Strategy::DiskDirected {
+            let runs: Vec<String> = p.order.iter().map(|(first, count)| format!("{first}+{count}")).collect();
+            writeln!(f, "  order of groups on the disk (first+count): {}", list(&runs))?;
+        }
+        writeln!(
+            f,
+            "  buffers: {} of a server, subchunks of at most {} B, at most {} B on a rank",
+            some(if p.strategy == crate::Strategy::RootGather { 1 } else { p.slots.into() }, "slot"),
+            p.subchunk_bytes,
+            p.buffer_bytes_max
+        )?;
+        writeln!(f, "other strategies")?;
+        for (strategy, infeasible) in &self.others {
+            match infeasible {
+                None => writeln!(f, "  {strategy}: possible")?,
+                Some(no) => writeln!(f, "  {strategy}: not possible: {}", no.reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn all_serve(&self) -> bool {
+        matches!(super::servers(&self.parameters, self.transfer.ranks), super::Servers::All(_))
+    }
+
+    fn server_list(&self) -> Vec<u32> {
+        super::servers(&self.parameters, self.transfer.ranks).iter().collect()
+    }
+
+    fn rounds(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let rank = if self.writes() { "from rank" } else { "to rank" };
+        writeln!(f, "\n{:>7} {:>8} {rank:>10} {:>8} {:>13} {:>15}", "round", "server", "pieces", "elements", "bytes")?;
+        for Round { round, server, peers, more } in &self.rounds {
+            for peer in peers {
+                let own = if peer.rank == *server { "  its own" } else { "" };
+                let c = peer.counts;
+                let (pieces, elements, bytes) = (c.pieces, c.elements, c.bytes);
+                writeln!(f, "{round:>7} {server:>8} {:>10} {pieces:>8} {elements:>13} {bytes:>15}{own}", peer.rank)?;
+            }
+            let (ranks, c) = *more;
+            if ranks > 0 {
+                let (pieces, elements, bytes) = (c.pieces, c.elements, c.bytes);
+                let told = format!("{ranks} more");
+                writeln!(f, "{round:>7} {server:>8} {told:>10} {pieces:>8} {elements:>13} {bytes:>15}")?;
+            }
+        }
+        if self.more_rounds > 0 {
+            writeln!(f, "  ... and {}", some(self.more_rounds, "more round"))?;
+        }
+        Ok(())
+    }
+
+    fn requests(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n{:>7} {:>8} {:>8} {:>10} {:>15} {:>8}",
+            "server", "reads", "writes", "extents", "bytes", "objects"
+        )?;
+        for Requests { rank, reads, writes, extents, bytes, objects, cut } in &self.servers {
+            writeln!(f, "{rank:>7} {reads:>8} {writes:>8} {extents:>10} {bytes:>15} {objects:>8}{}", beginning(*cut))?;
+        }
+        if self.more_servers > 0 {
+            writeln!(f, "  ... and {}", some(self.more_servers, "more server"))?;
+        }
+        Ok(())
+    }
+
+    fn shares(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n{:>7} {:>8} {:>23} {:>23} {:>23}",
+            "", "", "messages and bytes", "messages and bytes", "buffers"
+        )?;
+        writeln!(f, "{:>7} {:>8} {:>23} {:>23} {:>23}", "rank", "steps", "sent", "received", "slots x bytes")?;
+        for Share { rank, steps, cut, sent, received, slots, slot_bytes } in &self.ranks {
+            let messages = |(number, counts): &(u64, super::Counts)| format!("{number} {:>15}", counts.bytes);
+            let (sent, received, buffers) = (messages(sent), messages(received), format!("{slots} x {slot_bytes}"));
+            writeln!(f, "{rank:>7} {steps:>8} {sent:>23} {received:>23} {buffers:>23}{}", beginning(*cut))?;
+        }
+        let more = u64::from(self.transfer.ranks) - self.ranks.len() as u64;
+        if more > 0 {
+            writeln!(f, "  ... and {}", some(more, "more rank"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What to say of a rank of whose program only the beginning was counted.
+fn beginning(cut: bool) -> &'static str {
+    if cut { "  and more" } else { "" }
+}
+
+/// An array of the transfer on one line.
+struct Asked<'a>(&'a Ask);
+
+impl Display for Asked<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Ask { name, section, spread, memory, stored } = self.0;
+        let natural: Vec<usize> = (0..stored.shape.len()).collect();
+        let order = match &stored.order {
+            order if *order == natural => "row-major".to_string(),
+            order if order.iter().rev().eq(&natural) => "column-major".to_string(),
+            order => format!("dimensions {order:?} from the slowest to the fastest"),
+        };
+        let place = match &stored.placement {
+            Placement::File { object, offset } => format!("file '{object}' from byte {offset}, {order}"),
+            Placement::Chunks { chunk, codecs, fresh, .. } => {
+                let encoded = match (codecs.is_plain(), codecs.checksum_trailer()) {
+                    (false, _) => ", encoded",
+                    (true, true) => ", with checksums",
+                    (true, false) => "",
+                };
+                format!("{}chunks {chunk:?}, {order}{encoded}", if *fresh { "new " } else { "" })
+            }
+        };
+        let (memory, element, shape) = (memory.to_string(), stored.element.to_string(), &stored.shape);
+        let element = if memory == element { element } else { format!("{element} ({memory} in memory)") };
+        write!(f, "{name}{section} of {shape:?} {element} in {place}: {spread}")
+    }
+}
