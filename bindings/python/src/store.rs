@@ -7,16 +7,16 @@ use crate::files::order;
 use crate::layout::Held;
 use crate::memory::Place;
 use hyperslab::{
-    Codecs, Direction, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy, Unready,
-    Value, WriteAsk,
+    Codecs, Direction, Exchange, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy,
+    Unready, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Durable, seconds to wait for arrival and for progress, buffer bytes, subchunk bytes, servers, strategy.
-pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u32>, Option<String>);
+/// Durable, seconds to wait for arrival and for progress, buffer bytes, subchunk bytes, servers, strategy, exchange.
+pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u32>, Option<String>, Option<String>);
 
 /// Chunks, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON, overwrite.
 pub(crate) type RawNew =
@@ -51,7 +51,17 @@ fn strategy(name: Option<String>) -> PyResult<Option<Strategy>> {
 }
 
 pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
-    let (durable, arrival, progress, buffer_bytes_max, subchunk_bytes, servers, name) = raw;
+    let (durable, arrival, progress, buffer_bytes_max, subchunk_bytes, servers, name, exchange) = raw;
+    let exchange = match exchange.as_deref() {
+        None => None,
+        Some("all") => Some(Exchange::All),
+        Some("sharers") => Some(Exchange::Sharers),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "there is no exchange '{other}'\n  hint: there are all, sharers"
+            )));
+        }
+    };
     let limit = |seconds: f64| {
         Duration::try_from_secs_f64(seconds).map_err(|_| {
             PyValueError::new_err(format!(
@@ -60,7 +70,7 @@ pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
         })
     };
     let wish =
-        Preference { strategy: strategy(name)?, servers, subchunk_bytes, buffer_bytes_max, ..Preference::default() };
+        Preference { strategy: strategy(name)?, exchange, servers, subchunk_bytes, buffer_bytes_max, slots: None };
     Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
 }
 

@@ -51,7 +51,7 @@ pub use hyperslab_layout::{
     schema_chunks,
 };
 pub use hyperslab_pack::Memory;
-pub use hyperslab_plan::{Direction, Explanation, Limits, Machine, Parameters, Preference, Strategy};
+pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;

@@ -81,6 +81,7 @@ def explain(
     order: Literal["C", "F"] = "C",
     header_bytes: int = 0,
     strategy: str | None = None,
+    exchange: str | None = None,
     servers: int | Sequence[SupportsIndex] | None = None,
     subchunk_bytes: int | None = None,
     buffer_bytes: int | None = None,
@@ -115,7 +116,7 @@ def explain(
         For raw files, the order of the elements.
     header_bytes : int
         For raw files, the bytes before the first array [B].
-    strategy, subchunk_bytes, buffer_bytes : optional
+    strategy, exchange, subchunk_bytes, buffer_bytes : optional
         As for `open`; chosen when not given.
     servers : int or sequence of int, optional
         How many ranks are servers, or which.
@@ -155,7 +156,7 @@ def explain(
     part = section_of(section, stored)
     listed = None if servers is None or isinstance(servers, int) else [rank.__index__() for rank in servers]
     count = servers if isinstance(servers, int) else None
-    given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy)  # noqa: FBT003
+    given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
     node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
     text, data = _core.explain(
         names,

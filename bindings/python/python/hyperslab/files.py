@@ -59,6 +59,7 @@ def open_raw(
     subchunk_bytes: int | None = None,
     servers: int | None = None,
     strategy: str | None = None,
+    exchange: str | None = None,
 ) -> RawFile:
     """Open a file that holds a header of the user's own and then arrays, one after another. Collective.
 
@@ -93,7 +94,9 @@ def open_raw(
     """
     member = connect(comm)
     what = f"open raw file '{place_text(path)}'"
-    given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
+    given = options(
+        durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
+    )
     with attending(member, what):
         _check_open(mode, given)
         place = place_of(path)

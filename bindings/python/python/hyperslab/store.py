@@ -77,7 +77,8 @@ def options(
     subchunk_bytes: int | None,
     servers: int | None,
     strategy: str | None,
-) -> tuple[bool, float, float, int | None, int | None, int | None, str | None]:
+    exchange: str | None = None,
+) -> tuple[bool, float, float, int | None, int | None, int | None, str | None, str | None]:
     """Options as the core takes them."""
     return (
         bool(durable),
@@ -87,6 +88,7 @@ def options(
         subchunk_bytes,
         servers,
         strategy,
+        exchange,
     )
 
 
@@ -102,6 +104,7 @@ def open(  # noqa: A001 (as zarr has it)
     subchunk_bytes: int | None = None,
     servers: int | None = None,
     strategy: str | None = None,
+    exchange: str | None = None,
 ) -> Store:
     """Open a Zarr v3 store on all ranks of a communicator. Collective.
 
@@ -124,6 +127,8 @@ def open(  # noqa: A001 (as zarr has it)
         arrays and half for other buffers.
     subchunk_bytes, servers, strategy : optional
         Force what is otherwise chosen; see `explain`.
+    exchange : {"all", "sharers"}, optional
+        For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
 
     Returns
     -------
@@ -143,7 +148,9 @@ def open(  # noqa: A001 (as zarr has it)
     """
     member = connect(comm)
     what = f"open '{place_text(path)}'"
-    given = options(durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy)
+    given = options(
+        durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
+    )
     with attending(member, what):
         _check_open(mode, given)
         place = place_of(path)
@@ -168,6 +175,9 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
         message = f"limits of {given[1]} s and {given[2]} s make no sense"
         raise InvalidError(message)
     known = _core.strategies()
+    if given[7] not in (None, "all", "sharers"):
+        message = f"there is no exchange {given[7]!r}\n  hint: there are all, sharers"
+        raise InvalidError(message)
     if given[6] is not None and given[6] not in known:
         message = f"there is no strategy {given[6]!r}\n  hint: there are {', '.join(known)}"
         raise InvalidError(message)
