@@ -104,6 +104,28 @@ def shapes_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", dist.zeros(comm), dist)
 
 
+@case("InvalidError", "on rank 1", "'a'", "negative")
+def chunks_of_one_rank_are_negative(comm: Any, path: Path) -> Outcome:
+    chunks = (-1, 8) if comm.rank == ODD else (5, 8)
+    return of_write(comm, path, "a", mine(comm), spread(comm), chunks=chunks)
+
+
+@case("InvalidError", "on rank 1", "write of 5", "str")
+def a_name_of_one_rank_is_a_number(comm: Any, path: Path) -> Outcome:
+    return of_write(comm, path, 5 if comm.rank == ODD else "a", mine(comm), spread(comm))
+
+
+@case("InvalidError", "on rank 1", "negative")
+def buffers_of_one_rank_are_negative(comm: Any, path: Path) -> Outcome:
+    return attempt(lambda: hs.open(path / "b.zarr", "w", comm=comm, buffer_bytes=-1 if comm.rank == ODD else None))
+
+
+@case("InvalidError", "on rank 1", "neither 'C'")
+def the_order_of_one_rank_is_none(comm: Any, path: Path) -> Outcome:
+    order: Any = "Q" if comm.rank == ODD else "C"
+    return attempt(lambda: hs.open_raw(path / "b.raw", "w", comm=comm, order=order))
+
+
 @case("DisagreementError", "element type of 'a'", "float32", "float64")
 def types_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm, kind="f4" if comm.rank == ODD else "f8"), spread(comm))

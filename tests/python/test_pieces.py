@@ -32,6 +32,15 @@ def test_random_pieces_of_threads_equal_numpy(ranks: int, tmp_path: Path) -> Non
     assert done[0].keys() >= set(ALL), "each strategy had something to do"
 
 
+@pytest.mark.parametrize("strategy", ["root-gather", "two-phase", "server-directed", "disk-directed"])
+def test_two_elements_of_an_array_of_many_chunks(strategy: str) -> None:
+    """What takes time is the pieces, not the 2**35 chunks around them."""
+    mine = hs.ElementMap((2**40, 2**10), [5, 2**45])
+    with hs.open(hs.MemoryStore(), "w", strategy=strategy) as store:
+        store.write("a", np.array([1.0, 2.0]), mine, chunks=(1024, 32))
+        assert store.read("a", mine).tolist() == [1.0, 2.0]
+
+
 @pytest.mark.mpi
 def test_messages_instead_of_memory_write_the_same(tmp_path: Path) -> None:
     run_ranks(4, "pieces", tmp_path, SEED + 2, 40, extra_environment={"HYPERSLAB_DIRECT": "0"})

@@ -308,6 +308,11 @@ impl Comm {
 
     /// Names at a place, or why not all ranks can reach it.
     pub(crate) fn names(&self, location: &Location) -> Result<Arc<dyn Names>, Fault> {
+        if let (Location::Memory(_), true) = (location, self.servers() > 0) {
+            let text = "a store in memory cannot be opened through dedicated servers, which do not have it";
+            return Err(Fault::new(FaultKind::Unsupported, text)
+                .hint("open it on a communicator without dedicated servers, or give a path"));
+        }
         self.member().machine.names(location)
     }
 }

@@ -382,10 +382,9 @@ pub(crate) fn chosen(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, h
     let chosen =
         if comm.servers() > 0 { choose_served(comm, transfer, machine, wish) } else { choose(transfer, machine, wish) };
     chosen.map_err(|no| {
-        let strategy = wish.strategy.map_or("no strategy".to_string(), |s| format!("strategy {s}"));
+        let strategy = wish.strategy.map_or("no strategy can".to_string(), |s| format!("strategy {s} cannot"));
         let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
-        Fault::new(FaultKind::Invalid, format!("{strategy} cannot carry out this transfer: {}{held}", no.reason))
-            .hint(no.hint)
+        Fault::new(FaultKind::Invalid, format!("{strategy} carry out this transfer: {}{held}", no.reason)).hint(no.hint)
     })
 }
 

@@ -73,6 +73,9 @@ pub fn chunks_for_request(shape: &[u64], request: &[Option<u64>], element_bytes:
 
 /// The extent nearest to `wish` that divides `extent`, if the number of parts rounds to one that does.
 fn divisor_near(extent: u64, wish: u64) -> u64 {
+    if extent == 0 {
+        return 1;
+    }
     let parts = ((extent + wish / 2) / wish).max(1);
     if extent.is_multiple_of(parts) { extent / parts } else { wish }
 }
@@ -125,6 +128,7 @@ mod tests {
         assert_eq!(chunks_for_request(&[1000, 1000], &[Some(100), Some(50)], 8, MIB), [100, 50]);
         // 1000 / 90 is about 11, which does not divide; 1000 / 130 is about 8, which does.
         assert_eq!(chunks_for_request(&[1000, 1000], &[Some(90), Some(130)], 8, MIB), [90, 125]);
+        assert_eq!(chunks_for_request(&[0, 3], &[Some(1), None], 8, MIB), [1, 3]);
         // Longer than the array.
         assert_eq!(chunks_for_request(&[10, 10], &[Some(90), Some(5)], 8, MIB), [10, 5]);
     }

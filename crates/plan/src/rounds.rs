@@ -110,6 +110,23 @@ impl Rounds {
         (first..(first + self.group).min(self.units.count())).map(|number| self.units.unit(number))
     }
 
+    /// The first group from this one on of which somebody may hold something: of arrays of explicit pieces, only units
+    /// that a rank told of count, however many there are.
+    fn held_from(&self, facts: &Facts, group: u64) -> Option<u64> {
+        let mut unit = group * self.group;
+        while unit < self.units.count() {
+            let (array, end) = self.units.array_of(unit);
+            if self.transfer.asks[array as usize].spread != Spread::Explicit {
+                return Some(self.group_of(unit));
+            }
+            if let Some((&met, _)) = facts.met.range(unit..end).next() {
+                return Some(self.group_of(met));
+            }
+            unit = end;
+        }
+        None
+    }
+
     pub(crate) fn server_of(&self, group: u64) -> u32 {
         match self.duty {
             Duty::Sharers => self.sharer(group),

@@ -191,6 +191,12 @@ impl Units {
         grid.make(number, array as u32, &numbers)
     }
 
+    /// The array that unit `number` belongs to, and one past its last unit.
+    pub(crate) fn array_of(&self, number: u64) -> (u32, u64) {
+        let array = self.grids.partition_point(|grid| grid.first <= number) - 1;
+        (array as u32, self.grids[array].first + self.grids[array].count)
+    }
+
     /// Units of one array that hold an element of `owned`, a region of its section's index space.
     pub fn touched(&self, array: u32, owned: Region) -> Touched {
         Touched::new(self.grids[array as usize].clone(), array, owned)

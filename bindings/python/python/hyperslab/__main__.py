@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 
 import hyperslab as hs
@@ -84,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     explain = verbs.add_parser("explain", help="tell how a transfer would be done")
     explain.add_argument("--shape", type=_integers, required=True, help="such as 128,128,64")
     explain.add_argument("--mesh", type=_integers, required=True, help="such as 2,2,2")
-    explain.add_argument("--dims", type=lambda text: text.split(","), help="such as block,cyclic(4),*")
+    explain.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
     explain.add_argument("--dtype", default="f8")
     explain.add_argument("--direction", choices=("write", "read"), default="write")
     explain.add_argument("--name", nargs="+", default="array", help="one array, or several that are held alike")

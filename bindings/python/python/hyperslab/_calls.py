@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
@@ -211,6 +211,12 @@ def _float_json(value: float) -> float | str:
     return value
 
 
+def told(verb: str, names: Any, where: str) -> str:
+    """What is asked, for messages, whatever was given as names."""
+    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    return f"{verb} {', '.join(repr(name) for name in listed[:4])} {where}"
+
+
 @contextmanager
 def attending(comm: _core.Comm, what: str) -> Iterator[None]:
     """Where a rank makes its arguments ready: a failure here is raised on all ranks, and nobody waits for this one."""
@@ -220,11 +226,22 @@ def attending(comm: _core.Comm, what: str) -> Iterator[None]:
         raise comm.attend(what, *unready(error)) from error
 
 
+@contextmanager
+def calling(comm: _core.Comm, what: str) -> Iterator[None]:
+    """Where a rank calls: what keeps it from that is raised on all ranks, what comes out of the call already is."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "_collective", False) or type(error) is RuntimeError:
+            raise
+        raise comm.attend(what, *unready(error)) from error
+
+
 def unready(error: Exception) -> tuple[str, str, str]:
     """The kind, text and hint of what keeps a rank from making a call."""
     text, _, hint = str(error).partition("\n  hint: ")
     name = type(error).__name__ if isinstance(error, Error) else "InvalidError"
-    if not isinstance(error, (Error, ValueError, TypeError, OverflowError)):
+    if not isinstance(error, (Error, ValueError, TypeError, OverflowError, AttributeError)):
         name, text = "PeerError", f"{type(error).__name__}: {text}"
     return name, text, hint
 
@@ -272,6 +289,6 @@ def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Holding | None
 
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
-    """Make a collective call, with a bar."""
-    with progress(comm, what):
+    """Make a collective call, with a bar. What keeps its arguments from being handed over is an error on all ranks."""
+    with progress(comm, what), calling(comm, what):
         return call()

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-import numpy as np
-
 from hyperslab import _core
 from hyperslab._calls import type_code, type_of
 from hyperslab.distribution import Distribution
@@ -51,8 +49,9 @@ class TypicalRequest:
 
         wanted = [None if extent is None or extent < 0 else extent.__index__() for extent in self.shape]
         try:
-            return tuple(_core.chunks_for_request(shape, wanted, np.dtype(dtype).itemsize, self.chunk_bytes))
-        except ValueError as error:
+            size = type_of(type_code(dtype)).itemsize
+            return tuple(_core.chunks_for_request(shape, wanted, size, self.chunk_bytes))
+        except (ValueError, TypeError, OverflowError) as error:
             raise InvalidError(str(error)) from None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from hyperslab import _core
 from hyperslab._calls import holding, section_of, type_code
 from hyperslab.distribution import Distribution
-from hyperslab.errors import InvalidError
+from hyperslab.errors import Error, InvalidError
 from hyperslab.store import options
 
 if TYPE_CHECKING:
@@ -158,18 +158,23 @@ def explain(
     count = servers if isinstance(servers, int) else None
     given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
     node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
-    text, data = _core.explain(
-        names,
-        [one._core for one in held],
-        type_code(dtype),
-        None if part is None or stored is None else (part, stored),
-        _layout(layout, chunks, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
-        direction == "write",
-        given,
-        listed,
-        node,
-        (ranks, rounds),
-    )
+    try:
+        text, data = _core.explain(
+            names,
+            [one._core for one in held],
+            type_code(dtype),
+            None if part is None or stored is None else (part, stored),
+            _layout(layout, chunks, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
+            direction == "write",
+            given,
+            listed,
+            node,
+            (ranks, rounds),
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        if isinstance(error, Error):
+            raise
+        raise InvalidError(str(error)) from None
     return Explanation(text, data)
 
 

@@ -16,11 +16,13 @@ from hyperslab._calls import (
     RawSection,
     SectionLike,
     attending,
+    calling,
     describe_all,
     holding,
     local_extents,
     run,
     section_of,
+    told,
     type_code,
     type_of,
     whole,
@@ -94,10 +96,10 @@ def open_raw(
     """
     member = connect(comm)
     what = f"open raw file '{place_text(path)}'"
-    given = options(
-        durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
-    )
-    with attending(member, what):
+    with calling(member, what):
+        given = options(
+            durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
+        )
         _check_open(mode, given)
         place = place_of(path)
         new = mode in ("w", "x")
@@ -113,7 +115,7 @@ def open_raw(
             (name, [extent.__index__() for extent in shape], type_code(dtype))
             for name, (shape, dtype) in (arrays or {}).items()
         ]
-    core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
+        core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
     file = RawFile(core, member)
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
@@ -201,8 +203,8 @@ class RawFile:
             return failed(self._file, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
 
-    def _write_of(self, arrays: Mapping[str, Any]) -> str:
-        return f"write of {', '.join(repr(name) for name in list(arrays)[:4])} to '{self.path}'"
+    def _write_of(self, arrays: Any) -> str:
+        return told("write of", arrays, f"to '{self.path}'")
 
     def _prepare_write(
         self,
@@ -277,10 +279,10 @@ class RawFile:
         guard: int = 0,
     ) -> Any:
         single = isinstance(name, str)
-        names = [name] if single else list(name)
-        targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
+        what = told("read of", name, f"from '{self.path}'")
         with attending(self._comm, what):
+            names = [name] if single else list(name)
+            targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, targets, dist, section, dtype, order, guard)
         run(lambda: self._file.read(*arguments), self._comm, what)
         return targets[name] if single else {each: targets[each] for each in names}
@@ -298,10 +300,10 @@ class RawFile:
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Store.iread`. Collective."""
         single = isinstance(name, str)
-        names = [name] if single else list(name)
-        given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-        what = f"read of {', '.join(repr(each) for each in names[:4])} from '{self.path}'"
+        what = told("read of", name, f"from '{self.path}'")
         try:
+            names = [name] if single else list(name)
+            given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, given, dist, section, dtype, order, guard)
             core = self._file.read_later(*arguments)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
@@ -381,8 +383,8 @@ def save_npy(
     """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
     member = connect(comm)
     what = f"save '{place_text(path)}'"
-    given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
     with attending(member, what):
+        given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
         _check_open("w", given)
         place = place_of(path)
         raws = describe_all(array, dist, guard)
@@ -410,8 +412,7 @@ def load_npy(
     """Read this rank's part of an npy file. Collective."""
     member = connect(comm)
     given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003
-    with attending(member, f"open '{place_text(path)}'"):
-        place = place_of(path)
-    file = RawFile(_core.RawFile.open_npy(member, place, given), member)
+    with calling(member, f"open '{place_text(path)}'"):
+        file = RawFile(_core.RawFile.open_npy(member, place_of(path), given), member)
     with file:
         return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard)

@@ -17,6 +17,7 @@ from hyperslab._calls import (
     Holding,
     SectionLike,
     attending,
+    calling,
     describe_all,
     fill_json,
     holding,
@@ -24,6 +25,7 @@ from hyperslab._calls import (
     local_extents,
     run,
     section_of,
+    told,
     type_code,
     type_of,
     whole,
@@ -148,13 +150,12 @@ def open(  # noqa: A001 (as zarr has it)
     """
     member = connect(comm)
     what = f"open '{place_text(path)}'"
-    given = options(
-        durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
-    )
-    with attending(member, what):
+    with calling(member, what):
+        given = options(
+            durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
+        )
         _check_open(mode, given)
-        place = place_of(path)
-    store = Store(_core.Store.open(member, place, mode, given), member)
+        store = Store(_core.Store.open(member, place_of(path), mode, given), member)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
         warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
@@ -171,7 +172,7 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
     if mode not in ("r", "r+", "w", "x"):
         message = f"mode {mode!r} is not one of r, r+, w, x"
         raise InvalidError(message)
-    if not (given[1] >= 0 and given[2] > 0):
+    if not (0 <= given[1] < 1e9 and 0 < given[2] < 1e9):
         message = f"limits of {given[1]} s and {given[2]} s make no sense"
         raise InvalidError(message)
     known = _core.strategies()
@@ -241,7 +242,8 @@ class Store:
 
     def group(self, name: str) -> Store:
         """Open a group or a published step of this group. Collective."""
-        return Store(self._store.group(name), self._comm)
+        with calling(self._comm, f"open group {name!r} of '{self.path}'"):
+            return Store(self._store.group(name), self._comm)
 
     @overload
     def write(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Report: ...
@@ -288,7 +290,7 @@ class Store:
         Report
             What was chosen and what it cost.
         """
-        what = _write_of(name, self)
+        what = told("write of", name, f"to '{self.path}'")
         with attending(self._comm, what):
             asks, new, strategy = self._prepare_write(name, array, dist, **options)
         return self._with(strategy, lambda: self._store.write(asks, new), what)
@@ -327,7 +329,7 @@ class Store:
         ...     float(store.read("rho").sum())
         12.0
         """
-        what = _write_of(name, self)
+        what = told("write of", name, f"to '{self.path}'")
         try:
             asks, new, strategy = self._prepare_write(name, array, dist, **options)
             with self._preferring(strategy):
@@ -454,7 +456,7 @@ class Store:
         ndarray, or dict of ndarray
             `out` where it was given.
         """
-        what = _read_of(name, self)
+        what = told("read of", name, f"from '{self.path}'")
         with attending(self._comm, what):
             targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
         self._with(strategy, lambda: self._store.read(*arguments), what)
@@ -499,7 +501,7 @@ class Store:
         ...     request.wait()
         array([1., 2.])
         """
-        what = _read_of(name, self)
+        what = told("read of", name, f"from '{self.path}'")
         try:
             targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
             with self._preferring(strategy):
@@ -575,9 +577,8 @@ class Store:
         ['0001']
         """
         what = f"step '{name}' of '{self.path}'"
-        with attending(self._comm, what):
-            given = json_of(attributes)
-        return Step(self._store.step(name, given), self._comm, before_publish)
+        with calling(self._comm, what):
+            return Step(self._store.step(name, json_of(attributes)), self._comm, before_publish)
 
     def close(self) -> None:
         """End the use of the store on all ranks, when all requests are over. Collective."""
@@ -638,16 +639,6 @@ class Step(Store):
             self.close()
         elif isinstance(error, Exception):
             self._give_up(error)
-
-
-def _write_of(name: Any, store: Store) -> str:
-    names = list(name) if isinstance(name, Mapping) else [name]
-    return f"write of {', '.join(repr(each) for each in names[:4])} to '{store.path}'"
-
-
-def _read_of(name: Any, store: Store) -> str:
-    names = [name] if isinstance(name, str) else list(name)
-    return f"read of {', '.join(repr(each) for each in names[:4])} from '{store.path}'"
 
 
 def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:

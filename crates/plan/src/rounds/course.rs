@@ -93,6 +93,23 @@ impl Course {
         self.track(group).place(group)
     }
 
+    /// Of the places of server `server`, every `servers`-th: the first from `place` on whose group may be `group` or a
+    /// later one.
+    pub(crate) fn onward(&self, place: u64, (server, servers): (u64, u64), group: u64) -> u64 {
+        match self {
+            Course::Natural { .. } => {
+                let from = place.max(group);
+                from + (server + servers - from % servers) % servers
+            }
+            Course::Domains { share, servers, .. } => {
+                let inside = group.saturating_sub(server * share);
+                if inside < *share { place.max(inside * servers + server) } else { share * servers + server }
+            }
+            // Any group may come next.
+            Course::Listed { .. } => place,
+        }
+    }
+
     /// The group at a place, if there is one.
     pub(crate) fn group(&self, place: u64) -> Option<u64> {
         match self {
@@ -122,6 +139,25 @@ mod tests {
         assert_eq!(sorted, (0..groups).collect::<Vec<_>>(), "{course:?}");
         assert!((0..groups).all(|group| course.group(course.place(group)) == Some(group)), "{course:?}");
         sequence
+    }
+
+    #[test]
+    fn skipping_passes_over_smaller_groups_only() {
+        for (groups, servers) in [(1, 1), (7, 3), (20, 6), (9, 4)] {
+            let courses =
+                [Course::listed(groups, &[]), Course::domains(groups, servers), Course::listed(groups, &[(0, groups)])];
+            for course in courses {
+                for server in 0..servers {
+                    let places = || (server..course.places()).step_by(servers as usize);
+                    for (place, group) in places().flat_map(|place| (0..groups).map(move |group| (place, group))) {
+                        let to = course.onward(place, (server, servers), group);
+                        assert_eq!(to % servers, server, "{course:?}");
+                        let passed = places().filter(|&p| p >= place && p < to).filter_map(|p| course.group(p));
+                        assert!(to >= place && passed.max().is_none_or(|passed| passed < group), "{course:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -45,6 +45,16 @@ impl Groups {
     }
 }
 
+impl Groups {
+    /// Passes over groups before this one, as far as the sequence allows.
+    fn pass_to(&mut self, rounds: &Rounds, group: u64) {
+        if let Groups::Turns { place, every } = self {
+            let server = *place % *every;
+            *place = rounds.course.onward(*place, (server, *every), group);
+        }
+    }
+}
+
 /// A group that is being emitted.
 struct Round {
     placed: Vec<Placed>,
@@ -109,6 +119,8 @@ impl Server {
             if rounds.units_of(group).any(|unit| wanted(rounds, &self.facts, &unit)) {
                 return Some(group);
             }
+            let next = rounds.held_from(&self.facts, group + 1).unwrap_or(u64::MAX / 2);
+            self.groups.pass_to(rounds, next);
         }
     }
 
