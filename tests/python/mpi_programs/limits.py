@@ -25,6 +25,8 @@ ODD = 1
 SHAPE = (64, 64)
 ARRIVAL_SECONDS = 1.5
 PROGRESS_SECONDS = 2.0
+#: How long clients of servers wait for a client that may have died between two calls.
+CLIENT_SECONDS = 6.0
 Noted = dict[str, Any]
 
 
@@ -110,7 +112,7 @@ def interrupt(comm: Any, directory: Path) -> list[Noted]:
     return [noted(lambda: write(store, comm, "a"))]
 
 
-def serving(comm: Any, directory: Path, victim: int) -> list[Noted]:
+def serving(comm: Any, directory: Path, victim: int, arrival_seconds: float) -> list[Noted]:
     """One rank of a communicator with two dedicated servers, the ranks 1 and 3, is killed while clients write."""
 
     def killed_soon() -> None:
@@ -121,7 +123,7 @@ def serving(comm: Any, directory: Path, victim: int) -> list[Noted]:
     if io.is_server:
         killed_soon()
         return [noted(io.serve)]
-    limits: dict[str, Any] = {"arrival_seconds": 600.0, "progress_seconds": PROGRESS_SECONDS}
+    limits: dict[str, Any] = {"arrival_seconds": arrival_seconds, "progress_seconds": PROGRESS_SECONDS}
     store = hs.open(directory / "a.zarr", "w", comm=io, durable=False, **limits)
     write(store, io, "before")
     killed_soon()
@@ -135,12 +137,12 @@ def serving(comm: Any, directory: Path, victim: int) -> list[Noted]:
 
 def death_of_a_server(comm: Any, directory: Path) -> list[Noted]:
     """A server is killed."""
-    return serving(comm, directory, 3)
+    return serving(comm, directory, 3, 600.0)
 
 
 def death_of_a_client(comm: Any, directory: Path) -> list[Noted]:
     """The client is killed that publishes, and that alone tells servers what to do."""
-    return serving(comm, directory, 0)
+    return serving(comm, directory, 0, CLIENT_SECONDS)
 
 
 SCENARIOS = {
