@@ -110,6 +110,12 @@ def chunks_of_one_rank_are_negative(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), chunks=chunks)
 
 
+@case("DisagreementError", "strategy asked for", "rank 1", "RootGather")
+def strategies_differ(comm: Any, path: Path) -> Outcome:
+    strategy = "root-gather" if comm.rank == ODD else None
+    return of_write(comm, path, "a", mine(comm), spread(comm), strategy=strategy)
+
+
 @case("InvalidError", "on rank 1", "write of 5", "str")
 def a_name_of_one_rank_is_a_number(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, 5 if comm.rank == ODD else "a", mine(comm), spread(comm))

@@ -152,6 +152,7 @@ impl Store {
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
+        fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         for ask in asks {
             describe(&mut fields, &ask.name, Some(&ask.holding), ask.section.as_ref(), ask.element());
         }
@@ -232,6 +233,7 @@ impl Store {
             ("operation".to_string(), "read".to_string()),
             ("directory".into(), self.path().display().to_string()),
         ];
+        fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         for name in names {
             describe(&mut fields, name, holding, section, None);
         }
