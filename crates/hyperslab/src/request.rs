@@ -71,11 +71,12 @@ pub(crate) fn stage<'a>(
         return Ok(Room { staged: 0, wish, held: 0 });
     }
     let arrays: Vec<_> = arrays.collect();
-    let largest = largest_part(comm, &arrays).unwrap_or(0);
+    let known = largest_part(&arrays);
+    let largest = known.unwrap_or(0);
     let mine: u64 = arrays.iter().flat_map(|(_, parts, _)| parts.iter()).map(LocalArray::bytes).sum();
     let names: Vec<&str> = arrays.iter().map(|a| a.0).collect();
     // Of pieces of its own a rank knows nobody else's; then copies get half, on every rank.
-    let most_copies = if largest_part(comm, &arrays).is_some() { most } else { most / 2 + 1 };
+    let most_copies = if known.is_some() { most } else { most / 2 + 1 };
     if largest.max(mine) >= most_copies {
         let text = format!(
             "copies of {} take {} B on a rank, but there may be {most} B of buffers (buffer_bytes), of which a \
@@ -97,19 +98,14 @@ pub(crate) fn stage<'a>(
     Ok(Room { staged: mine, wish, held })
 }
 
-/// Bytes of the largest part of any rank, where closed forms say so.
-fn largest_part(comm: &Comm, arrays: &[(&str, &mut Vec<LocalArray>, &Holding)]) -> Option<u64> {
-    let of = |rank: u32| {
-        let bytes = |(_, parts, holding): &(&str, &mut Vec<LocalArray>, &Holding)| {
-            let element = parts.first().map_or(1, |array| array.element.bytes());
-            let distribution = holding.regular()?;
-            let here = u64::from(rank) < distribution.ranks();
-            let shape = if here { distribution.owned(rank).shape() } else { vec![0] };
-            Some(volume(&shape).unwrap_or(u64::MAX).saturating_mul(element))
-        };
-        arrays.iter().map(bytes).sum::<Option<u64>>()
+/// Bytes that no rank's parts exceed, where closed forms say so \[B\].
+fn largest_part(arrays: &[(&str, &mut Vec<LocalArray>, &Holding)]) -> Option<u64> {
+    let bytes = |(_, parts, holding): &(&str, &mut Vec<LocalArray>, &Holding)| {
+        let element = parts.first().map_or(1, |array| array.element.bytes());
+        let shape = holding.regular()?.largest_part().shape();
+        Some(volume(&shape).unwrap_or(u64::MAX).saturating_mul(element))
     };
-    (0..comm.size()).map(of).collect::<Option<Vec<u64>>>().map(|all| all.into_iter().max().unwrap_or(0))
+    arrays.iter().map(bytes).sum()
 }
 
 impl Comm {

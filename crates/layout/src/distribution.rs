@@ -200,6 +200,21 @@ impl Distribution {
         }
     }
 
+    /// A mesh coordinate that holds as much of dimension `d` as any.
+    pub fn fullest(&self, d: usize) -> u64 {
+        let Dim::Blocks(ends) = &self.dims[d] else { return 0 };
+        let size = |&q: &u64| {
+            let (low, high) = Dim::uneven(ends, q);
+            (high - low, std::cmp::Reverse(q))
+        };
+        (0..ends.len() as u64).max_by_key(size).unwrap_or(0)
+    }
+
+    /// The part of a rank that holds as much as any: coordinates are independent of each other.
+    pub fn largest_part(&self) -> Region {
+        Region { dims: (0..self.shape.len()).map(|d| self.owned_dim(d, self.fullest(d))).collect() }
+    }
+
     /// Elements that `rank` holds; empty for ranks beyond the mesh.
     pub fn owned(&self, rank: u32) -> Region {
         if u64::from(rank) >= self.ranks() {
@@ -504,6 +519,8 @@ mod tests {
                         let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, &dim) == q).collect();
                         assert_eq!(owned, expected, "{dim} of {extent} over {ranks}, rank {q}");
                     }
+                    let parts = (0..ranks).map(|q| distribution.owned(q as u32).elements());
+                    assert_eq!(Some(distribution.largest_part().elements()), parts.max(), "{dim} of {extent}");
                     for low in 0..extent {
                         for high in low + 1..=extent {
                             let mut expected: Vec<u32> =

@@ -170,10 +170,10 @@ fn hindrance(ask: &Ask, direction: Direction) -> Option<String> {
     }
 }
 
-/// Length of the runs of the file that rank 0, which holds as much as any rank, has, and from the start of one to the
+/// Length of the runs of the file that a rank has which holds as much as any, and from the start of one to the
 /// start of the next \[B\].
 fn file_run(ask: &Ask, distribution: &Distribution) -> (u64, u64) {
-    let owned = distribution.owned(0);
+    let owned = distribution.largest_part();
     let mut run = ask.stored.element.bytes();
     let mut extent = run;
     for &d in ask.stored.order.iter().rev() {

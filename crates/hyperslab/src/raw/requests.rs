@@ -2,7 +2,7 @@
 
 use super::RawFile;
 use crate::array::LocalArray;
-use crate::comm::{Comm, Unready};
+use crate::comm::Unready;
 use crate::holding::Holding;
 use crate::request::{Request, Room, stage};
 use hyperslab_layout::{ElementType, Section};
@@ -30,8 +30,7 @@ impl RawFile {
             Err(fault) => {
                 let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
                 let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
-                let attend = move |comm: &Comm| Err(comm.attend_with(&what, fault.context(&what)));
-                self.comm.leave(self.target, true, None, attend)
+                self.comm.refuse_later(self.target, true, what, fault)
             }
         }
     }

@@ -32,8 +32,7 @@ impl Store {
             Err(fault) => {
                 let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
                 let what = format!("write of {} to '{}'", super::listed(&names), self.path().display());
-                let attend = move |comm: &crate::Comm| Err(comm.attend_with(&what, fault.context(&what)));
-                self.comm.leave(self.target, true, None, attend)
+                self.comm.refuse_later(self.target, true, what, fault)
             }
         }
     }

@@ -35,8 +35,9 @@ pub fn shared_extent(ask: &Ask, enough: u64) -> Option<u64> {
     let distribution = ask.spread.regular()?;
     let mut extent = ask.stored.element.bytes();
     for &d in ask.stored.order.iter().rev() {
-        // What one coordinate of the mesh holds of this dimension, beside all of the faster ones.
-        let held = distribution.owned_dim(d, 0).terms().iter().map(|term| term.len).max().unwrap_or(1);
+        // What the fullest coordinate of the mesh holds of this dimension, beside all of the faster ones.
+        let fullest = distribution.owned_dim(d, distribution.fullest(d));
+        let held = fullest.terms().iter().map(|term| term.len).max().unwrap_or(1);
         let block = extent.saturating_mul(held.max(1));
         if held < distribution.shape()[d] && block >= enough {
             return Some(block);
