@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 
@@ -45,7 +46,7 @@ def _row(what: str, given: ArrayLike) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-class Pieces:
+class Pieces(ABC):
     """What this rank holds of a global array, told by this rank alone; the other ranks tell theirs.
 
     Made as `Boxes`, `Runs` or `ElementMap`, and given wherever a `Distribution` may be. Only the global shape must be
@@ -66,11 +67,11 @@ class Pieces:
         """Number of dimensions of the global array."""
         return len(self._shape)
 
+    @abstractmethod
     def empty(
         self, rank: RankLike = 0, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", guard: int = 0
     ) -> Any:
         """Uninitialised local arrays for the pieces: one, or for boxes a list."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         """Kind and global shape."""
