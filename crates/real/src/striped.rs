@@ -16,9 +16,14 @@
 use crate::directory::Directory;
 use crate::stripes::Stripes;
 use hyperslab_world::{Fault, FaultKind, Names};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A holder renames and syncs a few names; one that takes longer has stopped.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
 /// Directories that share objects, or a root below them. Absolute names are those of [`Stripes::name`].
 ///
@@ -60,9 +65,26 @@ impl StripedDirectory {
 
     /// Keeps others out until this is dropped, so that nobody takes what is made anew for what is still to be renamed.
     /// Where the file system has no locks, users have to see to it that nobody opens a file twice while it is replaced.
-    fn lock(&self) -> Option<File> {
-        let first = File::open(&self.stripes.directories[0]).ok()?;
-        first.lock().ok().map(|()| first)
+    fn lock(&self) -> Result<Option<File>, Fault> {
+        self.lock_within(LOCK_WAIT)
+    }
+
+    fn lock_within(&self, limit: Duration) -> Result<Option<File>, Fault> {
+        let first = &self.stripes.directories[0];
+        let Ok(file) = File::open(first) else { return Ok(None) };
+        let asked = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::Error(_)) => return Ok(None),
+                Err(TryLockError::WouldBlock) if asked.elapsed() < limit => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    let text = format!("another process keeps '{}' locked for {limit:?}", first.display());
+                    return Err(Fault::new(FaultKind::Timeout, text)
+                        .hint("a process that publishes a file there has stopped or waits for its disk: lslocks"));
+                }
+            }
+        }
     }
 
     /// The directory that decides.
@@ -242,13 +264,13 @@ impl Names for StripedDirectory {
     /// Each part at once, but not all of them; the first directory's first.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         let parts = self.cut(bytes);
-        let _lock = self.lock();
+        let _lock = self.lock()?;
         self.each(name, |number, directory, inner| directory.write(inner, &parts[number], sync))
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         let parts = self.cut(prefix);
-        let _lock = self.lock();
+        let _lock = self.lock()?;
         self.each(name, |number, directory, inner| {
             directory.create(inner, &parts[number], self.stripes.bytes_in(number, bytes))?;
             if number == 0 && self.directories.len() > 1 {
@@ -266,7 +288,7 @@ impl Names for StripedDirectory {
     /// It is decided once it is done in the first directory; [`Names::complete`] does what is left then.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         let (from, to) = (self.inner(from), self.inner(to));
-        let _lock = self.lock();
+        let _lock = self.lock()?;
         let missing = self.directories.iter().position(|directory| !directory.exists(&from));
         if let Some(number @ 1..) = missing {
             return Err(self.missing(&from, number));
@@ -291,7 +313,7 @@ impl Names for StripedDirectory {
         if self.first().exists(&from) || self.directories.iter().all(|directory| !directory.exists(&from)) {
             return Ok(false);
         }
-        let _lock = self.lock();
+        let _lock = self.lock()?;
         if self.first().exists(&from) {
             return Ok(false);
         }
@@ -320,7 +342,7 @@ impl Names for StripedDirectory {
 
     fn check(&self, name: &str) -> Result<(), Fault> {
         let inner = self.inner(name);
-        let _lock = self.lock();
+        let _lock = self.lock()?;
         let found: Vec<Option<u64>> = self.directories.iter().map(|directory| directory.length(&inner)).collect();
         if found.iter().all(Option::is_none) {
             return Ok(());
@@ -412,6 +434,18 @@ mod tests {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_lock_that_nobody_gives_back_is_an_error_in_time() {
+        let (_temporary, stripes) = Temporary::stripes("striped-lock", 2, 8);
+        let names = StripedDirectory::new(stripes).unwrap();
+        let held = names.lock().unwrap();
+        assert!(held.is_some());
+        let fault = names.lock_within(Duration::from_millis(20)).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Timeout);
+        drop(held);
+        assert!(names.lock_within(Duration::from_millis(20)).unwrap().is_some());
     }
 
     #[test]
