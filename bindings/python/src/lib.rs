@@ -9,6 +9,7 @@ mod errors;
 mod files;
 mod layout;
 mod memory;
+mod simulation;
 mod store;
 
 use pyo3::prelude::*;
@@ -26,6 +27,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<files::RawFile>()?;
     module.add_class::<memory::Memory>()?;
     module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::simulate_json, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;
     module.add_function(wrap_pyfunction!(store::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;

@@ -37,6 +37,7 @@ mod raw;
 mod report;
 mod request;
 mod served;
+pub mod simulate;
 mod telling;
 mod zarr;
 

@@ -10,6 +10,7 @@ mod emit;
 mod explain;
 mod facts;
 mod own;
+pub mod profile;
 mod program;
 mod rounds;
 pub mod strategies;

@@ -16,8 +16,6 @@ pub(crate) const RANKS_NAMED_MAX: usize = 8;
 const GROUPS_MAX: usize = 4;
 /// Failures of single ranks that travel to rank 0.
 const FAULTS_MAX: usize = 8;
-/// Children of a rank in the tree.
-const ARITY: u32 = 4;
 
 /// What a rank brings to an agreement.
 #[derive(Clone, Debug, Default)]
@@ -115,6 +113,7 @@ impl Merged {
 pub struct Consensus {
     call: u64,
     question: Question,
+    parent: Option<u32>,
     children: Vec<u32>,
     missing: Vec<u32>,
     merged: Merged,
@@ -129,10 +128,8 @@ impl Consensus {
     /// Starts the next agreement of this party.
     pub fn new(party: &mut Party, question: Question) -> Consensus {
         let call = party.next_call(&question);
-        let (rank, size) = (party.rank(), party.size());
-        let first = u64::from(rank) * u64::from(ARITY) + 1;
-        let children: Vec<u32> =
-            (first..first + u64::from(ARITY)).filter(|&c| c < u64::from(size)).map(|c| c as u32).collect();
+        let (rank, tree) = (party.rank(), party.tree());
+        let children: Vec<u32> = tree.children().collect();
         let mut merged = Merged::default();
         if !party.is_server() {
             merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
@@ -142,6 +139,7 @@ impl Consensus {
         Consensus {
             call,
             question,
+            parent: tree.parent(),
             children,
             missing,
             merged,
@@ -153,8 +151,9 @@ impl Consensus {
     }
 
     /// What it waits for, for messages.
-    pub fn waits_for(&self, rank: u32) -> String {
-        let whom = if self.missing.is_empty() && rank > 0 { vec![(rank - 1) / ARITY] } else { self.missing.clone() };
+    pub fn waits_for(&self) -> String {
+        let above = self.parent.filter(|_| self.missing.is_empty());
+        let whom = above.map_or_else(|| self.missing.clone(), |parent| vec![parent]);
         format!("{}: waits for {}", self.question.what, self.names.list(&whom))
     }
 
@@ -195,9 +194,8 @@ impl Consensus {
         if !self.missing.is_empty() {
             return None;
         }
-        if party.rank() > 0 {
+        if let Some(parent) = self.parent {
             if !std::mem::replace(&mut self.sent_up, true) {
-                let parent = (party.rank() - 1) / ARITY;
                 world.transport().signal(parent, self.merged.to_message(self.call));
             }
             return None;

@@ -10,6 +10,7 @@ mod inbox;
 mod names;
 mod party;
 mod telling;
+mod tree;
 mod walk;
 
 pub use consensus::{Consensus, Question};

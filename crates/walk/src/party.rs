@@ -3,6 +3,7 @@
 use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
 use crate::names::Names;
+use crate::tree::{ARITY, Tree};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub struct Party {
     /// Whether all have answered and rank 0 is at work: it cannot say so meanwhile, and may take long.
     pub(crate) patient: bool,
     pub(crate) names: Names,
+    arity: u32,
     /// Agreements so far.
     pub agreements: u64,
 }
@@ -68,8 +70,20 @@ impl Party {
             poisoned: None,
             patient: false,
             names: Names::new(size, Vec::new()),
+            arity: ARITY,
             agreements: 0,
         }
+    }
+
+    /// The same, with a tree for agreements in which each rank has this many others below it, at most. The same on all
+    /// ranks. As many as there are ranks: rank 0 tells one after another, as Panda did (Chen et al. 1996, section 2).
+    #[must_use]
+    pub fn with_arity(self, arity: u32) -> Party {
+        Party { arity: arity.max(1), ..self }
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        Tree { rank: self.rank, size: self.size, arity: self.arity }
     }
 
     /// Lets the last ranks be servers of the others: they ask nothing, so that they agree with whatever the others
@@ -179,11 +193,10 @@ impl Party {
             arrival = Some(FOREVER);
         }
         let mut consensus = Consensus::new(self, question);
-        let rank = self.rank;
         let mut result = None;
         self.drive(world, arrival, |world, party| {
             result = consensus.poll(world, party, &mut decide);
-            if result.is_some() { None } else { Some(consensus.waits_for(rank)) }
+            if result.is_some() { None } else { Some(consensus.waits_for()) }
         })?;
         result.expect("driven until it was there")
     }
@@ -296,10 +309,7 @@ impl Party {
     /// back what only he said, so ranks that all wait do not keep each other waiting.
     fn tell_alive(&mut self, world: &mut dyn World, own: bool) {
         let heard = std::mem::take(&mut self.heard);
-        let first = u64::from(self.rank) * 4 + 1;
-        let children = (first..first + 4).filter(|&c| c < u64::from(self.size)).map(|c| c as u32);
-        let parent = (self.rank > 0).then(|| (self.rank - 1) / 4);
-        for neighbour in children.chain(parent) {
+        for neighbour in self.tree().children().chain(self.tree().parent()) {
             if own || heard.iter().any(|&from| from != neighbour) {
                 world.transport().signal(neighbour, vec![tag::ALIVE]);
             }

@@ -63,13 +63,15 @@ struct Running {
     pending: BTreeMap<StepId, Pending>,
     /// Messages that were not handed over yet, in the order of the program.
     messages: VecDeque<StepId>,
+    /// Whether a send was handed over that the next message must wait for.
+    sending: bool,
 }
 
 impl Running {
     /// The next message, once it is ready. Messages go out in the order of the program, even when a later one is ready
     /// first (its slot may fall free earlier), because the k-th send to a rank meets that rank's k-th receive.
     fn next_message(&mut self) -> Option<StepId> {
-        let ready = self.messages.front().is_some_and(|id| self.pending[id].waits == 0);
+        let ready = !self.sending && self.messages.front().is_some_and(|id| self.pending[id].waits == 0);
         if ready { self.messages.pop_front() } else { None }
     }
 }
@@ -78,6 +80,7 @@ impl Running {
 pub struct Walk {
     lanes: Vec<Running>,
     window: usize,
+    blocking_sends: bool,
     users: Vec<Exposed>,
     slots: Vec<Option<Memory>>,
     slot_bytes: u64,
@@ -98,9 +101,15 @@ impl Walk {
             lanes: program
                 .lanes
                 .into_iter()
-                .map(|lane| Running { lane: lane.peekable(), pending: BTreeMap::new(), messages: VecDeque::new() })
+                .map(|lane| Running {
+                    lane: lane.peekable(),
+                    pending: BTreeMap::new(),
+                    messages: VecDeque::new(),
+                    sending: false,
+                })
                 .collect(),
             window: WINDOW,
+            blocking_sends: false,
             users,
             slots: (0..program.slots).map(|_| None).collect(),
             slot_bytes: program.slot_bytes,
@@ -118,6 +127,14 @@ impl Walk {
     #[must_use]
     pub fn with_window(mut self, window: usize) -> Walk {
         self.window = window.max(1);
+        self
+    }
+
+    /// The same, handing a message over only when the last send of its lane is over, as programs do that call
+    /// `MPI_Send` (Panda; Chen et al. 1996, section 2).
+    #[must_use]
+    pub fn with_blocking_sends(mut self) -> Walk {
+        self.blocking_sends = true;
         self
     }
 
@@ -143,18 +160,22 @@ impl Walk {
         }
         self.collect(world, party);
         loop {
-            self.pull();
-            if self.ready.is_empty() {
-                break;
-            }
-            for (lane, id) in std::mem::take(&mut self.ready) {
+            self.pull(world);
+            let ready = std::mem::take(&mut self.ready);
+            let mut idle = ready.is_empty();
+            for (lane, id) in ready {
                 if self.lanes[lane].pending.get(&id).is_some_and(|pending| !is_message(&pending.step.action)) {
                     self.start(world, party, lane, id);
-                    continue;
                 }
+            }
+            for lane in 0..self.lanes.len() {
                 while let Some(id) = self.lanes[lane].next_message() {
+                    idle = false;
                     self.start(world, party, lane, id);
                 }
+            }
+            if idle {
+                break;
             }
         }
         if self.lanes.iter_mut().any(|lane| !lane.pending.is_empty() || lane.lane.peek().is_some()) {
@@ -227,11 +248,16 @@ impl Walk {
     }
 
     /// Looks at more steps, as far as the window allows.
-    fn pull(&mut self) {
+    fn pull(&mut self, world: &mut dyn World) {
+        let (mut steps, mut pieces) = (0, 0);
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             while lane.pending.len() < self.window {
                 let Some(step) = lane.lane.next() else { break };
                 let id = step.id;
+                match &step.action {
+                    Action::Send { parts, .. } | Action::Recv { parts, .. } => pieces += parts.len() as u64,
+                    _ => steps += 1,
+                }
                 let mut waits = 0;
                 for &(low, high) in step.after.ranges() {
                     for (_, pending) in lane.pending.range_mut(low..high) {
@@ -248,6 +274,9 @@ impl Walk {
                 lane.pending.insert(id, Pending { step, waits, followers: Vec::new() });
             }
         }
+        if steps + pieces > 0 {
+            world.compute().planned(steps, pieces);
+        }
     }
 
     fn finish(&mut self, party: &mut Party, lane: usize, id: StepId, result: Result<(), Fault>) {
@@ -255,6 +284,9 @@ impl Walk {
         self.walked.steps += 1;
         let pending = self.lanes[lane].pending.remove(&id).expect("a step ends once");
         self.coding.end(Held::Copy(join(lane, id)));
+        if matches!(pending.step.action, Action::Send { .. }) {
+            self.lanes[lane].sending = false;
+        }
         if let Action::Put { register, .. } | Action::Decode { register, .. } = pending.step.action {
             self.coding.end(Held::Register(register));
         }
@@ -327,6 +359,7 @@ impl Walk {
         match action {
             Action::Send { to, parts } => {
                 let parts = self.parts(party, &parts)?;
+                self.lanes[lane].sending = self.blocking_sends;
                 world.transport().send(ticket, to, parts);
             }
             Action::Recv { from, parts } => {

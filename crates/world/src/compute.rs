@@ -29,6 +29,9 @@ pub type Job = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
 
 /// Runs work, at once or on other threads.
 pub trait Compute {
+    /// Is told that the rank has just derived so many steps of its program, besides messages, and so many pieces of
+    /// messages. That work is done already; a simulated machine charges for it.
+    fn planned(&mut self, steps: u64, pieces: u64);
     /// Hands work over.
     fn submit(&mut self, ticket: Ticket, cost: Cost, job: Job);
     /// Appends what has finished.
@@ -42,6 +45,8 @@ pub struct InlineCompute {
 }
 
 impl Compute for InlineCompute {
+    fn planned(&mut self, _steps: u64, _pieces: u64) {}
+
     fn submit(&mut self, ticket: Ticket, _cost: Cost, job: Job) {
         self.done.push((ticket, job()));
     }

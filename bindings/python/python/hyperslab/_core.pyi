@@ -15,8 +15,11 @@ __all__ = [
     "balanced_mesh",
     "chunks_for_request",
     "explain",
+    "machines",
+    "profile_constants",
     "save_npy",
     "schema_chunks",
+    "simulate_json",
     "strategies",
 ]
 
@@ -205,6 +208,9 @@ def explain(
     node: tuple[int, int],
     shown: tuple[int, int],
 ) -> tuple[str, str]: ...
+def simulate_json(spec: str) -> str: ...
+def machines() -> list[tuple[str, str]]: ...
+def profile_constants(file: str, text: str) -> str: ...
 def strategies() -> list[str]: ...
 def schema_chunks(schema: Distribution, element_bytes: int) -> list[int]: ...
 def chunks_for_request(

@@ -65,7 +65,7 @@ impl<S: Store> Ranks<S> {
         let calls: Vec<_> = pairs.map(|(question, party)| RefCell::new(Consensus::new(party, question))).collect();
         self.finish(
             |rank, world, party| (calls[rank].borrow_mut().poll(world, party, &mut || decided.clone()), 0),
-            |rank| calls[rank].borrow().waits_for(rank as u32),
+            |rank| calls[rank].borrow().waits_for(),
         )
     }
 

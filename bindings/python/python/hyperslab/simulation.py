@@ -1,0 +1,186 @@
+"""Machines that are not at hand: what a transfer would cost there.
+
+Ranks agree, plan and walk with the code of real transfers; processors, wires, file servers and disks are imagined, and
+time is virtual. The same request gives the same result, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hyperslab import _core
+from hyperslab.errors import InvalidError, NotFoundError
+
+__all__ = ["Constant", "Machine", "Simulated", "machines", "simulate"]
+
+#: A stage of a simulation: ``"agree"``, or one key (``transfer``, ``work``, ``open``, ``close``, ``query``, ``call``) and
+#: what belongs to it.
+Stage: TypeAlias = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number of a machine and where it comes from.
+
+    Attributes
+    ----------
+    key : str
+        Dotted key, such as ``network.latency``.
+    value : str
+        As it is written, such as ``45 us``.
+    origin : str
+        ``paper``, ``public``, ``measured``, ``fitted`` or ``guess``.
+    source : str
+        The source itself.
+    """
+
+    key: str
+    value: str
+    origin: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine profile: its TOML text, and the name that messages call it by."""
+
+    text: str
+    file: str
+
+    @classmethod
+    def load(cls, which: str | Path | Machine) -> Machine:
+        """A machine by the name of one that comes with hyperslab, or a file.
+
+        Raises
+        ------
+        NotFoundError
+            When there is neither such a machine nor such a file.
+        """
+        if isinstance(which, Machine):
+            return which
+        known = dict(_core.machines())
+        if str(which) in known:
+            return cls(known[str(which)], f"machines/{which}.toml")
+        path = Path(which)
+        if not path.is_file():
+            message = (
+                f"'{which}' is neither a machine that comes with hyperslab nor a file\n"
+                f"  hint: machines are {', '.join(known)}; 'hyperslab simulate --list' tells of them"
+            )
+            raise NotFoundError(message)
+        return cls(path.read_text(), str(path))
+
+    def constants(self) -> list[Constant]:
+        """All its numbers, with their sources."""
+        return [Constant(**entry) for entry in json.loads(_core.profile_constants(self.file, self.text))]
+
+
+def machines() -> list[str]:
+    """Names of the machines that come with hyperslab."""
+    return [name for name, _ in _core.machines()]
+
+
+class Simulated(dict[str, Any]):
+    """What came out of a simulation.
+
+    A mapping with, among others, ``seconds`` (until the last rank was through), ``settled_seconds`` (until all is on the
+    disks), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s], ``strategy``), ``stages``, ``calls`` to the file
+    system by kind, ``messages``, and ``busiest`` (what was at work for longest, with its share of the time).
+    """
+
+    @property
+    def text(self) -> str:
+        """A summary for people."""
+        lines = []
+        for transfer in self["transfers"]:
+            mib = 2.0**20
+            lines.append(
+                f"{transfer['bytes'] / mib:.1f} MiB in {transfer['seconds']:.4g} s: {transfer['rate'] / mib:.4g} MiB/s, "
+                f"{transfer['strategy']}, {transfer['servers']} server(s), subchunks of {transfer['subchunk_bytes']} B"
+            )
+            lines.append(f"  because {transfer['why']}")
+        lines.append(f"all on the disks after {self['settled_seconds']:.4g} s")
+        lines.append("phases:")
+        lines += [
+            f"  {stage['what']:<9} {stage['begin']:10.4g} s to {stage['end']:10.4g} s, {stage['mean']:.4g} s a rank"
+            for stage in self["stages"]
+        ]
+        lines.append("busiest:")
+        lines += [f"  {b['name']:<28} {b['seconds']:10.4g} s  {100 * b['share']:5.1f} %" for b in self["busiest"]]
+        spent = {kind: seconds for kind, seconds in self["busiest_processor"].items() if seconds > 0}
+        if spent:
+            parts = ", ".join(f"{kind} {seconds:.4g} s" for kind, seconds in spent.items())
+            lines.append(f"the busiest processor: {parts}")
+        calls = ", ".join(f"{entry['count']} {kind}" for kind, entry in self["calls"].items())
+        lines.append(f"{self['messages']} messages, {self['questions']} questions, {calls or 'no'} calls")
+        return "\n".join(lines)
+
+
+def simulate(
+    machine: str | Path | Machine,
+    stages: Sequence[Stage],
+    *,
+    clients: int,
+    servers: int = 0,
+    seed: int = 0,
+    disk_layout: str = "contiguous",
+    what_if: Mapping[str, bool] | None = None,
+    period: Mapping[str, Any] | None = None,
+    scale: Mapping[str, float] | None = None,
+    trace: bool = False,
+) -> Simulated:
+    """Run stages on an imagined machine.
+
+    Parameters
+    ----------
+    machine : str, Path or Machine
+        A machine that comes with hyperslab, or a file.
+    stages : sequence
+        What ranks live through, one after another. ``{"transfer": {"write": True, "arrays": [...], ...}}`` is a
+        collective call; an array has ``shape``, ``mesh``, ``dims`` and perhaps ``dtype``, ``count``, ``section``, ``store``,
+        ``order``, ``local``. Others are ``"agree"``, ``{"work": {"seconds": s}}``, ``{"open": {}}``, ``{"close": {}}``,
+        ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``. See docs/simulator.md.
+    clients, servers : int
+        Ranks that hold arrays, and ranks behind them that only serve.
+    seed : int
+        Decides what is left to chance.
+    disk_layout : {"contiguous", "random-blocks", "random-tracks"}
+        How files lie on disks.
+    what_if : mapping, optional
+        ``instant_disk`` and ``instant_network``.
+    period : mapping, optional
+        How systems of the 1990s behaved: ``blocking_sends``, ``linear_start``, ``look_ahead``.
+    scale : mapping, optional
+        Factors for numbers of the machine, by dotted key.
+    trace : bool
+        Whether to write down what happens, under ``trace``.
+
+    Raises
+    ------
+    InvalidError
+        When the machine or the request makes no sense.
+    """
+    known = Machine.load(machine)
+    spec = {
+        "machine": known.text,
+        "file": known.file,
+        "scale": dict(scale or {}),
+        "clients": clients,
+        "servers": servers,
+        "what_if": dict(what_if or {}),
+        "disk_layout": disk_layout,
+        "seed": seed,
+        "period": dict(period or {}),
+        "trace": trace,
+        "stages": list(stages),
+    }
+    try:
+        text = json.dumps(spec)
+    except (TypeError, ValueError) as error:
+        message = f"what is to be simulated cannot be understood: {error}"
+        raise InvalidError(message) from error
+    return Simulated(json.loads(_core.simulate_json(text)))

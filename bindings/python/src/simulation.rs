@@ -1,0 +1,23 @@
+//! Machines that are not at hand.
+
+use crate::errors::raise_alone;
+use hyperslab::simulate;
+use pyo3::prelude::*;
+
+/// Runs a rehearsal: JSON in, JSON out.
+#[pyfunction]
+pub(crate) fn simulate_json(py: Python<'_>, spec: &str) -> PyResult<String> {
+    py.detach(|| simulate::simulate_json(spec)).map_err(|error| raise_alone(py, error))
+}
+
+/// Machines that come with hyperslab: name and profile.
+#[pyfunction]
+pub(crate) fn machines() -> Vec<(&'static str, &'static str)> {
+    simulate::MACHINES.to_vec()
+}
+
+/// The numbers of a machine profile and where they come from, as JSON.
+#[pyfunction]
+pub(crate) fn profile_constants(py: Python<'_>, file: &str, text: &str) -> PyResult<String> {
+    simulate::constants_json(file, text).map_err(|error| raise_alone(py, error))
+}

@@ -1,0 +1,86 @@
+//! Transfers on machines that are not at hand: what is asked comes as JSON, a rehearsal of it runs in virtual time, and
+//! what came out goes back as JSON.
+//!
+//! Ranks agree, plan and walk with the code of real transfers; only the machine is imagined. The real and the imagined
+//! machine never meet but here.
+
+mod array;
+mod report;
+mod spec;
+mod stages;
+
+pub use report::Report;
+pub use spec::{
+    Array, Call, DiskLayout, File, Local, Meta, Period, Spec, StageSpec, Store, TransferSpec, WhatIf, Who, Work,
+};
+
+use crate::Error;
+use hyperslab_plan::profile;
+use hyperslab_sim::{Rehearsal, Size};
+
+/// Runs a rehearsal.
+///
+/// # Errors
+/// When the machine or what is asked of it makes no sense, when no strategy can do it, or when a rank fails.
+pub fn simulate(spec: &Spec) -> Result<Report, Error> {
+    let scale: Vec<(String, f64)> = spec.scale.iter().map(|(key, &factor)| (key.clone(), factor)).collect();
+    let profile =
+        profile::parse(&spec.file, &spec.machine, &scale).map_err(|error| Error::invalid(error.to_string()))?;
+    let ranks = spec.clients.checked_add(spec.servers).filter(|&ranks| ranks > 0 && spec.clients > 0);
+    let ranks = ranks.ok_or_else(|| {
+        Error::invalid(format!("{} clients and {} servers: at least one client is needed", spec.clients, spec.servers))
+    })?;
+    let size = Size { ranks, servers: spec.servers };
+    let built = stages::build(spec, &profile, size)?;
+    let rehearsal = Rehearsal {
+        profile,
+        size,
+        what_if: spec.what_if.into(),
+        on_disk: spec.disk_layout.into(),
+        seed: spec.seed,
+        period: spec.period.into(),
+        stages: built.stages,
+        lengths: built.lengths,
+        contents: None,
+        traced: spec.trace,
+    };
+    let outcome = rehearsal.run()?;
+    Ok(Report::new(spec, &outcome, &built.labels, &built.moves))
+}
+
+/// The same, from JSON to JSON.
+///
+/// # Errors
+/// As [`simulate`], and when the text is no such JSON.
+pub fn simulate_json(spec: &str) -> Result<String, Error> {
+    let spec: Spec = serde_json::from_str(spec)
+        .map_err(|error| Error::invalid(format!("what is to be simulated cannot be understood: {error}")))?;
+    let report = simulate(&spec)?;
+    serde_json::to_string(&report).map_err(|error| Error::invalid(format!("the report cannot be written: {error}")))
+}
+
+/// Machines that come with hyperslab: name and profile.
+pub const MACHINES: [(&str, &str); 9] = [
+    ("starfish", include_str!("../../../machines/starfish.toml")),
+    ("nas-sp2", include_str!("../../../machines/nas-sp2.toml")),
+    ("anl-sp-piofs", include_str!("../../../machines/anl-sp-piofs.toml")),
+    ("caltech-paragon-pfs", include_str!("../../../machines/caltech-paragon-pfs.toml")),
+    ("caltech-paragon-pfs-1995", include_str!("../../../machines/caltech-paragon-pfs-1995.toml")),
+    ("chiba-city", include_str!("../../../machines/chiba-city.toml")),
+    ("nvme-workstation", include_str!("../../../machines/nvme-workstation.toml")),
+    ("orion-like", include_str!("../../../machines/orion-like.toml")),
+    ("object-store", include_str!("../../../machines/object-store.toml")),
+];
+
+/// The numbers of a machine profile and where they come from, as JSON: a list of objects with `key`, `value`, `origin`
+/// and `source`.
+///
+/// # Errors
+/// When the profile makes no sense.
+pub fn constants_json(file: &str, text: &str) -> Result<String, Error> {
+    let constants = profile::constants(file, text).map_err(|error| Error::invalid(error.to_string()))?;
+    let list = constants.iter().map(
+        |c| serde_json::json!({ "key": c.key, "value": c.text, "origin": c.origin.to_string(), "source": c.source }),
+    );
+    Ok(serde_json::Value::Array(list.collect()).to_string())
+}

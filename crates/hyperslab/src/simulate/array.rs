@@ -1,0 +1,102 @@
+//! Arrays of a rehearsal: what is asked of them, and where their elements lie in memories without contents.
+
+use super::spec::{Array, Dim, Store};
+use crate::Error;
+use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, View};
+use hyperslab_pack::Memory;
+use hyperslab_plan::{Ask, Placement, Spread, Stored};
+use hyperslab_world::Exposed;
+use std::sync::Arc;
+
+/// The asks of an array, or of all of those alike.
+pub(super) fn asks(array: &Array, fresh: bool) -> Result<Vec<Ask>, Error> {
+    let stored = element(&array.dtype, &array.name)?;
+    let memory = element(array.memory_dtype.as_ref().unwrap_or(&array.dtype), &array.name)?;
+    let section = section(array)?;
+    let dims = array.dims.iter().map(|dim| spread(dim, &array.name)).collect::<Result<Vec<_>, _>>()?;
+    let distribution = Distribution::new(&section.shape(), &array.mesh, &dims, None)
+        .map_err(|error| Error::invalid(format!("array '{}': {error}", array.name)))?;
+    let order: Vec<usize> = match array.order.as_str() {
+        "C" => (0..array.shape.len()).collect(),
+        "F" => (0..array.shape.len()).rev().collect(),
+        other => {
+            return Err(Error::invalid(format!("array '{}': order is \"C\" or \"F\", not \"{other}\"", array.name)));
+        }
+    };
+    let fill: Arc<[u8]> = vec![0; stored.bytes() as usize].into();
+    let one = |number: u32| {
+        let name = if array.count == 1 { array.name.clone() } else { format!("{}{number}", array.name) };
+        let placement = placement(array, &name, fresh);
+        let stored =
+            Stored { shape: array.shape.clone(), element: stored, fill: fill.clone(), order: order.clone(), placement };
+        let spread = Spread::Regular(distribution.clone());
+        Ask { name, section: section.clone(), spread, memory, stored }
+    };
+    Ok((0..array.count).map(one).collect())
+}
+
+fn placement(array: &Array, name: &str, fresh: bool) -> Placement {
+    match &array.store {
+        Store::File(file) => {
+            Placement::File { object: file.object.as_deref().unwrap_or(name).into(), offset: file.offset }
+        }
+        Store::Chunks(chunk) => Placement::Chunks {
+            prefix: format!("{name}/").into(),
+            chunk: chunk.clone(),
+            keys: KeyEncoding::default(),
+            codecs: Arc::new(Codecs::plain(false)),
+            fresh,
+        },
+    }
+}
+
+fn element(code: &str, name: &str) -> Result<ElementType, Error> {
+    ElementType::from_numpy(code).ok_or_else(|| {
+        Error::invalid(format!("array '{name}': \"{code}\" is no element type; use a code of NumPy such as \"f8\""))
+    })
+}
+
+fn section(array: &Array) -> Result<Section, Error> {
+    let Some(dims) = &array.section else { return Ok(Section::whole(&array.shape)) };
+    let triplet = |&[start, stride, count, block]: &[u64; 4]| Triplet { start, stride, count, block };
+    let section = Section { dims: dims.iter().map(triplet).collect() };
+    section.check(&array.shape).map_err(|error| Error::invalid(format!("array '{}': {error}", array.name)))?;
+    Ok(section)
+}
+
+fn spread(dim: &Dim, name: &str) -> Result<layout::Dim, Error> {
+    let unknown = |text: &str| {
+        let known = "\"block\", \"block(n)\", \"cyclic\", \"cyclic(n)\", \"*\" or a list of sizes";
+        Error::invalid(format!("array '{name}': \"{text}\" is no distribution of a dimension; it is {known}"))
+    };
+    match dim {
+        Dim::Blocks(sizes) => layout::Dim::blocks(sizes).ok_or_else(|| unknown("sizes beyond 2^64")),
+        Dim::Named(text) => {
+            let (kind, size) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
+                Some((kind, size)) => (kind, Some(size.trim().parse::<u64>().map_err(|_| unknown(text))?)),
+                None => (text.as_str(), None),
+            };
+            match (kind.to_ascii_lowercase().as_str(), size) {
+                ("block", None) => Ok(layout::Dim::Block),
+                ("block", Some(size)) => Ok(layout::Dim::BlockOf(size)),
+                ("cyclic", size) => Ok(layout::Dim::Cyclic(size.unwrap_or(1))),
+                ("*", None) => Ok(layout::Dim::Whole),
+                _ => Err(unknown(text)),
+            }
+        }
+    }
+}
+
+/// Where a rank's elements of an array lie: dense in the order of the file but for guard cells and neighbours. The memory
+/// has no bytes, because nothing moves.
+pub(super) fn exposed(array: &Array, ask: &Ask, rank: u32) -> Exposed {
+    let region = ask.spread.regular().map_or_else(|| layout::Region::empty(array.shape.len()), |d| d.owned(rank));
+    let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
+    let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * guard(d)).collect();
+    let pitch = ask.memory.bytes() * array.local.interleave.unwrap_or(1).max(1);
+    let strides = layout::dense_strides(&shape, &ask.stored.order, pitch);
+    let base = strides.iter().enumerate().map(|(d, stride)| guard(d) as i64 * stride).sum();
+    let view = View::held(&region, base, &strides, ask.memory);
+    Exposed { memory: Memory::from_vec(Vec::new()), view: Arc::new(view) }
+}

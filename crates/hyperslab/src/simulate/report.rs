@@ -1,0 +1,238 @@
+//! What came out of a rehearsal, for people and programs. Field names are those of the JSON.
+
+use super::spec::Spec;
+use hyperslab_plan::Parameters;
+use hyperslab_sim::{Disks, Outcome, Work};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What came out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// From the beginning to when the last rank was through \[s\].
+    pub seconds: f64,
+    /// The same, and all that disks had accepted is on their media \[s\].
+    pub settled_seconds: f64,
+    /// Stages.
+    pub stages: Vec<StageReport>,
+    /// Transfers.
+    pub transfers: Vec<TransferReport>,
+    /// Calls to the file system by kind.
+    pub calls: BTreeMap<String, CallReport>,
+    /// Messages with data.
+    pub messages: u64,
+    /// Their data \[B\].
+    pub message_bytes: u64,
+    /// Contiguous runs in them.
+    pub message_runs: u64,
+    /// Questions and answers without data.
+    pub questions: u64,
+    /// Messages of agreements.
+    pub signals: u64,
+    /// Requests to file servers.
+    pub requests: u64,
+    /// Bytes that crossed between nodes \[B\].
+    pub network_bytes: u64,
+    /// The busiest of each kind of thing.
+    pub busiest: Vec<BusyReport>,
+    /// What the busiest processor of a rank was at work for, by kind \[s\].
+    pub busiest_processor: BTreeMap<String, f64>,
+    /// How long each processor was at work \[s\]; left out for more than 1,024.
+    pub processors: Vec<f64>,
+    /// File servers; left out for more than 1,024.
+    pub servers: Vec<ServerReport>,
+    /// Events of the simulation.
+    pub events: u64,
+    /// What happened: time \[ns\] and what, a line each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// Most things of a kind that are told one by one.
+const TOLD_MAX: usize = 1024;
+
+/// A stage.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageReport {
+    /// Number of the stage that was asked for.
+    pub stage: usize,
+    /// What ranks did.
+    pub what: String,
+    /// When the first rank began \[s\].
+    pub begin: f64,
+    /// When the last rank ended \[s\].
+    pub end: f64,
+    /// What a rank spent in it, on average \[s\].
+    pub mean: f64,
+}
+
+/// A transfer.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransferReport {
+    /// Number of the stage that was asked for.
+    pub stage: usize,
+    /// Bytes of the arrays, as stored \[B\].
+    pub bytes: u64,
+    /// From when the first rank entered the call to when the last left it \[s\].
+    pub seconds: f64,
+    /// Bytes a second \[B/s\].
+    pub rate: f64,
+    /// The strategy.
+    pub strategy: String,
+    /// Ranks that served.
+    pub servers: usize,
+    /// Most bytes of a subchunk \[B\].
+    pub subchunk_bytes: u64,
+    /// Buffer slots of a server.
+    pub slots: u32,
+    /// Why the library chose so.
+    pub why: String,
+}
+
+/// Calls of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallReport {
+    /// How many.
+    pub count: u64,
+    /// What they moved \[B\].
+    pub bytes: u64,
+    /// How long their callers waited, summed \[s\].
+    pub seconds: f64,
+    /// How many of each size \[B\].
+    pub sizes: BTreeMap<String, u64>,
+}
+
+/// Something that was at work.
+#[derive(Clone, Debug, Serialize)]
+pub struct BusyReport {
+    /// What.
+    pub name: String,
+    /// How long \[s\].
+    pub seconds: f64,
+    /// Of the whole time.
+    pub share: f64,
+}
+
+/// A file server.
+#[derive(Clone, Debug, Serialize)]
+pub struct ServerReport {
+    /// How long its disks had something to do, summed \[s\].
+    pub busy: f64,
+    /// Requests of its disks.
+    pub requests: u64,
+    /// Their bytes \[B\].
+    pub bytes: u64,
+    /// Finding tracks \[s\].
+    pub seek: f64,
+    /// Waiting for sectors \[s\].
+    pub rotate: f64,
+    /// Moving data \[s\].
+    pub transfer: f64,
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+impl Report {
+    pub(super) fn new(
+        spec: &Spec,
+        outcome: &Outcome,
+        labels: &[(usize, String)],
+        moves: &[(usize, u64, Parameters, String)],
+    ) -> Report {
+        let ranks = f64::from(spec.clients + spec.servers);
+        let stages: Vec<StageReport> = labels
+            .iter()
+            .zip(&outcome.spans)
+            .map(|((stage, what), span)| StageReport {
+                stage: *stage,
+                what: what.clone(),
+                begin: seconds(span.begin_ns),
+                end: seconds(span.end_ns),
+                mean: seconds(span.spent_ns) / ranks,
+            })
+            .collect();
+        let tally = &outcome.tally;
+        Report {
+            seconds: seconds(outcome.end_ns),
+            settled_seconds: seconds(outcome.settled_ns),
+            transfers: moves.iter().map(|made| transfer_report(made, &stages)).collect(),
+            stages,
+            calls: tally.calls.iter().map(|(kind, calls)| (kind.to_string(), call_report(calls))).collect(),
+            messages: tally.messages,
+            message_bytes: tally.message_bytes,
+            message_runs: tally.message_runs,
+            questions: tally.questions,
+            signals: tally.signals,
+            requests: tally.requests,
+            network_bytes: outcome.network_bytes,
+            busiest: busiest(outcome),
+            busiest_processor: busiest_processor(outcome),
+            processors: few(&outcome.processors).iter().map(|p| seconds(p.ns)).collect(),
+            servers: few(&outcome.disks).iter().map(server_report).collect(),
+            events: outcome.events,
+            trace: outcome.trace.clone(),
+        }
+    }
+}
+
+/// All, or none when they are too many.
+fn few<T>(all: &[T]) -> &[T] {
+    if all.len() > TOLD_MAX { &[] } else { all }
+}
+
+fn transfer_report(
+    (stage, bytes, parameters, why): &(usize, u64, Parameters, String),
+    stages: &[StageReport],
+) -> TransferReport {
+    let of = || stages.iter().filter(|other| other.stage == *stage);
+    let begin = of().map(|stage| stage.begin).fold(f64::INFINITY, f64::min);
+    let end = of().map(|stage| stage.end).fold(0.0, f64::max);
+    TransferReport {
+        stage: *stage,
+        bytes: *bytes,
+        seconds: end - begin,
+        rate: if end > begin { *bytes as f64 / (end - begin) } else { 0.0 },
+        strategy: parameters.strategy.name().into(),
+        servers: parameters.servers.len(),
+        subchunk_bytes: parameters.subchunk_bytes,
+        slots: parameters.slots,
+        why: why.clone(),
+    }
+}
+
+fn call_report(calls: &hyperslab_sim::Calls) -> CallReport {
+    CallReport {
+        count: calls.count,
+        bytes: calls.bytes,
+        seconds: seconds(calls.ns),
+        sizes: calls.sizes.iter().map(|(size, count)| (size.to_string(), *count)).collect(),
+    }
+}
+
+fn busiest(outcome: &Outcome) -> Vec<BusyReport> {
+    let whole = outcome.settled_ns.max(1) as f64;
+    let told = |busy: &hyperslab_sim::Busy| BusyReport {
+        name: busy.name.clone(),
+        seconds: seconds(busy.ns),
+        share: busy.ns as f64 / whole,
+    };
+    outcome.busiest.iter().map(told).collect()
+}
+
+fn busiest_processor(outcome: &Outcome) -> BTreeMap<String, f64> {
+    let Some(most) = outcome.processors.iter().max_by_key(|p| p.ns) else { return BTreeMap::new() };
+    Work::ALL.iter().zip(most.kinds).map(|(kind, ns)| (kind.name().to_string(), seconds(ns))).collect()
+}
+
+fn server_report(disks: &Disks) -> ServerReport {
+    ServerReport {
+        busy: seconds(disks.busy_ns),
+        requests: disks.requests,
+        bytes: disks.bytes,
+        seek: seconds(disks.times.seek_ns),
+        rotate: seconds(disks.times.rotate_ns),
+        transfer: seconds(disks.times.transfer_ns),
+    }
+}

@@ -1,0 +1,140 @@
+//! From what is asked of a rehearsal to its stages.
+
+use super::array::{asks, exposed};
+use super::spec::{Array, Spec, StageSpec, TransferSpec};
+use crate::Error;
+use hyperslab_layout::mesh::volume;
+use hyperslab_plan::profile::Profile;
+use hyperslab_plan::{
+    Ask, Direction, Exchange, Facts, Machine, Parameters, Placement, Preference, Strategy, Transfer, choose_telling,
+};
+use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Stages, with what reports call them.
+#[derive(Default)]
+pub(super) struct Built {
+    pub(super) stages: Vec<Stage>,
+    /// Number of the stage that was asked for, and what it is, by stage.
+    pub(super) labels: Vec<(usize, String)>,
+    pub(super) lengths: Vec<(Arc<str>, u64)>,
+    /// Of each transfer: number of the stage that was asked for, bytes, parameters, and why.
+    pub(super) moves: Vec<(usize, u64, Parameters, String)>,
+}
+
+impl Built {
+    fn push(&mut self, number: usize, label: &str, stage: Stage) {
+        self.labels.push((number, label.into()));
+        self.stages.push(stage);
+    }
+}
+
+pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built, Error> {
+    let mut built = Built::default();
+    for (number, stage) in spec.stages.iter().enumerate() {
+        let meta = |kind, who: super::Who| Stage::Metadata(who.into(), kind);
+        match stage {
+            StageSpec::Agree => built.push(number, "agree", Stage::Agree),
+            StageSpec::Work(work) => built.push(number, "work", Stage::Work(work.who.into(), work.seconds * 1e9)),
+            StageSpec::Open(asked) => built.push(number, "open", meta(Metadata::Open, asked.who)),
+            StageSpec::Close(asked) => built.push(number, "close", meta(Metadata::Close, asked.who)),
+            StageSpec::Query(asked) => built.push(number, "query", meta(Metadata::Query, asked.who)),
+            StageSpec::Call(call) => {
+                let object: Arc<str> = call.object.as_str().into();
+                let last = call.offset + call.pitch * u64::from(size.ranks) + call.bytes;
+                built.lengths.push((object.clone(), last));
+                let (who, offset, pitch) = (call.who.into(), call.offset, call.pitch);
+                let (bytes, write) = (call.bytes, call.write);
+                built.push(number, "call", Stage::Call { who, object, offset, pitch, bytes, write });
+            }
+            StageSpec::Transfer(asked) => transfer(&mut built, number, asked, spec, profile, size)?,
+        }
+    }
+    Ok(built)
+}
+
+fn transfer(
+    built: &mut Built,
+    number: usize,
+    asked: &TransferSpec,
+    spec: &Spec,
+    profile: &Profile,
+    size: Size,
+) -> Result<(), Error> {
+    let mut all: Vec<(usize, Ask)> = Vec::new();
+    for (i, array) in asked.arrays.iter().enumerate() {
+        all.extend(asks(array, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
+    }
+    built.lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
+    let direction = if asked.write { Direction::Write } else { Direction::Read };
+    let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
+    let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, sync: asked.sync && asked.write });
+    let (mut parameters, why) = decide(asked, &transfer, profile, size)?;
+    if parameters.strategy == Strategy::DiskDirected && asked.presort {
+        parameters.order = disk_order(profile, size, spec.disk_layout.into(), spec.seed, &transfer, &parameters);
+    }
+    let arrays: Vec<Array> = asked.arrays.clone();
+    let moved = transfer.clone();
+    let bring = Rc::new(move |rank: u32| {
+        let users = alike.iter().zip(&moved.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank)).collect();
+        Part { users, facts: Arc::new(Facts::default()) }
+    });
+    built.moves.push((number, transfer.stored_bytes(), parameters.clone(), why));
+    if asked.agree {
+        built.push(number, "agree", Stage::Agree);
+    }
+    built.push(number, if asked.write { "write" } else { "read" }, Stage::Move(Move { transfer, parameters, bring }));
+    if asked.agree {
+        built.push(number, "agree", Stage::Agree);
+    }
+    Ok(())
+}
+
+/// The file of an array in one file, and how long it must be \[B\].
+fn length(ask: &Ask) -> Option<(Arc<str>, u64)> {
+    let Placement::File { object, offset } = &ask.stored.placement else { return None };
+    Some((object.clone(), offset + volume(&ask.stored.shape)? * ask.stored.element.bytes()))
+}
+
+/// Parameters, and why: what is forced, and the library's choice for the rest.
+fn decide(
+    asked: &TransferSpec,
+    transfer: &Arc<Transfer>,
+    profile: &Profile,
+    size: Size,
+) -> Result<(Parameters, String), Error> {
+    let strategy = asked.strategy.as_deref().map(|name| {
+        let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
+        Strategy::from_name(name)
+            .ok_or_else(|| Error::invalid(format!("'{name}' is no strategy; there are {}", known.join(", "))))
+    });
+    let exchange = match asked.exchange.as_deref() {
+        None => None,
+        Some("all") => Some(Exchange::All),
+        Some("sharers") => Some(Exchange::Sharers),
+        Some(other) => return Err(Error::invalid(format!("exchange is \"all\" or \"sharers\", not \"{other}\""))),
+    };
+    let wish = Preference {
+        strategy: strategy.transpose()?,
+        subchunk_bytes: asked.subchunk_bytes,
+        buffer_bytes_max: asked.buffer_bytes,
+        slots: asked.slots,
+        exchange,
+        servers: None,
+    };
+    let nodes = &profile.nodes;
+    let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
+    let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
+    let choice = choose_telling(transfer, machine, &wish).map_err(refused)?;
+    let mut parameters = choice.parameters;
+    let dedicated = || ((size.ranks - size.servers)..size.ranks).collect::<Vec<u32>>();
+    if let Some(servers) = asked.servers.clone().or_else(|| (size.servers > 0).then(dedicated)) {
+        parameters.servers = servers.into();
+    }
+    if let Some(bytes) = asked.direct_run_bytes {
+        parameters.direct_run_bytes = bytes;
+    }
+    parameters.strategy.feasible(transfer, &parameters).map_err(refused)?;
+    Ok((parameters, choice.why))
+}

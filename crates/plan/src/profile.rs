@@ -1,0 +1,23 @@
+//! The schema of machine profiles: what a machine costs, in numbers that each say where they come from.
+//!
+//! A profile is TOML. Every number is written as `{ is = "45 us", from = "paper: Panda 1996, table 1" }`: a value with its
+//! unit, and its source. The source begins with one of `paper:`, `public:`, `measured:`, `fitted:`, `guess:`. The
+//! simulator reads machines that nobody here has in this form; measured profiles of the machine at hand have the same.
+
+mod document;
+mod error;
+mod machine;
+mod parse;
+mod quantity;
+mod similar;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use error::ProfileError;
+pub use machine::{
+    Bus, Cache, Disk, Layout, Messages, Metadata, Network, Nodes, Processor, Profile, Queue, Requests, Servers,
+    Storage, Topology,
+};
+pub use parse::{constants, parse};
+pub use source::{Constant, Origin};

@@ -1,0 +1,189 @@
+//! Calls to the file system: one for each contiguous range of a file, cut into pieces that file servers serve.
+
+use crate::files::Job;
+use crate::kernel::Act;
+use crate::machine::{Machine, Work};
+use crate::placing::Piece;
+use hyperslab_plan::profile::Layout;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A contiguous range of a file that is to be moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) file: u32,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) write: bool,
+    /// Past the server's cache.
+    pub(crate) direct: bool,
+}
+
+/// Calls under way, by number.
+#[derive(Default)]
+pub(crate) struct Calls {
+    all: BTreeMap<u64, Call>,
+    next: u64,
+}
+
+/// A call under way.
+struct Call {
+    rank: u32,
+    job: Option<Job>,
+    write: bool,
+    /// What was not asked for yet.
+    pieces: VecDeque<Piece>,
+    bytes: u64,
+    began_ns: u64,
+    /// Pieces under way, in all and by (server, disk).
+    running: u32,
+    at_disk: BTreeMap<(u32, u32), u32>,
+    then: Option<Act<Machine>>,
+}
+
+impl Machine {
+    /// The next call of a request; its end when there is none.
+    pub(crate) fn next_call(&mut self, rank: u32, mut job: Job) {
+        let Some((offset, bytes)) = job.ranges.pop() else { return self.end_job(rank, job) };
+        let Job { file, write, direct, .. } = job;
+        self.call(rank, Range { file, offset, bytes, write, direct }, Some(job), None);
+    }
+
+    /// Calls the file system for one range of a file.
+    fn call(&mut self, rank: u32, range: Range, job: Option<Job>, then: Option<Act<Machine>>) {
+        let storage = &self.profile.storage;
+        let ns = if range.direct { 0.0 } else { storage.call_ns + storage.call_byte_ns * range.bytes as f64 };
+        let pieces = self.pieces(rank, range);
+        let number = self.files.calls.next;
+        self.files.calls.next += 1;
+        let call = Call {
+            rank,
+            job,
+            write: range.write,
+            pieces,
+            bytes: range.bytes,
+            began_ns: self.kernel.now_ns(),
+            running: 0,
+            at_disk: BTreeMap::new(),
+            then,
+        };
+        self.files.calls.all.insert(number, call);
+        let begun = self.work(self.processor(rank), Work::Call, ns);
+        self.kernel.at(begun, move |machine| machine.go_on(number));
+    }
+
+    /// The pieces of a call; where servers are given all of theirs at once, one for each server.
+    fn pieces(&mut self, rank: u32, range: Range) -> VecDeque<Piece> {
+        let Range { file, offset: mut at, bytes, write, direct } = range;
+        let placing = &self.files.placing;
+        let gathers = matches!(placing.layout, Layout::Apart { gathers: true, .. });
+        let end = at + bytes;
+        let mut pieces: VecDeque<Piece> = VecDeque::new();
+        while at < end {
+            let piece = Piece { write, direct, ..placing.piece(self.node(rank) as u32, file, at, end) };
+            at += piece.bytes;
+            let same = |other: &&mut Piece| gathers && (other.server, other.disk) == (piece.server, piece.disk);
+            match pieces.iter_mut().find(same) {
+                Some(first) => first.bytes += piece.bytes,
+                None => pieces.push_back(piece),
+            }
+        }
+        if placing.layout == Layout::Local {
+            for piece in &mut pieces {
+                *piece = self.files.servers[piece.server as usize].following.place(*piece);
+            }
+        }
+        pieces
+    }
+
+    /// A call of a program that is not part of a transfer, such as that of a header.
+    pub(crate) fn plain_call(&mut self, rank: u32, range: Range, then: Act<Machine>) {
+        self.call(rank, range, None, Some(then));
+    }
+
+    /// Asks for pieces of a call in the order of the file, as far as may be under way at once; ends it after the last.
+    fn go_on(&mut self, number: u64) {
+        let at_once = self.profile.storage.servers.requests_at_once;
+        while let Some(call) = self.files.calls.all.get_mut(&number) {
+            let Some(piece) = call.pieces.front().copied() else { break };
+            let under_way = call.at_disk.entry((piece.server, piece.disk)).or_default();
+            if *under_way >= at_once {
+                return;
+            }
+            *under_way += 1;
+            call.running += 1;
+            call.pieces.pop_front();
+            let rank = call.rank;
+            self.ask(rank, piece, Box::new(move |machine| machine.end_piece(number, piece)));
+        }
+        if self.files.calls.all.get(&number).is_some_and(|call| call.running == 0) {
+            self.end_call(number);
+        }
+    }
+
+    fn end_piece(&mut self, number: u64, piece: Piece) {
+        let Some(call) = self.files.calls.all.get_mut(&number) else { return };
+        call.running -= 1;
+        if let Some(under_way) = call.at_disk.get_mut(&(piece.server, piece.disk)) {
+            *under_way -= 1;
+        }
+        let (rank, write) = (call.rank, call.write);
+        if write {
+            self.files.touch(rank, piece.server);
+        }
+        self.go_on(number);
+    }
+
+    fn end_call(&mut self, number: u64) {
+        let Some(call) = self.files.calls.all.remove(&number) else { return };
+        let ns = self.kernel.now_ns() - call.began_ns;
+        self.tally.call(if call.write { "write" } else { "read" }, call.bytes, ns);
+        if let Some(job) = call.job {
+            self.next_call(call.rank, job);
+        }
+        if let Some(then) = call.then {
+            then(self);
+        }
+    }
+
+    /// Asks a server for a piece: by messages, unless it is on the caller's node.
+    fn ask(&mut self, rank: u32, piece: Piece, then: Act<Machine>) {
+        self.tally.requests += 1;
+        if self.server_node(piece.server) == self.node(rank) {
+            return self.serve(piece, then);
+        }
+        let (to_server, to_rank) = if piece.write { (piece.bytes, 0) } else { (0, piece.bytes) };
+        self.ask_server(rank, piece.server, to_server, move |machine| {
+            let answer: Act<Machine> = Box::new(move |machine| machine.answer(rank, piece.server, to_rank, then));
+            machine.serve(piece, answer);
+        });
+    }
+
+    pub(crate) fn ask_server(&mut self, rank: u32, server: u32, bytes: u64, then: impl FnOnce(&mut Machine) + 'static) {
+        let route =
+            [(self.processor(rank), self.node(rank)), (self.server_processor(server), self.server_node(server))];
+        self.post_bytes(route, bytes, then);
+    }
+
+    pub(crate) fn answer(&mut self, rank: u32, server: u32, bytes: u64, then: Act<Machine>) {
+        let route =
+            [(self.server_processor(server), self.server_node(server)), (self.processor(rank), self.node(rank))];
+        self.post_bytes(route, bytes, then);
+    }
+
+    /// A message of the file system from one processor and node to another, with start-ups and costs of bytes at both.
+    fn post_bytes(&mut self, [from, to]: [(usize, usize); 2], bytes: u64, then: impl FnOnce(&mut Machine) + 'static) {
+        let (start, end) = self.startups();
+        let costs = &self.profile.messages;
+        let (send_byte, receive_byte) =
+            if self.what_if.instant_network { (0.0, 0.0) } else { (costs.send_byte_ns, costs.receive_byte_ns) };
+        let left = self.work(from.0, Work::Message, start + send_byte * bytes as f64);
+        self.kernel.at(left, move |machine| {
+            let all = bytes + machine.profile.messages.header_bytes;
+            let passage = machine.network.send(machine.kernel.now_ns(), from.1, to.1, all);
+            machine.kernel.at(passage.arrived_ns, move |machine| {
+                let done = machine.work(to.0, Work::Message, end + receive_byte * bytes as f64);
+                machine.kernel.at(done, then);
+            });
+        });
+    }
+}

@@ -1,0 +1,314 @@
+//! Files as callers see them: requests become calls, one for each contiguous range of a file, and calls become pieces that
+//! file servers serve.
+
+use crate::blocks::Blocks;
+use crate::calls::Calls;
+use crate::disk::{self, Disk};
+use crate::drive::Drive;
+use crate::kernel::{Act, Resource};
+use crate::machine::{Machine, Size, WhatIf};
+use crate::placing::{DiskLayout, Placing};
+use crate::servers::Server;
+use hyperslab_layout::{Loop, Nest};
+use hyperslab_pack::for_each_run;
+use hyperslab_plan::profile::{self, Cache, Layout, Profile};
+use hyperslab_world::{Fault, MemoryStore, Moved, Moves, Outcome, Request, Store, Ticket};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What one rank asked for and has not got.
+#[derive(Default)]
+struct Caller {
+    line: VecDeque<Job>,
+    running: u32,
+    /// Servers that hold something that it wrote and did not sync.
+    touched: BTreeSet<u32>,
+}
+
+/// A request under way.
+pub(crate) struct Job {
+    ticket: Ticket,
+    request: Request,
+    pub(crate) write: bool,
+    pub(crate) direct: bool,
+    pub(crate) file: u32,
+    /// Ranges that were not called for yet, last first, as (offset, bytes).
+    pub(crate) ranges: Vec<(u64, u64)>,
+    bytes: u64,
+    calls: u64,
+}
+
+/// All files of a machine.
+pub(crate) struct Files {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) placing: Placing,
+    callers: Vec<Caller>,
+    pub(crate) calls: Calls,
+    /// Syncs under way: servers that have not answered, and what follows.
+    syncs: BTreeMap<u64, (usize, Act<Machine>)>,
+    next_sync: u64,
+    manager: Resource,
+    numbers: BTreeMap<Arc<str>, u32>,
+    lengths: Vec<u64>,
+    /// The contents, when payloads carry bytes.
+    contents: Option<MemoryStore>,
+}
+
+impl Files {
+    pub(crate) fn new(
+        profile: &Profile,
+        size: Size,
+        what_if: WhatIf,
+        on_disk: DiskLayout,
+        seed: u64,
+        contents: Option<MemoryStore>,
+    ) -> Files {
+        let storage = &profile.storage;
+        let count = match storage.servers.layout {
+            Layout::Local => size.ranks.div_ceil(profile.nodes.ranks_per_node),
+            Layout::Ranks { .. } => size.servers,
+            Layout::Apart { count, .. } => count,
+        };
+        let disks = storage.servers.disks;
+        let mut random = fastrand::Rng::with_seed(seed ^ 0xD15C);
+        let mut drive = || {
+            let phase = random.f64();
+            let kind = if what_if.instant_disk { &profile::Disk::Instant } else { &storage.disk };
+            Drive::new(make_disk(kind, phase), storage.queue)
+        };
+        let callers =
+            size.ranks - if matches!(storage.servers.layout, Layout::Ranks { .. }) { size.servers } else { 0 };
+        let blocks = || match storage.cache {
+            Cache::Blocks { block_bytes, blocks_per_rank, .. } => {
+                Some(Blocks::new(block_bytes, (blocks_per_rank * callers.max(1) * disks) as usize))
+            }
+            _ => None,
+        };
+        let mut server = |_| Server::new((0..disks).map(|_| drive()).collect(), blocks());
+        Files {
+            servers: (0..count).map(&mut server).collect(),
+            placing: Placing::new(storage.servers.layout.clone(), count, disks, on_disk, seed),
+            callers: (0..size.ranks).map(|_| Caller::default()).collect(),
+            calls: Calls::default(),
+            syncs: BTreeMap::new(),
+            next_sync: 0,
+            manager: Resource::default(),
+            numbers: BTreeMap::new(),
+            lengths: Vec::new(),
+            contents,
+        }
+    }
+
+    /// The number of a file.
+    pub(crate) fn number(&mut self, object: &Arc<str>) -> u32 {
+        if let Some(&number) = self.numbers.get(object) {
+            return number;
+        }
+        let number = self.lengths.len() as u32;
+        self.numbers.insert(object.clone(), number);
+        self.lengths.push(0);
+        number
+    }
+
+    /// Says how long a file is, so that servers do not read beyond its end.
+    pub(crate) fn declare(&mut self, object: &Arc<str>, bytes: u64) {
+        let number = self.number(object) as usize;
+        self.lengths[number] = self.lengths[number].max(bytes);
+    }
+
+    pub(crate) fn length(&self, file: u32) -> u64 {
+        self.lengths[file as usize]
+    }
+
+    /// Notes that a server holds something that a rank wrote.
+    pub(crate) fn touch(&mut self, rank: u32, server: u32) {
+        self.callers[rank as usize].touched.insert(server);
+    }
+
+    /// When all disks have all that they accepted on their media.
+    pub(crate) fn settled_ns(&self) -> u64 {
+        self.servers.iter().flat_map(|server| &server.drives).map(Drive::settled_ns).max().unwrap_or(0)
+    }
+
+    pub(crate) fn manager_busy_ns(&self) -> u64 {
+        self.manager.busy_ns
+    }
+}
+
+fn make_disk(kind: &profile::Disk, phase: f64) -> Box<dyn Disk> {
+    match *kind {
+        profile::Disk::Hp97560 => Box::new(disk::Hp97560::new(phase)),
+        profile::Disk::Rated { read_rate, write_rate, position_ns, request_ns } => {
+            Box::new(disk::Rated::new(read_rate, write_rate, position_ns, request_ns))
+        }
+        profile::Disk::Nvme { read_rate, write_rate, read_ns, write_ns, depth } => {
+            Box::new(disk::Nvme::new(read_rate, write_rate, read_ns, write_ns, depth))
+        }
+        profile::Disk::Instant => Box::new(disk::Instant::default()),
+    }
+}
+
+impl Machine {
+    /// Takes a request of a rank.
+    pub(crate) fn submit(&mut self, rank: u32, ticket: Ticket, request: Request) {
+        let job = self.job(ticket, request);
+        self.files.callers[rank as usize].line.push_back(job);
+        self.next_jobs(rank);
+    }
+
+    fn job(&mut self, ticket: Ticket, request: Request) -> Job {
+        let file = request.object().cloned().map_or(0, |object| self.files.number(&object));
+        let (write, direct, mut ranges) = match &request {
+            Request::Write { moves, direct, .. } => (true, *direct, ranges_of(moves)),
+            Request::Read { moves, direct, .. } => (false, *direct, ranges_of(moves)),
+            Request::WriteWhole { moves, checksum, .. } => {
+                (true, false, vec![(0, moves.bytes() + sum_bytes(*checksum))])
+            }
+            Request::ReadWhole { moves, checksum, .. } => {
+                (false, false, vec![(0, moves.bytes() + sum_bytes(*checksum))])
+            }
+            Request::Put { bytes, .. } => (true, false, vec![(0, bytes.len() as u64)]),
+            Request::Get { bytes_max, .. } => (false, false, vec![(0, *bytes_max)]),
+            Request::Sync { .. } => (false, false, Vec::new()),
+        };
+        ranges.reverse();
+        let bytes = ranges.iter().map(|range| range.1).sum();
+        let calls = ranges.len() as u64;
+        Job { ticket, request, write, direct, file, ranges, bytes, calls }
+    }
+
+    /// Begins requests of a rank, as many as it may have under way. A sync waits for all before it.
+    fn next_jobs(&mut self, rank: u32) {
+        loop {
+            let limit = self.profile.storage.calls_at_once;
+            let caller = &mut self.files.callers[rank as usize];
+            let Some(first) = caller.line.front() else { return };
+            let sync = matches!(first.request, Request::Sync { .. });
+            let limit = if first.direct { limit.max(8) } else { limit };
+            if caller.running > 0 && (sync || caller.running >= limit) {
+                return;
+            }
+            caller.running += 1;
+            let Some(job) = caller.line.pop_front() else { return };
+            if sync { self.sync(rank, job) } else { self.next_call(rank, job) }
+        }
+    }
+
+    pub(crate) fn end_job(&mut self, rank: u32, job: Job) {
+        let (bytes, calls) = (job.bytes, job.calls);
+        self.note(|| {
+            format!("{rank} {} {bytes} B in {calls} calls", if job.write { "wrote" } else { "read or synced" })
+        });
+        let moved = Moved { bytes, calls, content: Vec::new() };
+        let outcome = self.apply(job.request).unwrap_or(Ok(Outcome::Done(moved)));
+        self.files.callers[rank as usize].running -= 1;
+        self.post(rank, |mail| mail.stored.push((job.ticket, outcome)));
+        self.next_jobs(rank);
+    }
+
+    /// Does what was asked to the contents, if there are any.
+    fn apply(&mut self, request: Request) -> Option<Result<Outcome, Fault>> {
+        let contents = self.files.contents.as_mut()?;
+        contents.submit(0, request);
+        let mut done = Vec::new();
+        contents.poll(&mut done);
+        done.pop().map(|(_, outcome)| outcome)
+    }
+
+    /// Makes what a rank wrote durable, on all servers that hold some of it.
+    fn sync(&mut self, rank: u32, job: Job) {
+        let began = self.kernel.now_ns();
+        let servers = std::mem::take(&mut self.files.callers[rank as usize].touched);
+        let then: Act<Machine> = Box::new(move |machine| {
+            let ns = machine.kernel.now_ns() - began;
+            machine.tally.call("sync", 0, ns);
+            machine.end_job(rank, job);
+        });
+        if servers.is_empty() {
+            return then(self);
+        }
+        let number = self.files.next_sync;
+        self.files.next_sync += 1;
+        self.files.syncs.insert(number, (servers.len(), then));
+        for server in servers {
+            self.ask_flush(rank, server, Box::new(move |machine| machine.end_sync(number)));
+        }
+    }
+
+    /// A server has made its part durable.
+    fn end_sync(&mut self, number: u64) {
+        let Some((left, _)) = self.files.syncs.get_mut(&number) else { return };
+        *left -= 1;
+        if *left == 0
+            && let Some((_, then)) = self.files.syncs.remove(&number)
+        {
+            then(self);
+        }
+    }
+
+    fn ask_flush(&mut self, rank: u32, server: u32, then: Act<Machine>) {
+        if self.server_node(server) == self.node(rank) {
+            return self.flush(server, then);
+        }
+        self.ask_server(rank, server, 0, move |machine| {
+            machine.flush(server, Box::new(move |machine| machine.answer(rank, server, 0, then)));
+        });
+    }
+
+    /// Opens, closes or asks about a file: a delay of the caller's own, and the work of one manager for all.
+    pub(crate) fn metadata(&mut self, kind: Metadata, rank: u32) {
+        let costs = &self.profile.storage.metadata;
+        let (own_ns, manager_ns) = match kind {
+            Metadata::Open => (costs.open_ns, costs.open_manager_ns),
+            Metadata::Close => (costs.close_ns, costs.close_manager_ns),
+            Metadata::Query => (costs.query_ns, costs.query_manager_ns),
+        };
+        let began = self.kernel.now_ns();
+        let managed = self.files.manager.take(began, manager_ns);
+        self.kernel.at(managed + own_ns.round() as u64, move |machine| {
+            let ns = machine.kernel.now_ns() - began;
+            machine.tally.call(kind.name(), 0, ns);
+            machine.post(rank, |mail| mail.woken = true);
+        });
+    }
+}
+
+/// What is asked about a file besides its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metadata {
+    /// Opening, or creating.
+    Open,
+    /// Closing.
+    Close,
+    /// Its size and the like.
+    Query,
+}
+
+impl Metadata {
+    const fn name(self) -> &'static str {
+        match self {
+            Metadata::Open => "open",
+            Metadata::Close => "close",
+            Metadata::Query => "query",
+        }
+    }
+}
+
+fn sum_bytes(checksum: bool) -> u64 {
+    if checksum { 4 } else { 0 }
+}
+
+/// The contiguous ranges of the object that elements lie in, in the order of their walk, as (offset, bytes). The memory may
+/// be scattered: the system gathers it.
+fn ranges_of(moves: &Moves) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for nest in moves.nests() {
+        let loops = nest.loops.iter().map(|l| Loop { count: l.count, a: l.b, b: l.b }).collect();
+        let there = Nest { a: nest.b, b: nest.b, loops };
+        for_each_run(&there, moves.there.element.bytes(), |_, offset, bytes| match ranges.last_mut() {
+            Some(last) if last.0 + last.1 == offset as u64 => last.1 += bytes,
+            _ => ranges.push((offset as u64, bytes)),
+        });
+    }
+    ranges
+}

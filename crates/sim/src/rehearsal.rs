@@ -1,0 +1,321 @@
+//! A rehearsal: ranks that live through stages on an imagined machine. They agree and walk with the code that does so on
+//! real machines.
+
+use crate::calls::Range;
+use crate::files::{Files, Metadata};
+use crate::machine::{Machine, Size, WhatIf, Work};
+use crate::outcome::{Outcome, Span};
+use crate::placing::{DISK_BYTES, DiskLayout};
+use crate::world::RankWorld;
+use hyperslab_layout::View;
+use hyperslab_plan::profile::{Layout, Profile, Topology};
+use hyperslab_plan::{Facts, Parameters, Transfer};
+use hyperslab_walk::{Consensus, Limits, Party, Question, Walk};
+use hyperslab_world::{Exposed, Fault, FaultKind, MemoryStore};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Ranks from which on those that do not serve derive only so many steps ahead: each that waits takes about 1 KiB.
+const MANY_RANKS: u32 = 2000;
+const FEW_STEPS: usize = 16;
+
+/// How systems of the 1990s behaved, where it differs. All of it also runs on threads: these are parameters of the walker
+/// and of agreements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Period {
+    /// Whether a send occupies its sender until the data have left (`MPI_Send`).
+    pub blocking_sends: bool,
+    /// Whether rank 0 tells one rank after another instead of along a tree.
+    pub linear_start: bool,
+    /// Steps that are derived ahead; as many as the walker likes when 0, but fewer on ranks that do not serve when there are
+    /// very many of them.
+    pub look_ahead: usize,
+}
+
+/// What one rank brings to a transfer.
+pub struct Part {
+    /// Its arrays, by the numbers under which they are exposed.
+    pub users: Vec<Exposed>,
+    /// What it knows of pieces without a closed form.
+    pub facts: Arc<Facts>,
+}
+
+/// Says what a rank brings.
+pub type Bring = Rc<dyn Fn(u32) -> Part>;
+
+/// A transfer of all ranks.
+#[derive(Clone)]
+pub struct Move {
+    /// What is asked.
+    pub transfer: Arc<Transfer>,
+    /// How it is done.
+    pub parameters: Parameters,
+    /// What each rank brings.
+    pub bring: Bring,
+}
+
+/// Who takes part in a stage; the others go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// All ranks.
+    All,
+    /// The ranks that do not only serve.
+    Clients,
+    /// One rank.
+    Rank(u32),
+}
+
+impl Who {
+    fn has(self, rank: u32, size: Size) -> bool {
+        match self {
+            Who::All => true,
+            Who::Clients => rank < size.ranks - size.servers,
+            Who::Rank(only) => rank == only,
+        }
+    }
+}
+
+/// A stage in the life of ranks. Each begins it when it has ended the one before; nobody waits for the others but in
+/// [`Stage::Agree`].
+#[derive(Clone)]
+pub enum Stage {
+    /// All ranks agree, along the tree of a collective call.
+    Agree,
+    /// Data move.
+    Move(Move),
+    /// The program works for so long \[ns\].
+    Work(Who, f64),
+    /// A file is opened, closed, or asked about.
+    Metadata(Who, Metadata),
+    /// One range of a file is read or written by a plain call: offset and bytes are those of rank 0, and grow by `pitch`
+    /// from rank to rank \[B\].
+    Call {
+        /// Who calls.
+        who: Who,
+        /// The file.
+        object: Arc<str>,
+        /// Where rank 0 begins \[B\].
+        offset: u64,
+        /// By how much each further rank begins behind the one before \[B\].
+        pitch: u64,
+        /// How much each moves \[B\].
+        bytes: u64,
+        /// Whether it is written.
+        write: bool,
+    },
+}
+
+/// All that a rehearsal needs.
+pub struct Rehearsal {
+    /// The machine.
+    pub profile: Profile,
+    /// The ranks on it.
+    pub size: Size,
+    /// What takes no time.
+    pub what_if: WhatIf,
+    /// How files lie on disks.
+    pub on_disk: DiskLayout,
+    /// Decides what is left to chance: rotation, places of blocks.
+    pub seed: u64,
+    /// How systems of the time behaved.
+    pub period: Period,
+    /// What ranks live through.
+    pub stages: Vec<Stage>,
+    /// Lengths of files \[B\], so that servers do not read ahead beyond their ends.
+    pub lengths: Vec<(Arc<str>, u64)>,
+    /// The contents of files when payloads carry bytes; without, they carry lengths only.
+    pub contents: Option<MemoryStore>,
+    /// Whether to write down what happens.
+    pub traced: bool,
+}
+
+/// What a rank is at.
+enum At {
+    Between,
+    Agreeing(Box<Consensus>),
+    Walking(Box<Walk>),
+    Waiting,
+}
+
+/// One rank.
+struct Rank {
+    world: RankWorld,
+    party: Party,
+    stage: usize,
+    at: At,
+}
+
+impl Rehearsal {
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// When a rank fails, or when nothing moves any more before all ranks are through; the text names the seed.
+    pub fn run(self) -> Result<Outcome, Fault> {
+        let files = Files::new(&self.profile, self.size, self.what_if, self.on_disk, self.seed, self.contents.clone());
+        self.room()?;
+        let mut machine = Machine::new(&self.profile, self.size, self.what_if, files, self.contents.is_some());
+        machine.trace = self.traced.then(String::new);
+        for (object, bytes) in &self.lengths {
+            machine.files.declare(object, *bytes);
+        }
+        let machine = Rc::new(RefCell::new(machine));
+        let mut ranks: Vec<Rank> = (0..self.size.ranks).map(|rank| self.rank(&machine, rank)).collect();
+        let mut spans = vec![Span::default(); self.stages.len()];
+        for (number, rank) in ranks.iter_mut().enumerate() {
+            self.advance(&machine, rank, number as u32, &mut spans)?;
+        }
+        loop {
+            loop {
+                let next = machine.borrow_mut().next_ready();
+                let Some(rank) = next else { break };
+                self.advance(&machine, &mut ranks[rank as usize], rank, &mut spans)?;
+            }
+            if !machine.borrow_mut().turn() {
+                break;
+            }
+        }
+        self.all_through(&ranks)?;
+        drop(ranks);
+        let machine = machine.borrow();
+        Ok(Outcome::new(&machine, spans))
+    }
+
+    /// Whether the machine has room for the ranks and for their files.
+    fn room(&self) -> Result<(), Fault> {
+        let (servers, machine) = (&self.profile.storage.servers, &self.profile.name);
+        let nodes = self.size.ranks.div_ceil(self.profile.nodes.ranks_per_node);
+        if let Topology::Torus { shape: (rows, columns), .. } = self.profile.network.topology
+            && u64::from(nodes) > u64::from(rows) * u64::from(columns)
+        {
+            let text = format!("{nodes} nodes on machine '{machine}', a torus of {rows} x {columns}");
+            return Err(
+                Fault::new(FaultKind::Invalid, text).hint("take fewer ranks, or give the machine a larger torus")
+            );
+        }
+        if !matches!(servers.layout, Layout::Ranks { .. }) {
+            if self.on_disk == DiskLayout::Contiguous {
+                return Ok(());
+            }
+            let text = format!("files of machine '{machine}' cannot lie in {}", self.on_disk.name());
+            let hint = "only where ranks serve files (layout = \"ranks\") is it told where on a disk they lie";
+            return Err(Fault::new(FaultKind::Invalid, text).hint(hint));
+        }
+        if self.size.servers == 0 {
+            let text = format!("on machine '{machine}' ranks serve files, but none of {} is to", self.size.ranks);
+            return Err(Fault::new(FaultKind::Invalid, text).hint("ask for at least one server"));
+        }
+        let disks = u64::from(self.size.servers * servers.disks);
+        let bytes: u64 = self.lengths.iter().map(|(_, bytes)| bytes).sum();
+        if bytes <= disks * DISK_BYTES {
+            return Ok(());
+        }
+        let text = format!("files of {bytes} B on {disks} disks of {DISK_BYTES} B of machine '{machine}'");
+        Err(Fault::new(FaultKind::Invalid, text).hint("take smaller arrays, or more servers or disks"))
+    }
+
+    fn rank(&self, machine: &Rc<RefCell<Machine>>, rank: u32) -> Rank {
+        let mut party = Party::new(rank, self.size.ranks, Limits::default());
+        if self.period.linear_start {
+            party = party.with_arity(self.size.ranks);
+        }
+        Rank { world: RankWorld::new(machine, rank), party, stage: 0, at: At::Between }
+    }
+
+    /// Goes on with a rank as far as it can.
+    fn advance(
+        &self,
+        machine: &Rc<RefCell<Machine>>,
+        rank: &mut Rank,
+        number: u32,
+        spans: &mut [Span],
+    ) -> Result<(), Fault> {
+        rank.party.pump(&mut rank.world)?;
+        while let Some(stage) = self.stages.get(rank.stage) {
+            if let At::Between = rank.at {
+                spans[rank.stage].begin(machine.borrow().kernel.now_ns());
+                rank.at = self.begin(machine, stage, &mut rank.party, number);
+            }
+            let over = match &mut rank.at {
+                At::Between => true,
+                At::Agreeing(call) => {
+                    call.poll(&mut rank.world, &mut rank.party, &mut || Ok(Vec::new())).transpose()?.is_some()
+                }
+                At::Walking(walk) => walk.poll(&mut rank.world, &mut rank.party).transpose()?.is_some(),
+                At::Waiting => std::mem::take(&mut machine.borrow_mut().mail[number as usize].woken),
+            };
+            if !over {
+                return Ok(());
+            }
+            spans[rank.stage].end(machine.borrow().kernel.now_ns());
+            rank.at = At::Between;
+            rank.stage += 1;
+        }
+        Ok(())
+    }
+
+    /// Begins a stage.
+    fn begin(&self, machine: &Rc<RefCell<Machine>>, stage: &Stage, party: &mut Party, rank: u32) -> At {
+        match stage {
+            Stage::Agree => At::Agreeing(Box::new(Consensus::new(party, Question::default()))),
+            Stage::Move(asked) => At::Walking(Box::new(self.walk(asked, rank))),
+            Stage::Work(who, _) | Stage::Metadata(who, _) | Stage::Call { who, .. } if !who.has(rank, self.size) => {
+                At::Between
+            }
+            Stage::Work(_, ns) => {
+                let mut machine = machine.borrow_mut();
+                let processor = machine.processor(rank);
+                let end = machine.work(processor, Work::Application, *ns);
+                machine.kernel.at(end, move |machine| machine.post(rank, |mail| mail.woken = true));
+                At::Waiting
+            }
+            Stage::Metadata(_, kind) => {
+                machine.borrow_mut().metadata(*kind, rank);
+                At::Waiting
+            }
+            Stage::Call { object, offset, pitch, bytes, write, .. } => {
+                let then = Box::new(move |machine: &mut Machine| machine.post(rank, |mail| mail.woken = true));
+                let mut machine = machine.borrow_mut();
+                let (file, offset) = (machine.files.number(object), offset + pitch * u64::from(rank));
+                let range = Range { file, offset, bytes: *bytes, write: *write, direct: false };
+                machine.plain_call(rank, range, then);
+                At::Waiting
+            }
+        }
+    }
+
+    /// The walk of a rank.
+    fn walk(&self, asked: &Move, rank: u32) -> Walk {
+        let Part { users, facts } = (asked.bring)(rank);
+        let views: Vec<Arc<View>> = users.iter().map(|user| user.view.clone()).collect();
+        let strategy = asked.parameters.strategy;
+        let program = strategy.program(&asked.transfer, &asked.parameters, &facts, rank, &views);
+        let walk = Walk::new(program, users);
+        let walk = if self.period.blocking_sends { walk.with_blocking_sends() } else { walk };
+        let serves = asked.parameters.servers.contains(&rank);
+        match self.period.look_ahead {
+            0 if !serves && self.size.ranks > MANY_RANKS => walk.with_window(FEW_STEPS),
+            0 => walk,
+            steps => walk.with_window(steps),
+        }
+    }
+
+    /// Whether all ranks came to the end.
+    fn all_through(&self, ranks: &[Rank]) -> Result<(), Fault> {
+        let waits = |rank: &Rank| match &rank.at {
+            At::Agreeing(call) => call.waits_for(),
+            At::Walking(walk) => walk.waits_for(),
+            _ => "waits for the machine".into(),
+        };
+        let stuck = ranks.iter().enumerate().filter(|(_, rank)| rank.stage < self.stages.len());
+        let stuck: Vec<String> = stuck
+            .take(8)
+            .map(|(number, rank)| format!("rank {number}, stage {}: {}", rank.stage, waits(rank)))
+            .collect();
+        if stuck.is_empty() {
+            return Ok(());
+        }
+        let text = format!("nothing moves any more (seed {}):\n  {}", self.seed, stuck.join("\n  "));
+        Err(Fault::new(FaultKind::Timeout, text))
+    }
+}

@@ -1,0 +1,137 @@
+//! The seams of one rank over the machine.
+
+use crate::machine::{Machine, Work};
+use hyperslab_world::{
+    Clock, Compute, Cost, Event, Exposed, Fault, Job, Outcome, Part, Request, Store, Ticket, Transport, World,
+};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One rank's seams.
+pub(crate) struct RankWorld {
+    machine: Rc<RefCell<Machine>>,
+    rank: u32,
+}
+
+impl RankWorld {
+    pub(crate) fn new(machine: &Rc<RefCell<Machine>>, rank: u32) -> RankWorld {
+        RankWorld { machine: machine.clone(), rank }
+    }
+}
+
+impl World for RankWorld {
+    fn transport(&mut self) -> &mut dyn Transport {
+        self
+    }
+
+    fn store(&mut self) -> &mut dyn Store {
+        self
+    }
+
+    fn compute(&mut self) -> &mut dyn Compute {
+        self
+    }
+
+    fn clock(&mut self) -> &mut dyn Clock {
+        self
+    }
+
+    /// Time passes between polls only.
+    fn doze(&mut self, _limit: Duration) {}
+}
+
+impl Transport for RankWorld {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.machine.borrow().size.ranks
+    }
+
+    fn begin(&mut self, _transfer: u64, arrays: Vec<Exposed>) {
+        self.machine.borrow_mut().exposed[self.rank as usize] = arrays;
+    }
+
+    fn send(&mut self, ticket: Ticket, to: u32, parts: Vec<Part>) {
+        self.machine.borrow_mut().send(self.rank, to, ticket, parts);
+    }
+
+    fn recv(&mut self, ticket: Ticket, from: u32, parts: Vec<Part>) {
+        self.machine.borrow_mut().recv(from, self.rank, ticket, parts);
+    }
+
+    fn end(&mut self) {
+        self.machine.borrow_mut().exposed[self.rank as usize] = Vec::new();
+    }
+
+    fn signal(&mut self, to: u32, bytes: Vec<u8>) {
+        self.machine.borrow_mut().signal(self.rank, to, bytes);
+    }
+
+    fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), Fault> {
+        events.append(&mut self.machine.borrow_mut().mail[self.rank as usize].events);
+        Ok(())
+    }
+}
+
+impl Store for RankWorld {
+    fn submit(&mut self, ticket: Ticket, request: Request) {
+        self.machine.borrow_mut().submit(self.rank, ticket, request);
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
+        done.append(&mut self.machine.borrow_mut().mail[self.rank as usize].stored);
+    }
+
+    fn advance(&self) -> u64 {
+        0
+    }
+}
+
+impl Compute for RankWorld {
+    fn planned(&mut self, steps: u64, pieces: u64) {
+        let mut machine = self.machine.borrow_mut();
+        let costs = &machine.profile.processor;
+        let ns = costs.step_ns * steps as f64 + costs.piece_ns * pieces as f64;
+        let processor = machine.processor(self.rank);
+        machine.work(processor, Work::Plan, ns);
+    }
+
+    /// Without payloads the work is not done, only its time passes; what it would have left has a length and no contents.
+    fn submit(&mut self, ticket: Ticket, cost: Cost, job: Job) {
+        let mut machine = self.machine.borrow_mut();
+        let (kind, ns) = match cost {
+            Cost::Copy { bytes, runs } => (Work::Copy, machine.copying_ns(bytes, runs)),
+            Cost::Fill { bytes } => (Work::Copy, machine.copying_ns(bytes, 1)),
+            Cost::Code { bytes } => (Work::Code, bytes as f64 * 1e9 / machine.profile.processor.code_rate),
+        };
+        let processor = machine.processor(self.rank);
+        let end = machine.work(processor, kind, ns);
+        let rank = self.rank;
+        machine.kernel.at(end, move |machine| {
+            let result = match cost {
+                _ if machine.carries_bytes => job(),
+                Cost::Code { bytes } => Ok(vec![0; bytes as usize]),
+                _ => Ok(Vec::new()),
+            };
+            machine.note(|| format!("{rank} computed"));
+            machine.post(rank, |mail| mail.computed.push((ticket, result)));
+        });
+    }
+
+    fn poll(&mut self, done: &mut Vec<(Ticket, Result<Vec<u8>, Fault>)>) {
+        done.append(&mut self.machine.borrow_mut().mail[self.rank as usize].computed);
+    }
+}
+
+impl Clock for RankWorld {
+    fn now_ns(&self) -> u64 {
+        self.machine.borrow().kernel.now_ns()
+    }
+
+    fn interrupted(&mut self) -> bool {
+        false
+    }
+}
