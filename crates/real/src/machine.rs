@@ -7,6 +7,7 @@ use crate::striped::StripedDirectory;
 use crate::stripes::Stripes;
 use crate::transport::Courier;
 use crate::wire::Wire;
+use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
     Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
 };
@@ -134,6 +135,10 @@ impl World for Machine {
 
     fn clock(&mut self) -> &mut dyn Clock {
         &mut self.clock
+    }
+
+    fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {
+        Memory::allocate(bytes)
     }
 
     fn doze(&mut self, limit: Duration) {

@@ -5,9 +5,10 @@ use crate::kernel::{Kernel, Resource};
 use crate::messages::Pairs;
 use crate::network::Network;
 use crate::tally::Tally;
+use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{Layout, Profile};
 use hyperslab_world::{Event, Exposed, Fault, Outcome, Ticket};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What a processor is at work for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,6 +100,8 @@ pub(crate) struct Machine {
     /// Whether payloads carry bytes, or lengths only.
     pub(crate) carries_bytes: bool,
     pub(crate) tally: Tally,
+    /// Memory of buffer slots by size, where payloads carry lengths only.
+    pub(crate) buffers: BTreeMap<u64, Memory>,
     /// A line for each thing that ended, when asked for.
     pub(crate) trace: Option<String>,
     ready: VecDeque<u32>,
@@ -126,6 +129,7 @@ impl Machine {
             files,
             carries_bytes,
             tally: Tally::default(),
+            buffers: BTreeMap::new(),
             trace: None,
             ready: VecDeque::new(),
             profile: profile.clone(),

@@ -68,8 +68,8 @@ pub(crate) struct Placing {
     places: Vec<Vec<u64>>,
 }
 
-/// Where files of a node's own lie on its disk: a file that is read or written from its beginning on follows what was touched
-/// before, as a file system puts files that are written one after another; anything else lies elsewhere.
+/// Where files of a node's own lie on its disk: what is written in rising order of offsets gets room one after another, also
+/// beside what was written to other files before, as file systems give it; who goes back in a file finds its place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Following {
     /// Where the last piece ended on the disk \[B\].
@@ -81,7 +81,7 @@ pub(crate) struct Following {
 impl Following {
     /// Gives a piece its place.
     pub(crate) fn place(&mut self, piece: Piece) -> Piece {
-        let follows = self.ends.get(&piece.file).is_none_or(|&end| end == piece.file_offset);
+        let follows = self.ends.get(&piece.file).is_none_or(|&end| end <= piece.file_offset);
         self.ends.insert(piece.file, piece.file_offset + piece.bytes);
         let offset = if follows { self.end } else { u64::from(piece.file) * FILE_SPAN + piece.file_offset };
         self.end = offset + piece.bytes;

@@ -1,6 +1,7 @@
 //! The seams of one rank over the machine.
 
 use crate::machine::{Machine, Work};
+use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
     Clock, Compute, Cost, Event, Exposed, Fault, Job, Outcome, Part, Request, Store, Ticket, Transport, World,
 };
@@ -35,6 +36,20 @@ impl World for RankWorld {
 
     fn clock(&mut self) -> &mut dyn Clock {
         self
+    }
+
+    /// Payloads without bytes need no memory of their own: all slots of a size share one, which nobody touches.
+    fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {
+        let mut machine = self.machine.borrow_mut();
+        if machine.carries_bytes {
+            return Memory::allocate(bytes);
+        }
+        if let Some(shared) = machine.buffers.get(&bytes) {
+            return Ok(shared.clone());
+        }
+        let shared = Memory::allocate(bytes)?;
+        machine.buffers.insert(bytes, shared.clone());
+        Ok(shared)
     }
 
     /// Time passes between polls only.

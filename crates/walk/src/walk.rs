@@ -224,7 +224,7 @@ impl Walk {
             (Ok(Outcome::Absent), Action::Get { .. }) => Ok(()),
             (Ok(Outcome::Absent), Action::Read { region, to, absent: Some(value), .. }) => {
                 let (region, to, value) = (region.clone(), to.clone(), value.clone());
-                match self.place(party, &to) {
+                match self.place(world, party, &to) {
                     Ok((memory, view)) => {
                         party.progress();
                         let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
@@ -303,7 +303,7 @@ impl Walk {
     }
 
     /// The memory of a place and where elements lie in it.
-    fn place(&mut self, party: &mut Party, place: &Place) -> Result<(Memory, Arc<View>), Fault> {
+    fn place(&mut self, world: &mut dyn World, party: &mut Party, place: &Place) -> Result<(Memory, Arc<View>), Fault> {
         match place {
             Place::User(array) => {
                 let user = &self.users[*array as usize];
@@ -316,7 +316,7 @@ impl Walk {
                     let pooled = party.pool.iter().position(|memory| memory.bytes() >= slot_bytes);
                     let memory = match pooled {
                         Some(at) => party.pool.remove(at),
-                        None => allocate(slot_bytes)?,
+                        None => buffer(world, slot_bytes)?,
                     };
                     self.walked.buffer_bytes += memory.bytes();
                     *slot = Some(memory);
@@ -326,13 +326,18 @@ impl Walk {
         }
     }
 
-    fn parts(&mut self, party: &mut Party, parts: &[(u32, Region, Place)]) -> Result<Vec<Part>, Fault> {
+    fn parts(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        parts: &[(u32, Region, Place)],
+    ) -> Result<Vec<Part>, Fault> {
         let mut out = Vec::with_capacity(parts.len());
         for (array, region, place) in parts {
             let here = match place {
                 Place::User(_) => Here::Exposed,
                 Place::Slot(..) => {
-                    let (memory, view) = self.place(party, place)?;
+                    let (memory, view) = self.place(world, party, place)?;
                     Here::Slot(memory, view)
                 }
             };
@@ -341,8 +346,15 @@ impl Walk {
         Ok(out)
     }
 
-    fn moves(&mut self, party: &mut Party, region: &Region, place: &Place, there: &Arc<View>) -> Result<Moves, Fault> {
-        let (memory, here) = self.place(party, place)?;
+    fn moves(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        region: &Region,
+        place: &Place,
+        there: &Arc<View>,
+    ) -> Result<Moves, Fault> {
+        let (memory, here) = self.place(world, party, place)?;
         Ok(Moves { region: region.clone(), memory, here, there: there.clone() })
     }
 
@@ -358,36 +370,36 @@ impl Walk {
         let ticket = join(lane, id);
         match action {
             Action::Send { to, parts } => {
-                let parts = self.parts(party, &parts)?;
+                let parts = self.parts(world, party, &parts)?;
                 self.lanes[lane].sending = self.blocking_sends;
                 world.transport().send(ticket, to, parts);
             }
             Action::Recv { from, parts } => {
-                let parts = self.parts(party, &parts)?;
+                let parts = self.parts(world, party, &parts)?;
                 world.transport().recv(ticket, from, parts);
             }
             // After a failure, what would touch storage or follow from it is let go.
             _ if self.fault.is_some() => self.finish(party, lane, id, Ok(())),
             Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
-                let (cost, job) = self.job(party, action)?;
+                let (cost, job) = self.job(world, party, action)?;
                 if let Cost::Code { bytes } = cost {
                     self.coding.begin(Held::Copy(ticket), bytes as usize);
                 }
                 world.compute().submit(ticket, cost, job);
             }
             action => {
-                let request = self.request(party, action)?;
+                let request = self.request(world, party, action)?;
                 world.store().submit(ticket, request);
             }
         }
         Ok(())
     }
 
-    fn job(&mut self, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {
+    fn job(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {
         match action {
             Action::Copy { region, from, to } => {
-                let (from, from_view) = self.place(party, &from)?;
-                let (to, to_view) = self.place(party, &to)?;
+                let (from, from_view) = self.place(world, party, &from)?;
+                let (to, to_view) = self.place(world, party, &to)?;
                 let cost = Cost::Copy {
                     bytes: region.elements() * to_view.element.bytes(),
                     runs: runs(&region, &from_view, &to_view),
@@ -401,18 +413,18 @@ impl Walk {
                 Ok((cost, Box::new(job)))
             }
             Action::Fill { region, at, value } => {
-                let (memory, view) = self.place(party, &at)?;
+                let (memory, view) = self.place(world, party, &at)?;
                 let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
                 Ok((cost, fill_job(region, memory, view, value)))
             }
             Action::Encode { region, from, codecs, .. } => {
-                let (memory, view) = self.place(party, &from)?;
+                let (memory, view) = self.place(world, party, &from)?;
                 let bytes = region.elements() * view.element.bytes();
                 let job = move || codecs.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
                 Ok((Cost::Code { bytes }, Box::new(job)))
             }
             Action::Decode { register, object, codecs, region, to, absent } => {
-                let (memory, view) = self.place(party, &to)?;
+                let (memory, view) = self.place(world, party, &to)?;
                 let bytes = region.elements() * view.element.bytes();
                 let Some(encoded) = self.registers.remove(&register) else {
                     return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
@@ -428,17 +440,17 @@ impl Walk {
         }
     }
 
-    fn request(&mut self, party: &mut Party, action: Action) -> Result<Request, Fault> {
+    fn request(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<Request, Fault> {
         Ok(match action {
             Action::Read { object, region, to, there, whole, direct, .. } => {
-                let moves = self.moves(party, &region, &to, &there)?;
+                let moves = self.moves(world, party, &region, &to, &there)?;
                 match whole {
                     Some(whole) => Request::ReadWhole { object, moves, checksum: whole.checksum },
                     None => Request::Read { object, moves, direct },
                 }
             }
             Action::Write { object, region, from, there, whole, replace, direct } => {
-                let moves = self.moves(party, &region, &from, &there)?;
+                let moves = self.moves(world, party, &region, &from, &there)?;
                 match whole {
                     Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace },
                     None => Request::Write { object, moves, direct },
@@ -467,8 +479,8 @@ fn split(ticket: Ticket) -> (usize, StepId) {
     ((ticket >> 56) as usize, ticket & ((1 << 56) - 1))
 }
 
-fn allocate(bytes: u64) -> Result<Memory, Fault> {
-    Memory::allocate(bytes).map_err(|_| {
+fn buffer(world: &mut dyn World, bytes: u64) -> Result<Memory, Fault> {
+    world.buffer(bytes).map_err(|_| {
         Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
             .hint("allow fewer buffer bytes, or store smaller chunks")
     })

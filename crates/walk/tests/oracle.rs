@@ -102,7 +102,8 @@ fn random_transfers_equal_the_oracle() {
         let arrays = (0..random.usize(1..5)).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
         let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
-        let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
+        let (arity, blocking_sends) = (case.random.u32(1..6), case.random.u8(0..3) == 0);
+        let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store).of_the_period(arity, blocking_sends);
         // What the first write leaves is what the second merges into.
         for direction in [Direction::Write, Direction::Read, Direction::Write, Direction::Read] {
             run(&mut case, &mut on, direction, &mut shares);

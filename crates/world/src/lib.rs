@@ -37,6 +37,7 @@ pub use store::{Moved, Moves, Outcome, Request, Store};
 pub use transport::{Event, Exposed, Here, Part, Transport};
 pub use tree::{MemoryTree, TreeStore};
 
+use hyperslab_pack::{Memory, OutOfMemory};
 use std::time::Duration;
 
 /// Names an operation in flight; chosen by who submits it.
@@ -52,6 +53,11 @@ pub trait World {
     fn compute(&mut self) -> &mut dyn Compute;
     /// Time.
     fn clock(&mut self) -> &mut dyn Clock;
+    /// Memory for a buffer slot, whose contents are whatever they are.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory>;
     /// Waits until one of the seams may have news, at most for `limit`. May return early for no reason.
     fn doze(&mut self, limit: Duration);
 }

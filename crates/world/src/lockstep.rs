@@ -7,7 +7,7 @@
 
 use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
 use hyperslab_layout::{View, nests};
-use hyperslab_pack::{Memory, copy};
+use hyperslab_pack::{Memory, OutOfMemory, copy};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -292,6 +292,10 @@ impl<S: Store> World for HubWorld<S> {
 
     fn clock(&mut self) -> &mut dyn Clock {
         &mut self.clock
+    }
+
+    fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {
+        Memory::allocate(bytes)
     }
 
     /// Time passes only in [`Hub::turn`].

@@ -35,6 +35,7 @@ from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
+from hyperslab.simulation import Machine, Simulated, machines, simulate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 from hyperslab.striped import Striped
 
@@ -50,6 +51,7 @@ __all__ = [
     "Explanation",
     "InterruptedError",
     "InvalidError",
+    "Machine",
     "MemoryPath",
     "MemoryStore",
     "NotFoundError",
@@ -61,6 +63,7 @@ __all__ = [
     "Request",
     "Runs",
     "ServedComm",
+    "Simulated",
     "Step",
     "StorageError",
     "Store",
@@ -73,10 +76,12 @@ __all__ = [
     "dedicate",
     "explain",
     "load_npy",
+    "machines",
     "open",
     "open_raw",
     "release",
     "save_npy",
+    "simulate",
     "threads",
     "wait_all",
 ]

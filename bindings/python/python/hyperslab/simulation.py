@@ -17,8 +17,8 @@ from hyperslab.errors import InvalidError, NotFoundError
 
 __all__ = ["Constant", "Machine", "Simulated", "machines", "simulate"]
 
-#: A stage of a simulation: ``"agree"``, or one key (``transfer``, ``work``, ``open``, ``close``, ``query``, ``call``) and
-#: what belongs to it.
+#: A stage of a simulation: ``"agree"``, or one key (``transfer``, ``work``, ``open``, ``close``, ``query``, ``call``)
+#: and what belongs to it.
 Stage: TypeAlias = str | Mapping[str, Any]
 
 
@@ -87,9 +87,9 @@ def machines() -> list[str]:
 class Simulated(dict[str, Any]):
     """What came out of a simulation.
 
-    A mapping with, among others, ``seconds`` (until the last rank was through), ``settled_seconds`` (until all is on the
-    disks), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s], ``strategy``), ``stages``, ``calls`` to the file
-    system by kind, ``messages``, and ``busiest`` (what was at work for longest, with its share of the time).
+    A mapping with, among others, ``seconds`` (until the last rank was through), ``settled_seconds`` (until all is on
+    the disks), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s], ``strategy``), ``stages``, ``calls`` to
+    the file system by kind, ``messages``, and ``busiest`` (what was at work for longest, and its share of the time).
     """
 
     @property
@@ -97,10 +97,10 @@ class Simulated(dict[str, Any]):
         """A summary for people."""
         lines = []
         for transfer in self["transfers"]:
-            mib = 2.0**20
+            mib, rate = transfer["bytes"] / 2**20, transfer["rate"] / 2**20
             lines.append(
-                f"{transfer['bytes'] / mib:.1f} MiB in {transfer['seconds']:.4g} s: {transfer['rate'] / mib:.4g} MiB/s, "
-                f"{transfer['strategy']}, {transfer['servers']} server(s), subchunks of {transfer['subchunk_bytes']} B"
+                f"{mib:.1f} MiB in {transfer['seconds']:.4g} s: {rate:.4g} MiB/s, {transfer['strategy']}, "
+                f"{transfer['servers']} server(s), subchunks of {transfer['subchunk_bytes']} B"
             )
             lines.append(f"  because {transfer['why']}")
         lines.append(f"all on the disks after {self['settled_seconds']:.4g} s")
@@ -141,8 +141,8 @@ def simulate(
         A machine that comes with hyperslab, or a file.
     stages : sequence
         What ranks live through, one after another. ``{"transfer": {"write": True, "arrays": [...], ...}}`` is a
-        collective call; an array has ``shape``, ``mesh``, ``dims`` and perhaps ``dtype``, ``count``, ``section``, ``store``,
-        ``order``, ``local``. Others are ``"agree"``, ``{"work": {"seconds": s}}``, ``{"open": {}}``, ``{"close": {}}``,
+        collective call; an array has ``shape``, ``mesh``, ``dims`` and perhaps ``dtype``, ``count``, ``section``,
+        ``store``, ``order``, ``local``. Others are ``"agree"``, ``{"work": {"seconds": s}}``, ``{"open": {}}``, ``{"close": {}}``,
         ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``. See docs/simulator.md.
     clients, servers : int
         Ranks that hold arrays, and ranks behind them that only serve.

@@ -3,6 +3,7 @@
 use super::spec::{Array, Dim, Store};
 use crate::Error;
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Placement, Spread, Stored};
@@ -10,7 +11,8 @@ use hyperslab_world::Exposed;
 use std::sync::Arc;
 
 /// The asks of an array, or of all of those alike.
-pub(super) fn asks(array: &Array, fresh: bool) -> Result<Vec<Ask>, Error> {
+pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>, Error> {
+    check(array, clients)?;
     let stored = element(&array.dtype, &array.name)?;
     let memory = element(array.memory_dtype.as_ref().unwrap_or(&array.dtype), &array.name)?;
     let section = section(array)?;
@@ -34,6 +36,32 @@ pub(super) fn asks(array: &Array, fresh: bool) -> Result<Vec<Ask>, Error> {
         Ask { name, section: section.clone(), spread, memory, stored }
     };
     Ok((0..array.count).map(one).collect())
+}
+
+/// Whether numbers fit each other, where nothing later looks at them.
+fn check(array: &Array, clients: u32) -> Result<(), Error> {
+    let refuse = |text: String| Err(Error::invalid(format!("array '{}': {text}", array.name)));
+    let ndim = array.shape.len();
+    if array.count == 0 {
+        return refuse("its count is 0; at least one array moves".into());
+    }
+    let largest = volume(&array.shape).and_then(|elements| elements.checked_mul(16 * u64::from(array.count)));
+    if largest.is_none_or(|bytes| bytes > i64::MAX as u64) {
+        return refuse(format!("{} of shape {:?} are more than 2^63 B", array.count, array.shape));
+    }
+    match volume(&array.mesh) {
+        Some(ranks) if ranks <= u64::from(clients) => {}
+        _ => return refuse(format!("a mesh of {:?} needs more ranks than the {clients} clients", array.mesh)),
+    }
+    if let Store::Chunks(chunk) = &array.store
+        && (chunk.len() != ndim || chunk.contains(&0))
+    {
+        return refuse(format!("a chunk of {chunk:?}, but the array has {ndim} dimension(s), and no extent may be 0"));
+    }
+    if array.local.guard.as_ref().is_some_and(|guard| guard.len() != ndim) {
+        return refuse(format!("guard cells for other than its {ndim} dimension(s)"));
+    }
+    Ok(())
 }
 
 fn placement(array: &Array, name: &str, fresh: bool) -> Placement {

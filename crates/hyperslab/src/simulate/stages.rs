@@ -36,6 +36,9 @@ pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built,
         let meta = |kind, who: super::Who| Stage::Metadata(who.into(), kind);
         match stage {
             StageSpec::Agree => built.push(number, "agree", Stage::Agree),
+            StageSpec::Work(work) if !(work.seconds >= 0.0 && work.seconds < 1e9) => {
+                return Err(Error::invalid(format!("stage {number}: work of {} s; it takes 0 to 1e9 s", work.seconds)));
+            }
             StageSpec::Work(work) => built.push(number, "work", Stage::Work(work.who.into(), work.seconds * 1e9)),
             StageSpec::Open(asked) => built.push(number, "open", meta(Metadata::Open, asked.who)),
             StageSpec::Close(asked) => built.push(number, "close", meta(Metadata::Close, asked.who)),
@@ -64,7 +67,7 @@ fn transfer(
 ) -> Result<(), Error> {
     let mut all: Vec<(usize, Ask)> = Vec::new();
     for (i, array) in asked.arrays.iter().enumerate() {
-        all.extend(asks(array, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
+        all.extend(asks(array, spec.clients, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
     }
     built.lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
     let direction = if asked.write { Direction::Write } else { Direction::Read };

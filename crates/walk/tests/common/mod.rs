@@ -29,6 +29,8 @@ pub(crate) struct Ranks<S> {
     random: fastrand::Rng,
     /// Whether ranks go as far as they can before each delivery, so that it alone decides what happens.
     eager: bool,
+    /// Whether sends block.
+    blocking_sends: bool,
 }
 
 impl Ranks<MemoryStore> {
@@ -47,7 +49,14 @@ impl<S: Store> Ranks<S> {
     pub(crate) fn new(hub: Rc<RefCell<Hub>>, ranks: u32, seed: u64, mut store: impl FnMut(u32) -> S) -> Ranks<S> {
         let worlds = (0..ranks).map(|rank| HubWorld::new(&hub, rank, store(rank))).collect();
         let parties = (0..ranks).map(|rank| Party::new(rank, ranks, Limits::default())).collect();
-        Ranks { hub, worlds, parties, random: fastrand::Rng::with_seed(seed ^ 0x5eed), eager: false }
+        let random = fastrand::Rng::with_seed(seed ^ 0x5eed);
+        Ranks { hub, worlds, parties, random, eager: false, blocking_sends: false }
+    }
+
+    /// The same ranks, in a tree of this degree, whose sends may block.
+    pub(crate) fn of_the_period(self, arity: u32, blocking_sends: bool) -> Ranks<S> {
+        let parties = self.parties.into_iter().map(|party| party.with_arity(arity)).collect();
+        Ranks { parties, blocking_sends, ..self }
     }
 
     /// The same ranks, each of which goes as far as it can before anything is delivered and before time passes.
@@ -149,6 +158,7 @@ impl<S: Store> Ranks<S> {
                 let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
                 let program = parameters.strategy.program(transfer, parameters, &facts[rank], rank as u32, &views);
                 let walk = Walk::new(program, users.clone());
+                let walk = if self.blocking_sends { walk.with_blocking_sends() } else { walk };
                 RefCell::new(match window {
                     Some(window) => walk.with_window(window),
                     None => walk,

@@ -1,0 +1,156 @@
+"""``hyperslab simulate``: what a transfer would cost on a machine that is not at hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from hyperslab.errors import InvalidError, NotFoundError
+from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
+
+
+class _Verbs(Protocol):
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def _integers(text: str) -> list[int]:
+    return [int(part) for part in text.replace("x", ",").split(",") if part]
+
+
+def _factor(text: str) -> tuple[str, float]:
+    key, equals, factor = text.partition("=")
+    if not equals:
+        message = f"'{text}' is not key=factor, such as messages.send=1.2"
+        raise argparse.ArgumentTypeError(message)
+    return key, float(factor)
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser("simulate", help="tell what a transfer would cost on another machine")
+    command.add_argument("--list", action="store_true", help="list the machines that come with hyperslab")
+    command.add_argument("--machine", help="one of them, or a TOML file; docs/machines.md has the schema")
+    command.add_argument("--constants", action="store_true", help="list the machine's numbers and their sources")
+    command.add_argument("--stages", type=Path, help="a JSON file of stages, instead of one transfer")
+    command.add_argument("--shape", type=_integers, help="of the array, such as 512,512,512")
+    command.add_argument("--mesh", type=_integers, help="of ranks, such as 4,4,2")
+    command.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
+    command.add_argument("--dtype", default="f8")
+    command.add_argument("--count", type=int, default=1, help="how many arrays alike move in the one call")
+    command.add_argument("--chunks", type=_integers, help="a file for each chunk, instead of one file")
+    command.add_argument("--order", choices=("C", "F"), default="C")
+    command.add_argument("--direction", choices=("write", "read"), default="write")
+    command.add_argument("--strategy", help="the library chooses without")
+    command.add_argument("--clients", type=int, help="ranks that hold arrays; those of the mesh without")
+    command.add_argument("--servers", type=int, default=0, help="ranks behind them that only serve")
+    command.add_argument("--server-ranks", type=_integers, help="which ranks serve")
+    command.add_argument("--subchunk-bytes", type=int)
+    command.add_argument("--buffer-bytes", type=int)
+    command.add_argument("--slots", type=int)
+    command.add_argument("--no-sync", action="store_true", help="leave what is written to caches")
+    command.add_argument(
+        "--disk-layout", choices=("contiguous", "random-blocks", "random-tracks"), default="contiguous"
+    )
+    command.add_argument("--instant-disk", action="store_true", help="what if disks took no time?")
+    command.add_argument("--instant-network", action="store_true", help="what if messages took no time?")
+    command.add_argument("--scale", type=_factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
+    command.add_argument("--blocking-sends", action="store_true", help="as systems of the 1990s did")
+    command.add_argument("--linear-start", action="store_true", help="as systems of the 1990s did")
+    command.add_argument("--look-ahead", type=int, default=0, help="steps that a rank derives ahead")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--trace", type=Path, help="write what happens into this file")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    if args.list:
+        for name in machines():
+            text = Machine.load(name).text
+            told = re.search(r'^description = "(.*)"', text, re.MULTILINE)
+            print(f"{name:<26} {told.group(1) if told else ''}")
+        return 0
+    if args.machine is None:
+        message = "no machine is named\n  hint: --machine nas-sp2, or --list for all"
+        raise InvalidError(message)
+    machine = Machine.load(args.machine)
+    if args.constants:
+        for constant in machine.constants():
+            print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
+        return 0
+    result = _simulated(args, machine)
+    if args.trace is not None:
+        args.trace.write_text(result.pop("trace", ""))
+    print(json.dumps(result) if args.json else result.text)
+    return 0
+
+
+def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
+    stages = _stages(args)
+    clients = args.clients
+    if clients is None:
+        if args.mesh is None:
+            message = "the number of ranks is not known\n  hint: --clients 32"
+            raise InvalidError(message)
+        clients = 1
+        for extent in args.mesh:
+            clients *= extent
+    return simulate(
+        machine,
+        stages,
+        clients=clients,
+        servers=args.servers,
+        seed=args.seed,
+        disk_layout=args.disk_layout,
+        what_if={"instant_disk": args.instant_disk, "instant_network": args.instant_network},
+        period={
+            "blocking_sends": args.blocking_sends,
+            "linear_start": args.linear_start,
+            "look_ahead": args.look_ahead,
+        },
+        scale=dict(args.scale),
+        trace=args.trace is not None,
+    )
+
+
+def _stages(args: argparse.Namespace) -> Sequence[Stage]:
+    if args.stages is not None:
+        if not args.stages.is_file():
+            message = f"there is no file '{args.stages}' of stages"
+            raise NotFoundError(message)
+        try:
+            stages = json.loads(args.stages.read_text())
+        except ValueError as error:
+            message = f"'{args.stages}' is not JSON: {error}"
+            raise InvalidError(message) from error
+        return stages if isinstance(stages, list) else [stages]
+    missing = [name for name in ("shape", "mesh", "dims") if getattr(args, name) is None]
+    if missing:
+        message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a file of --stages"
+        raise InvalidError(message)
+    array: dict[str, Any] = {
+        "shape": args.shape,
+        "mesh": args.mesh,
+        "dims": args.dims,
+        "dtype": args.dtype,
+        "count": args.count,
+        "order": args.order,
+    }
+    if args.chunks is not None:
+        array["store"] = {"chunks": args.chunks}
+    write = args.direction == "write"
+    transfer = {"write": write, "arrays": [array], "sync": write and not args.no_sync}
+    forced = {
+        "strategy": args.strategy,
+        "servers": args.server_ranks,
+        "subchunk_bytes": args.subchunk_bytes,
+        "buffer_bytes": args.buffer_bytes,
+        "slots": args.slots,
+    }
+    transfer.update({key: value for key, value in forced.items() if value is not None})
+    return [{"open": {}}, {"transfer": transfer}, {"close": {}}]

@@ -1,0 +1,127 @@
+"""``hyperslab reproduce``: the papers' checklists, item by item."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from hyperslab.reproduce._sensitivity import sensitivity
+from hyperslab.reproduce._study import Figure, Item, Runner
+
+#: Studies in the order of `all`.
+STUDIES = ("kotz97", "chen96", "chen97", "ross01", "thakur96")
+
+
+class Study(Protocol):
+    """A module that runs a paper's checklist."""
+
+    TITLE: str
+
+    def items(self, runner: Runner) -> Iterator[Item]:
+        """Each result of the checklist."""
+        ...
+
+    def figures(self, runner: Runner) -> list[Figure]:
+        """The paper's figures."""
+        ...
+
+
+class _Verbs(Protocol):
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def load(name: str) -> Study:
+    """The study with this name."""
+    return cast(Study, importlib.import_module(f"hyperslab.reproduce.{name}"))
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser("reproduce", help="run the papers' results again")
+    command.add_argument("study", choices=(*STUDIES, "all"))
+    command.add_argument("--quick", action="store_true", help="one trial, without the longest cases")
+    command.add_argument("--trials", type=int, help="seeds for each case that depends on chance; 5 without")
+    command.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the papers' figures there")
+    command.add_argument("--format", choices=("svg", "png"), default="svg", help="of figures")
+    command.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there, too")
+    command.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    command.add_argument(
+        "--sensitivity",
+        type=Path,
+        metavar="FILE",
+        help="vary each number that is in no paper by 20 %% and write a page",
+    )
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command. The status is 0 also when items are not within their tolerance: that is a result."""
+    runner = Runner(trials=args.trials or (1 if args.quick else 5), quick=args.quick)
+    names = STUDIES if args.study == "all" else (args.study,)
+    if args.sensitivity is not None:
+        args.sensitivity.write_text(sensitivity({name: load(name).items for name in names}, runner.quick))
+        return 0
+    told: dict[str, list[Item]] = {}
+    pages = []
+    for name in names:
+        study = load(name)
+        start = time.perf_counter()
+        told[name] = list(study.items(runner))
+        seconds = time.perf_counter() - start
+        notes: Callable[[], list[str]] = getattr(study, "notes", list)
+        pages.append(markdown(study.TITLE, told[name], notes()))
+        if not args.json:
+            print(table(study.TITLE, told[name], seconds))
+        if args.figures is not None:
+            from hyperslab.reproduce._figures import draw
+
+            draw(study.figures(runner), args.figures, args.format)
+    if args.json:
+        print(json.dumps({name: [asdict(item) for item in items] for name, items in told.items()}))
+    if args.markdown is not None:
+        args.markdown.write_text("\n".join(pages))
+    return 0
+
+
+def _deviation(item: Item) -> str:
+    return "" if item.deviation is None else f"{100 * item.deviation:+.1f} %"
+
+
+def table(title: str, items: Sequence[Item], seconds: float) -> str:
+    """Items as a text of 120 columns."""
+    lines = [title, f"{'item':<6} {'paper':<26} {'ours':<34} {'off by':>8}  {'allowed':<10} verdict"]
+    for item in items:
+        verdict = "within" if item.within else "NOT within"
+        lines.append(
+            f"{item.number:<6} {item.expected[:26]:<26} {item.found[:34]:<34} {_deviation(item):>8}"
+            f"  {item.tolerance:<10} {verdict}"
+        )
+        lines += textwrap.wrap(item.statement, 112, initial_indent="       ", subsequent_indent="       ")
+        if item.reason:
+            indent = "       because: " if not item.within else "       note: "
+            lines += textwrap.wrap(item.reason, 112, initial_indent=indent, subsequent_indent="       ")
+    within = sum(item.within for item in items)
+    lines.append(f"{within} of {len(items)} within tolerance, {seconds:.0f} s")
+    return "\n".join(lines) + "\n"
+
+
+def markdown(title: str, items: Sequence[Item], notes: Sequence[str]) -> str:
+    """Items as a page."""
+    lines = [f"## {title}", "", "| item | statement | paper | ours | off by | allowed | within |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    for item in items:
+        cells = (item.number, item.statement, item.expected, item.found, _deviation(item), item.tolerance)
+        verdict = "yes" if item.within else "**no**"
+        lines.append("| " + " | ".join([*(cell.replace("|", "/") for cell in cells), verdict]) + " |")
+    within = sum(item.within for item in items)
+    lines += ["", f"{within} of {len(items)} within tolerance.", ""]
+    reasons = [f"- Item {item.number}: {item.reason}" for item in items if item.reason]
+    lines += [*reasons, *([""] if reasons else []), *(f"- {note}" for note in notes), ""]
+    return "\n".join(lines)

@@ -1,0 +1,157 @@
+"""Machines that are not at hand: the same programs, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import pytest
+
+from test_command import run
+
+ARRAY = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "cyclic(3)"], "store": {"file": {"object": "file"}}}
+
+
+def transfer(**options: Any) -> dict[str, Any]:
+    return {"transfer": {"write": True, "arrays": [ARRAY], "sync": True, **options}}
+
+
+@pytest.mark.parametrize("machine", hs.machines())
+@pytest.mark.parametrize("strategy", ["root-gather", "independent", "two-phase", "server-directed", "disk-directed"])
+def test_every_machine_runs_every_strategy(machine: str, strategy: str) -> None:
+    for write in (True, False):
+        stages = [{"open": {}}, transfer(write=write, strategy=strategy), {"close": {}}]
+        result = hs.simulate(machine, stages, clients=4, servers=2)
+        (told,) = result["transfers"]
+        assert told["bytes"] == 64 * 64 * 8
+        assert told["strategy"] == strategy
+        assert 0 < told["seconds"] <= result["seconds"] <= result["settled_seconds"]
+        assert {"open", "close"} <= result["calls"].keys()
+        moved = result["calls"]["write" if write else "read"]
+        assert moved["bytes"] == 64 * 64 * 8
+        assert "MiB/s" in result.text
+
+
+def test_it_walks_the_programs_that_explain_tells_of() -> None:
+    dist = hs.Distribution((64, 64), (2, 2), ("block", "cyclic(3)"))
+    for strategy in ("root-gather", "two-phase", "server-directed"):
+        told = hs.explain(dist, "f8", layout="raw", strategy=strategy, servers=(1, 3), subchunk_bytes=4096).to_dict()
+        asked = transfer(strategy=strategy, servers=[1, 3], subchunk_bytes=4096)
+        result = hs.simulate("nvme-workstation", [asked], clients=4)
+        assert result["messages"] == sum(rank["sent"]["messages"] for rank in told["ranks"])
+        assert result["message_bytes"] == sum(rank["sent"]["bytes"] for rank in told["ranks"])
+        assert result["calls"]["write"]["count"] == sum(server["extents"] for server in told["servers"])
+        assert result["calls"]["write"]["bytes"] == sum(server["bytes"] for server in told["servers"])
+
+
+def test_the_same_seed_gives_the_same_trace() -> None:
+    def traced(seed: int) -> tuple[str, str]:
+        read = transfer(write=False, strategy="independent")
+        options: Any = {"clients": 4, "servers": 2, "disk_layout": "random-blocks", "seed": seed, "trace": True}
+        result = hs.simulate("starfish", [read], **options)
+        return result["trace"], json.dumps(result)
+
+    assert traced(3) == traced(3)
+    assert traced(3) != traced(4)
+    assert len(traced(3)[0].splitlines()) > 4
+
+
+def test_what_takes_no_time_costs_no_time() -> None:
+    stages = [transfer(strategy="server-directed")]
+
+    def seconds(**options: Any) -> float:
+        return float(hs.simulate("nas-sp2", stages, clients=4, servers=2, **options)["settled_seconds"])
+
+    normal = seconds()
+    disk = seconds(what_if={"instant_disk": True})
+    both = seconds(what_if={"instant_disk": True, "instant_network": True})
+    assert both < disk < normal
+    assert seconds(scale={"storage.disk.write_rate": 0.5}) > normal
+    assert seconds(period={"blocking_sends": True, "linear_start": True, "look_ahead": 1}) >= normal
+
+
+def test_more_servers_are_faster_where_the_disk_is_slow() -> None:
+    array = {"shape": [256, 256, 16], "mesh": [2, 2, 2], "dims": ["block"] * 3}
+    stages = [{"transfer": {"write": True, "arrays": [array], "sync": True, "subchunk_bytes": 65536}}]
+
+    def seconds(servers: int) -> float:
+        return float(hs.simulate("nas-sp2", stages, clients=8, servers=servers)["seconds"])
+
+    assert seconds(1) > 1.8 * seconds(2) > 3 * seconds(4)
+
+
+SHAPES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"machine": "atlantis"}, {}, "neither a machine"),
+    ({"clients": 0}, {}, "at least one client"),
+    ({"machine": "starfish", "servers": 0}, {}, "none of 4 is to"),
+    ({"machine": "starfish", "clients": 400}, {}, "a torus of 6 x 6"),
+    ({"disk_layout": "random-blocks"}, {}, "cannot lie in random-blocks"),
+    ({"disk_layout": "anywhere"}, {}, "anywhere"),
+    ({"scale": {"network.speed": 2.0}}, {}, "network.speed"),
+    ({"what_if": {"instant_everything": True}}, {}, "instant_everything"),
+    ({}, {"strategy": "magic"}, "'magic' is no strategy"),
+    ({}, {"exchange": "some"}, "exchange is"),
+    ({}, {"servers": [9]}, "rank 9"),
+    ({}, {"buffer_bytes": 99, "arrays": [{**ARRAY, "store": {"chunks": [64, 64]}}]}, "may have 99 B"),
+    ({}, {"fast": True}, "unknown field `fast`"),
+    ({}, {"arrays": [{**ARRAY, "dims": ["block"]}]}, "dim"),
+    ({}, {"arrays": [{**ARRAY, "dims": ["block", "spiral"]}]}, '"spiral" is no distribution'),
+    ({}, {"arrays": [{**ARRAY, "dtype": "f7"}]}, '"f7" is no element type'),
+    ({}, {"arrays": [{**ARRAY, "order": "Z"}]}, 'not "Z"'),
+    ({}, {"arrays": [{**ARRAY, "section": [[0, 1, 90, 1], [0, 1, 64, 1]]}]}, "array"),
+    ({}, {"arrays": [{**ARRAY, "mesh": [8, 8]}]}, "more ranks than the 4 clients"),
+    ({}, {"arrays": [{**ARRAY, "shape": [1 << 40, 1 << 40]}]}, "array"),
+    ({}, {"arrays": [{**ARRAY, "store": {"chunks": [0, 4]}}]}, "chunk"),
+    ({}, {"arrays": [{**ARRAY, "store": {"chunks": [4]}}]}, "chunk"),
+    ({}, {"arrays": [{**ARRAY, "count": 0}]}, "count"),
+]
+
+
+@pytest.mark.parametrize(("options", "asked", "text"), SHAPES)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], asked: dict[str, Any], text: str) -> None:
+    with pytest.raises(hs.Error, match=re.escape(text)):
+        hs.simulate(options.pop("machine", "nas-sp2"), [transfer(**asked)], **{"clients": 4, **options})
+
+
+def test_a_machine_of_ones_own_is_checked(tmp_path: Path) -> None:
+    text = hs.Machine.load("nas-sp2").text
+    own = tmp_path / "own.toml"
+    own.write_text(text.replace("45 us", "50 us"))
+    assert hs.simulate(own, [transfer()], clients=4)["seconds"] > 0
+    for found, instead, key in [
+        ('latency = { is = "1 us"', 'latency = { is = "1 MB"', "network.latency"),
+        ('latency = { is = "1 us"', 'latency = { is = "-1 us"', "network.latency"),
+        ('kind = "switch"', 'kind = "bus"', "network.kind"),
+        ("[network]", "[net]", "net"),
+    ]:
+        assert found in text
+        own.write_text(text.replace(found, instead))
+        with pytest.raises(hs.InvalidError) as raised:
+            hs.simulate(own, [transfer()], clients=4)
+        assert str(own) in str(raised.value)
+        assert key in str(raised.value)
+        assert "hint:" in str(raised.value) or "expected one of" in str(raised.value)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    listed = run("simulate", "--list").stdout
+    assert all(name in listed for name in hs.machines())
+    assert "messages.send" in run("simulate", "--machine", "nas-sp2", "--constants").stdout
+    shape = ("simulate", "--machine", "nas-sp2", "--shape", "64,64", "--mesh", "2,2", "--dims", "block,block")
+    assert "busiest:" in run(*shape, "--servers", 2, "--instant-disk").stdout
+    trace = tmp_path / "trace"
+    told = json.loads(run(*shape, "--json", "--trace", trace, "--scale", "messages.send=2").stdout)
+    assert told["transfers"][0]["bytes"] == 64 * 64 * 8
+    assert trace.read_text().count("\n") > 4
+    stages = tmp_path / "stages.json"
+    stages.write_text(json.dumps(["agree", {"work": {"seconds": 2.0}}, transfer()]))
+    told = json.loads(run("simulate", "--machine", "nas-sp2", "--clients", 4, "--stages", stages, "--json").stdout)
+    assert told["seconds"] > 2
+    assert "no machine is named" in run("simulate", status=1).stderr
+    assert "--shape is missing" in run("simulate", "--machine", "nas-sp2", "--clients", 2, status=1).stderr
+    stages.write_text("{")
+    refused = run("simulate", "--machine", "nas-sp2", "--clients", 4, "--stages", stages, status=1)
+    assert "is not JSON" in refused.stderr
