@@ -49,6 +49,20 @@ impl Nest {
         hull(self.b, self.loops.iter().map(|l| (l.count, l.b)), bytes)
     }
 
+    /// Into how many runs it falls that are contiguous on both sides, whose elements have so many bytes.
+    pub fn runs(&self, a_bytes: u64, b_bytes: u64) -> u64 {
+        let (mut a, mut b) = (a_bytes as i64, b_bytes as i64);
+        let mut inner = self.loops.iter().rev().skip_while(|l| {
+            let follows = l.count == 1 || l.a == a && l.b == b;
+            if follows {
+                (a, b) = (a * l.count as i64, b * l.count as i64);
+            }
+            follows
+        });
+        let first = inner.next().map_or(1, |l| l.count);
+        first * inner.map(|l| l.count).product::<u64>()
+    }
+
     /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
     /// (steps on `a` decide ties), and merges neighbours that continue each other on both sides.
     pub fn normalised(mut self) -> Nest {
@@ -79,4 +93,23 @@ fn hull(base: i64, loops: impl Iterator<Item = (u64, i64)>, bytes: u64) -> Optio
         }
     }
     Some((low, high + bytes as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_contiguous_on_both_sides() {
+        let runs = |loops: &[(u64, i64, i64)]| {
+            let loops = loops.iter().map(|&(count, a, b)| Loop { count, a, b }).collect();
+            Nest { a: 0, b: 0, loops }.runs(8, 4)
+        };
+        assert_eq!(runs(&[]), 1);
+        assert_eq!(runs(&[(5, 8, 4)]), 1);
+        assert_eq!(runs(&[(3, 40, 20), (5, 8, 4)]), 1);
+        assert_eq!(runs(&[(3, 48, 20), (5, 8, 4)]), 3);
+        assert_eq!(runs(&[(3, 40, 20), (5, 192, 4)]), 15);
+        assert_eq!(runs(&[(2, 100, 100), (1, 7, 7), (5, 8, 4)]), 2);
+    }
 }

@@ -264,7 +264,8 @@ impl Machine {
             Metadata::Query => (costs.query_ns, costs.query_manager_ns),
         };
         let began = self.kernel.now_ns();
-        let managed = self.files.manager.take(began, manager_ns);
+        // Who has no business with the manager does not wait for those who have.
+        let managed = if manager_ns > 0.0 { self.files.manager.take(began, manager_ns) } else { began };
         self.kernel.at(managed + own_ns.round() as u64, move |machine| {
             let ns = machine.kernel.now_ns() - began;
             machine.tally.call(kind.name(), 0, ns);

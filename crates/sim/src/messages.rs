@@ -9,7 +9,7 @@
 //! Between ranks of one node there is no message: the side with the slot copies, as it does over a real neighbour's memory.
 
 use crate::machine::{Machine, Work};
-use hyperslab_layout::{Nest, View, nests};
+use hyperslab_layout::{View, nests};
 use hyperslab_pack::copy;
 use hyperslab_plan::profile::Requests;
 use hyperslab_world::{Event, Here, Part, Ticket};
@@ -20,12 +20,14 @@ use std::sync::Arc;
 struct End {
     ticket: Ticket,
     parts: Vec<Part>,
+    /// Whether its data lie in a buffer slot, and not in a user's array.
+    slot: bool,
 }
 
 impl End {
-    /// Whether its data lie in a buffer slot, and not in a user's array.
-    fn is_slot(&self) -> bool {
-        matches!(self.parts.first().map(|part| &part.here), Some(Here::Slot(..)))
+    fn new(ticket: Ticket, parts: Vec<Part>) -> End {
+        let slot = matches!(parts.first().map(|part| &part.here), Some(Here::Slot(..)));
+        End { ticket, parts, slot }
     }
 }
 
@@ -63,13 +65,13 @@ struct Message {
 
 impl Machine {
     pub(crate) fn send(&mut self, from: u32, to: u32, ticket: Ticket, parts: Vec<Part>) {
-        self.pairs.of(from, to).sends.push_back(End { ticket, parts });
+        self.pairs.of(from, to).sends.push_back(End::new(ticket, parts));
         self.meet(from, to);
     }
 
     pub(crate) fn recv(&mut self, from: u32, to: u32, ticket: Ticket, parts: Vec<Part>) {
-        let end = End { ticket, parts };
-        let asks = self.asks(from, to) && (end.is_slot() || self.profile.messages.requests == Requests::All);
+        let end = End::new(ticket, parts);
+        let asks = self.asks(from, to) && (end.slot || self.profile.messages.requests == Requests::All);
         self.pairs.of(from, to).recvs.push_back(end);
         if asks {
             self.tally.questions += 1;
@@ -95,7 +97,7 @@ impl Machine {
             if pair.asked == 0 || pair.sends.is_empty() {
                 return;
             }
-            let (Some(send), Some(recv)) = (pair.sends.pop_front(), pair.recvs.pop_front()) else { return };
+            let (Some(mut send), Some(mut recv)) = (pair.sends.pop_front(), pair.recvs.pop_front()) else { return };
             pair.asked -= 1;
             if pair.sends.is_empty() && pair.recvs.is_empty() {
                 self.pairs.0[to as usize].remove(&from);
@@ -104,7 +106,11 @@ impl Machine {
             self.tally.messages += 1;
             self.tally.message_bytes += bytes;
             self.tally.message_runs += runs;
-            self.carry(Message { from, to, send, recv, bytes, runs });
+            if !self.carries_bytes {
+                // There may be millions of messages under way.
+                (send.parts, recv.parts) = (Vec::new(), Vec::new());
+            }
+            self.carry(Box::new(Message { from, to, send, recv, bytes, runs }));
         }
     }
 
@@ -121,18 +127,18 @@ impl Machine {
         let (mut bytes, mut runs) = (0, 0);
         for (a, b) in sent.iter().zip(received) {
             let (here, there) = (self.view(from, a), self.view(to, b));
-            bytes += a.region.elements() * there.element.bytes();
-            runs += nests(&a.region, &here, &there)
-                .map(|nest| runs_of(&nest, here.element.bytes(), there.element.bytes()))
-                .sum::<u64>();
+            // Messages carry elements as their sender has them; who receives them converts.
+            let (sent, received) = (here.element.bytes(), there.element.bytes());
+            bytes += a.region.elements() * sent;
+            runs += nests(&a.region, &here, &there).map(|nest| nest.runs(sent, received)).sum::<u64>();
         }
         (bytes, runs)
     }
 
-    fn carry(&mut self, message: Message) {
+    fn carry(&mut self, message: Box<Message>) {
         let costs = &self.profile.messages;
         if self.node(message.from) == self.node(message.to) {
-            let active = if message.send.is_slot() { message.from } else { message.to };
+            let active = if message.send.slot { message.from } else { message.to };
             let ns = self.copying_ns(message.bytes, message.runs);
             let end = self.work(self.processor(active), Work::Copy, ns);
             return self.kernel.at(end, move |machine| {
@@ -166,11 +172,11 @@ impl Machine {
     /// What runs cost the processor at one end.
     fn runs_ns(&self, end: &End, runs: u64) -> f64 {
         let costs = &self.profile.messages;
-        runs as f64 * if end.is_slot() { costs.slot_run_ns } else { costs.array_run_ns }
+        runs as f64 * if end.slot { costs.slot_run_ns } else { costs.array_run_ns }
     }
 
     /// Lets a message cross the wire.
-    fn cross(&mut self, message: Message) {
+    fn cross(&mut self, message: Box<Message>) {
         let bytes = message.bytes + self.profile.messages.header_bytes;
         let (from, to) = (self.node(message.from), self.node(message.to));
         let passage = self.network.send(self.kernel.now_ns(), from, to, bytes);
@@ -182,7 +188,7 @@ impl Machine {
         });
     }
 
-    fn arrive(&mut self, message: Message) {
+    fn arrive(&mut self, message: Box<Message>) {
         let costs = &self.profile.messages;
         let count = message.bytes.div_ceil(costs.bytes_max.max(1)).max(1) as f64;
         let start = if self.what_if.instant_network { 0.0 } else { costs.receive_ns * count };
@@ -226,14 +232,18 @@ impl Machine {
     pub(crate) fn small(&mut self, from: u32, to: u32, bytes: u64, then: impl FnOnce(&mut Machine) + 'static) {
         let (start, end) = self.startups();
         let left = self.work(self.processor(from), Work::Message, start);
+        let (a, b) = (self.node(from), self.node(to));
+        let bytes = bytes + self.profile.messages.header_bytes;
+        let arrive = move |machine: &mut Machine| {
+            let done = machine.work(machine.processor(to), Work::Message, end);
+            machine.kernel.at(done, then);
+        };
+        if let Some(arrived) = self.network.short(left, a, b, bytes) {
+            return self.kernel.at(arrived, arrive);
+        }
         self.kernel.at(left, move |machine| {
-            let bytes = bytes + machine.profile.messages.header_bytes;
-            let (a, b) = (machine.node(from), machine.node(to));
             let passage = machine.network.send(machine.kernel.now_ns(), a, b, bytes);
-            machine.kernel.at(passage.arrived_ns, move |machine| {
-                let done = machine.work(machine.processor(to), Work::Message, end);
-                machine.kernel.at(done, then);
-            });
+            machine.kernel.at(passage.arrived_ns, arrive);
         });
     }
 
@@ -255,20 +265,4 @@ impl Machine {
             machine.post(to, |mail| mail.events.push(Event::Signal(from, content)));
         });
     }
-}
-
-/// Runs of a nest that are contiguous on both sides, whose elements have these sizes \[B\].
-pub(crate) fn runs_of(nest: &Nest, a: u64, b: u64) -> u64 {
-    let (mut run_a, mut run_b, mut runs) = (a as i64, b as i64, 1);
-    let mut together = true;
-    for l in nest.loops.iter().rev() {
-        together &= l.a == run_a && l.b == run_b;
-        if together {
-            run_a *= l.count as i64;
-            run_b *= l.count as i64;
-        } else {
-            runs *= l.count;
-        }
-    }
-    runs
 }

@@ -7,6 +7,9 @@
 use crate::kernel::Resource;
 use hyperslab_plan::profile::{Network as Wire, Topology};
 
+/// Messages up to this length pass between others, without being waited for or waiting: questions, answers, signals \[B\].
+const SHORT_BYTES: u64 = 256;
+
 /// When a message left its node, and when it is all there \[ns\].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Passage {
@@ -50,6 +53,23 @@ impl Network {
             instant,
             bytes: 0,
         }
+    }
+
+    /// When a short message that leaves now arrives; `None` for others.
+    pub(crate) fn short(&mut self, now_ns: u64, from: usize, to: usize, bytes: u64) -> Option<u64> {
+        if self.instant || from == to {
+            return Some(now_ns);
+        }
+        if bytes > SHORT_BYTES {
+            return None;
+        }
+        self.bytes += bytes;
+        let routers = match self.wire.topology {
+            Topology::Torus { shape, router_ns } => router_ns * torus_way(shape, from, to).len() as f64,
+            _ => 0.0,
+        };
+        let rate = self.rates[from].min(self.rates[to]);
+        Some(now_ns + (self.wire.latency_ns + routers + bytes as f64 * 1e9 / rate).round() as u64)
     }
 
     /// Sends bytes from one node to another.

@@ -496,7 +496,7 @@ fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -
 }
 
 fn runs(region: &Region, from: &View, to: &View) -> u64 {
-    nests(region, from, to).map(|nest| nest.loops.iter().rev().skip(1).map(|l| l.count).product::<u64>()).sum()
+    nests(region, from, to).map(|nest| nest.runs(from.element.bytes(), to.element.bytes())).sum()
 }
 
 fn bounds(error: hyperslab_pack::OutOfBounds) -> Fault {
