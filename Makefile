@@ -24,7 +24,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi bench clean
+.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi reproduce bench clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -32,6 +32,7 @@ help:
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make test       = lint test-rust types test-openmpi test-python'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
+	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make clean      removes all that was built'
 
@@ -106,6 +107,10 @@ test-long: lint types $(VENV_OPENMPI)/.package
 	@$(LIMITED) 60m $(BIN)/python -m pytest
 
 # ---- measurements ----------------------------------------------------------------------------------------------
+
+# What docs/reproduced.md, docs/constants.md and docs/figures record; minutes.
+reproduce: setup
+	@scripts/record-reproduction $(BIN)/hyperslab
 
 bench: setup
 	@PYTHON=$(BIN)/python $(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed

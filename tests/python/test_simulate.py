@@ -150,6 +150,10 @@ def test_the_command(tmp_path: Path) -> None:
     stages.write_text(json.dumps(["agree", {"work": {"seconds": 2.0}}, transfer()]))
     told = json.loads(run("simulate", "--machine", "nas-sp2", "--clients", 4, "--stages", stages, "--json").stdout)
     assert told["seconds"] > 2
+    for name in ("entire", "cyclic", "flash", "jeans"):
+        asked = ("simulate", "--machine", "orion-like", "--benchmark", name, "--clients", 6, "--json")
+        (moved,) = json.loads(run(*asked).stdout)["transfers"]
+        assert moved["bytes"] > 6 << 20
     assert "no machine is named" in run("simulate", status=1).stderr
     assert "--shape is missing" in run("simulate", "--machine", "nas-sp2", "--clients", 2, status=1).stderr
     stages.write_text("{")

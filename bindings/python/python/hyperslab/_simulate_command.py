@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from hyperslab import _simulate_benchmarks
 from hyperslab.errors import InvalidError, NotFoundError
 from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
 
@@ -32,10 +34,11 @@ def _factor(text: str) -> tuple[str, float]:
 def add_verb(verbs: _Verbs) -> None:
     """Add the command to the others."""
     command = verbs.add_parser("simulate", help="tell what a transfer would cost on another machine")
-    command.add_argument("--list", action="store_true", help="list the machines that come with hyperslab")
+    command.add_argument("--list", action="store_true", help="list machines and benchmarks")
     command.add_argument("--machine", help="one of them, or a TOML file; docs/machines.md has the schema")
     command.add_argument("--constants", action="store_true", help="list the machine's numbers and their sources")
     command.add_argument("--stages", type=Path, help="a JSON file of stages, instead of one transfer")
+    command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
     command.add_argument("--shape", type=_integers, help="of the array, such as 512,512,512")
     command.add_argument("--mesh", type=_integers, help="of ranks, such as 4,4,2")
     command.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
@@ -74,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
             text = Machine.load(name).text
             told = re.search(r'^description = "(.*)"', text, re.MULTILINE)
             print(f"{name:<26} {told.group(1) if told else ''}")
+        for name, (what, _) in _simulate_benchmarks.BENCHMARKS.items():
+            print(f"--benchmark {name:<14} {what}")
         return 0
     if args.machine is None:
         message = "no machine is named\n  hint: --machine nas-sp2, or --list for all"
@@ -92,18 +97,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
     stages = _stages(args)
-    clients = args.clients
-    if clients is None:
-        if args.mesh is None:
-            message = "the number of ranks is not known\n  hint: --clients 32"
-            raise InvalidError(message)
-        clients = 1
-        for extent in args.mesh:
-            clients *= extent
     return simulate(
         machine,
         stages,
-        clients=clients,
+        clients=_clients(args),
         servers=args.servers,
         seed=args.seed,
         disk_layout=args.disk_layout,
@@ -118,20 +115,19 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
     )
 
 
-def _stages(args: argparse.Namespace) -> Sequence[Stage]:
-    if args.stages is not None:
-        if not args.stages.is_file():
-            message = f"there is no file '{args.stages}' of stages"
-            raise NotFoundError(message)
-        try:
-            stages = json.loads(args.stages.read_text())
-        except ValueError as error:
-            message = f"'{args.stages}' is not JSON: {error}"
-            raise InvalidError(message) from error
-        return stages if isinstance(stages, list) else [stages]
+def _clients(args: argparse.Namespace) -> int:
+    if args.clients is not None:
+        return int(args.clients)
+    if args.mesh is None:
+        message = "the number of ranks is not known\n  hint: --clients 32"
+        raise InvalidError(message)
+    return math.prod(args.mesh)
+
+
+def _array(args: argparse.Namespace) -> dict[str, Any]:
     missing = [name for name in ("shape", "mesh", "dims") if getattr(args, name) is None]
     if missing:
-        message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a file of --stages"
+        message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a --benchmark, or --stages"
         raise InvalidError(message)
     array: dict[str, Any] = {
         "shape": args.shape,
@@ -143,8 +139,23 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
     }
     if args.chunks is not None:
         array["store"] = {"chunks": args.chunks}
+    return array
+
+
+def _stages(args: argparse.Namespace) -> Sequence[Stage]:
+    if args.stages is not None:
+        if not args.stages.is_file():
+            message = f"there is no file '{args.stages}' of stages"
+            raise NotFoundError(message)
+        try:
+            stages = json.loads(args.stages.read_text())
+        except ValueError as error:
+            message = f"'{args.stages}' is not JSON: {error}"
+            raise InvalidError(message) from error
+        return stages if isinstance(stages, list) else [stages]
+    arrays = [_array(args)] if args.benchmark is None else _simulate_benchmarks.arrays(args.benchmark, _clients(args))
     write = args.direction == "write"
-    transfer = {"write": write, "arrays": [array], "sync": write and not args.no_sync}
+    transfer = {"write": write, "arrays": arrays, "sync": write and not args.no_sync}
     forced = {
         "strategy": args.strategy,
         "servers": args.server_ranks,

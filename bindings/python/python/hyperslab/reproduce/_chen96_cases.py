@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from hyperslab.reproduce._panda_model import Box, Costs, Predicted, blocks, boxes, overlaps, predict
+from hyperslab.reproduce._panda_model import Box, Costs, Predicted, boxes, overlaps, predict
 from hyperslab.reproduce._study import Runner
 from hyperslab.simulation import Machine, Simulated, Stage
 
@@ -16,12 +16,12 @@ MACHINE = "nas-sp2"
 MB = 2.0**20
 #: Best throughput of the file system of one node (MS, 3.2.1) [MB/s].
 PEAK = 2.756
-ARRAYS, QUICK_ARRAYS = 2048, 192
+ARRAYS, QUICK_ARRAYS = 2048, 320
 SUBCHUNK = 1 << 20
 
-#: Shapes are not in the paper. Of arrays of 64 KB whose extents are powers of two, one needs 64 along the first dimension
-#: for blocks of ceil(64 / n) to overlap as its figure 5 and its text say: among 24 clients two of 4 and two of 8 servers
-#: meet 16, and none of 3 and 6 does.
+#: Shapes are not in the paper. Arrays whose extents are powers of two need 64 along the first dimension for blocks of
+#: ceil(64 / n) to overlap as its figure 5 and its text say: with 24 clients two of 4 and two of 8 servers meet 16 of
+#: them, and none of 3 and of 6 does.
 SMALL, LARGE = (64, 8, 16), (64, 16, 16)
 #: 128 MB, as a cube.
 BIG = (256, 256, 256)
@@ -187,27 +187,3 @@ def straddlers(case: Case) -> list[int]:
     """Servers whose subchunks overlap with more clients than the others'."""
     met = case.met()
     return [server for server, count in enumerate(met) if count > min(met)]
-
-
-__all__ = [
-    "ALIGNED",
-    "BIG",
-    "COLUMNS",
-    "CONDITIONS",
-    "FIGURE_2",
-    "FIGURE_3",
-    "FIGURE_4_LARGE",
-    "FIGURE_4_SMALL",
-    "LARGE",
-    "MB",
-    "PEAK",
-    "ROWS",
-    "SCHEMAS",
-    "SMALL",
-    "Case",
-    "Panda",
-    "blocks",
-    "figure_7",
-    "row",
-    "straddlers",
-]

@@ -50,7 +50,8 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--trials", type=int, help="seeds for each case that depends on chance; 5 without")
     command.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the papers' figures there")
     command.add_argument("--format", choices=("svg", "png"), default="svg", help="of figures")
-    command.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there, too")
+    command.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all tables, too")
+    command.add_argument("--heading", default="", help="what the page begins with, such as date and commit")
     command.add_argument("--json", action="store_true", help="print JSON instead of tables")
     command.add_argument(
         "--sensitivity",
@@ -76,17 +77,20 @@ def run(args: argparse.Namespace) -> int:
         told[name] = list(study.items(runner))
         seconds = time.perf_counter() - start
         notes: Callable[[], list[str]] = getattr(study, "notes", list)
-        pages.append(markdown(study.TITLE, told[name], notes()))
         if not args.json:
             print(table(study.TITLE, told[name], seconds))
+        drawn = study.figures(runner) if args.figures is not None or args.markdown is not None else []
         if args.figures is not None:
             from hyperslab.reproduce._figures import draw
 
-            draw(study.figures(runner), args.figures, args.format)
+            draw(drawn, args.figures, args.format)
+        if args.markdown is not None:
+            pages.append(markdown(study.TITLE, told[name], notes()))
+            pages += [figure_table(figure) for figure in drawn]
     if args.json:
         print(json.dumps({name: [asdict(item) for item in items] for name, items in told.items()}))
     if args.markdown is not None:
-        args.markdown.write_text("\n".join(pages))
+        args.markdown.write_text("\n".join([args.heading, *pages]).lstrip())
     return 0
 
 
@@ -110,6 +114,20 @@ def table(title: str, items: Sequence[Item], seconds: float) -> str:
     within = sum(item.within for item in items)
     lines.append(f"{within} of {len(items)} within tolerance, {seconds:.0f} s")
     return "\n".join(lines) + "\n"
+
+
+def figure_table(figure: Figure) -> str:
+    """A figure's values as a table: a row for each position, a column for each series."""
+    places = list(dict.fromkeys(x for points in figure.series.values() for x, _ in points))
+    values = {name: dict(points) for name, points in figure.series.items()}
+    lines = [f"### {figure.name}: {figure.title}", "", f"{figure.y_label}", ""]
+    lines.append("| " + " | ".join([figure.x_label, *values]) + " |")
+    lines.append("| " + " | ".join(["---"] * (len(values) + 1)) + " |")
+    for place in places:
+        cells = [f"{points[place]:.4g}" if place in points else "" for points in values.values()]
+        shown = f"{place:g}" if isinstance(place, (int, float)) else place
+        lines.append("| " + " | ".join([shown, *cells]) + " |")
+    return "\n".join([*lines, ""])
 
 
 def markdown(title: str, items: Sequence[Item], notes: Sequence[str]) -> str:

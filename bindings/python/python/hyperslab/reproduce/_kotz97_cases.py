@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyperslab.reproduce._study import Runner
@@ -12,16 +12,20 @@ from hyperslab.simulation import Machine, Simulated, simulate
 
 MIB = 1 << 20
 BLOCK = 8192
-#: Records of a line of two-dimensional arrays, by their size [B] (table II).
-LINE = {8: 1024, 8192: 32}
-NAMES = {"spfs": "SPFS", "2pio": "2PIO", "ddio": "DDIO sort", "nosort": "DDIO no sort"}
-#: Patterns with records of 8 B whose chunks are single records (section 6).
-SMALL = ("rc", "rbc", "rcc", "wc", "wbc", "wcc")
+#: Methods, and what figures call them.
+METHODS = {"spfs": "SPFS", "2pio": "2PIO", "nosort": "DDIO no sort", "ddio": "DDIO sort"}
+#: Patterns whose chunks are single records: of 8 B, they are those that single records make slow (section 6).
+CYCLIC = ("rc", "rbc", "rcc", "wc", "wbc", "wcc")
 #: All that the paper used: `ra` was only read, and those that equal others were left out (section 5).
 PATTERNS = (
     *("ra", "rn", "rb", "rc", "rnb", "rbb", "rbc", "rcn", "rcb", "rcc"),
     *("wn", "wb", "wc", "wnb", "wbb", "wbc", "wcn", "wcb", "wcc"),
 )
+#: Records of a line of two-dimensional arrays of 10 MB, by their size [B] (table II).
+_LINE = {8: 1024, 8192: 32}
+_WORDS = {"a": "*", "n": "*", "b": "block", "c": "cyclic"}
+#: Of the small cases, what a quick run keeps: those that decide the items.
+_KEPT = {("rcc", "contiguous"), ("wbc", "contiguous"), ("wbc", "random-blocks")}
 
 
 @dataclass(frozen=True)
@@ -33,129 +37,154 @@ class Case:
     pattern : str
         ``r`` or ``w``, then the distribution of each dimension: ``a`` all, ``n`` none, ``b`` block, ``c`` cyclic.
     method : str
-        ``spfs``, ``2pio``, ``ddio`` or ``nosort``.
+        One of :data:`METHODS`.
     record : int
         Size of records [B].
     layout : str
         How the file lies on disks.
     cps, iops, disks : int
-        Sizes of the machine; disks in all.
-    mib : float
+        Compute processors, I/O processors, and disks in all.
+    mib : int
         Size of the file.
     scale : mapping
-        Factors for numbers of the machine beside those.
+        Factors for numbers of the machine besides.
     """
 
     pattern: str
     method: str
-    record: int = 8192
+    record: int = BLOCK
     layout: str = "contiguous"
     cps: int = 16
     iops: int = 16
     disks: int = 16
-    mib: float = 10
+    mib: int = 10
     scale: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
-    def file_bytes(self) -> int:
-        """Bytes of the file."""
-        return int(self.mib * MIB)
+    def writes(self) -> bool:
+        """Whether it writes."""
+        return self.pattern[0] == "w"
 
     @property
-    def is_small(self) -> bool:
-        """Whether it moves single records of 8 B, which take long to simulate where each is a call of its own."""
-        return self.record == 8 and self.pattern in SMALL and self.method == "spfs"
+    def single(self) -> bool:
+        """Whether it moves single records of 8 B."""
+        return self.record == 8 and self.pattern in CYCLIC
 
-
-def shape_of(case: Case) -> tuple[list[int], list[str], list[int]]:
-    """Shape in elements of 8 B, distribution, and mesh of the array of a case (table II)."""
-    words = {"a": "*", "n": "*", "b": "block", "c": "cyclic"}
-    kinds = case.pattern[1:]
-    records = case.file_bytes // case.record
-    if len(kinds) == 1:
+    def array(self) -> dict[str, Any]:
+        """The array in elements of 8 B, how it is spread, and its file (table II)."""
+        kinds, records = self.pattern[1:], self.mib * MIB // self.record
         shape = [records]
-    else:
-        # Files larger than 10 MB have lines longer in proportion: those of 1000 MB ten times.
-        longer = max(1, round((case.mib / 10) ** 0.5))
-        shape = [records // (LINE[case.record] * longer), LINE[case.record] * longer]
-    dims = [words[kind] for kind in kinds]
-    spread = sum(kind in "bc" for kind in kinds)
-    mesh = [case.cps] if kinds == "a" else [[1], [case.cps], [4, 4]][spread]
-    if case.record > 8:
-        shape, dims = [*shape, case.record // 8], [*dims, "*"]
-    return shape, dims, mesh
-
-
-def transfer_of(case: Case) -> tuple[dict[str, Any], dict[str, float]]:
-    """The collective call of a case, and factors for numbers of the machine that belong to it."""
-    shape, dims, mesh = shape_of(case)
-    writes = case.pattern[0] == "w"
-    array = {"shape": shape, "dims": dims, "mesh": mesh, "store": {"file": {"object": "f"}}}
-    call: dict[str, Any] = {"write": writes, "sync": writes, "arrays": [array]}
-    local_disks = case.disks / case.iops
-    scale = {"storage.servers.disks": local_disks, **case.scale}
-    if case.method == "spfs":
-        # One call for each contiguous piece of the file, straight from or to the user's array.
-        call |= {"strategy": "independent", "subchunk_bytes": case.file_bytes, "slots": 1, "direct_run_bytes": 0}
-        call |= {"buffer_bytes": 2 * case.file_bytes}
-    elif case.method == "2pio":
-        call |= {"strategy": "two-phase", "servers": list(range(case.cps))}
-        call |= {"subchunk_bytes": case.file_bytes // case.cps, "slots": 1}
-        if len(case.pattern) == 3 and case.record == 8192:
-            # 40 lines do not go evenly into 16 parts. Half lines do: five of them are a part, and four calls at once keep
-            # as many requests under way as one call for the part would.
-            call |= {"subchunk_bytes": shape[1] // 2 * case.record, "slots": 5}
-            scale["storage.calls_at_once"] = 4
-    else:
-        # Two buffers for each local disk.
-        slots = max(2, round(2 * local_disks))
-        call |= {"strategy": "disk-directed", "subchunk_bytes": BLOCK, "slots": slots, "presort": case.method == "ddio"}
-        scale["storage.calls_at_once"] = slots
-    return call, scale
+        if len(kinds) == 2:
+            # A larger file is larger in both dimensions alike.
+            line = _LINE[self.record] * round((self.mib / 10) ** 0.5)
+            shape = [records // line, line]
+        dims = [_WORDS[kind] for kind in kinds]
+        spread = sum(kind in "bc" for kind in kinds)
+        mesh = [self.cps] if kinds == "a" else [[1], [self.cps], [4, 4]][spread]
+        if self.record > 8:
+            shape, dims = [*shape, self.record // 8], [*dims, "*"]
+        return {"shape": shape, "dims": dims, "mesh": mesh, "store": {"file": {"object": "file"}}}
 
 
 @dataclass
 class Starfish:
-    """The paper's machine, on which cases are run once for each trial."""
+    """The paper's machine, on which each trial of a case is run once."""
 
     runner: Runner
 
-    def report(self, case: Case, seed: int = 1) -> Simulated:
-        """What came out of one trial."""
-        call, scale = transfer_of(case)
-        scale = {**self.runner.scale.get("starfish", {}), **scale}
-        stages = [{"transfer": call}]
-        options: dict[str, Any] = {"clients": case.cps, "servers": case.iops, "seed": seed, "disk_layout": case.layout}
-        if case.method in ("ddio", "nosort"):
-            # The paper limits what waits in a processor's queue of messages (section 4.1): here nobody looks further ahead
-            # than an IOP's buffers reach.
-            options["period"] = {"look_ahead": call["slots"] * (case.cps + 1), "blocking_sends": case.pattern in SMALL and case.record == 8 and not call["write"]}
-        key = json.dumps(["starfish", stages, options, scale], sort_keys=True)
-        if key not in self.runner.known:
-            self.runner.known[key] = simulate(machine_for(case.layout), stages, scale=scale, **options)
-        return self.runner.known[key]
-
     def rate(self, case: Case) -> float:
-        """Throughput [MB/s, of 2**20 B]: the mean of all trials, each until all that was begun is over (section 5)."""
-        rates = [case.mib / self.report(case, seed)["settled_seconds"] for seed in self.seeds(case)]
+        """Throughput [MB/s of 2**20 B]: the mean of all trials (section 5)."""
+        rates = [case.mib / self.seconds(case, seed) for seed in range(self.runner.trials)]
         return sum(rates) / len(rates)
 
-    def seeds(self, case: Case) -> range:
-        """One seed for each trial."""
-        return range(1, 1 + (1 if case.is_small and self.runner.quick else self.runner.trials))
-
-    def rates(self, cases: Sequence[Case]) -> list[float]:
+    def rates(self, cases: Iterable[Case]) -> list[float]:
         """Throughput of several cases [MB/s]."""
         return [self.rate(case) for case in cases]
 
+    def keeps(self, case: Case) -> bool:
+        """Whether this run has the case: SPFS needs a call for each single record, which takes long to simulate."""
+        small = case.single and case.method == "spfs"
+        return not (small and self.runner.quick) or (case.pattern, case.layout) in _KEPT
 
-def machine_for(layout: str) -> Machine:
+    def seconds(self, case: Case, seed: int = 0) -> float:
+        """Time until all that was begun is over, also what is written behind and fetched ahead (section 5) [s]."""
+        if case.method != "2pio":
+            return float(self.report(case, seed)["settled_seconds"])
+        # Barriers keep the phases of 2PIO apart (figure 2b), while our walker lets them overlap. So they are simulated
+        # apart: the conforming transfer, and what is added by the permutation where disks take no time.
+        conforming = replace(case, method="spfs", pattern=case.pattern[0] + "b")
+        if case.pattern == conforming.pattern:
+            return self.seconds(conforming, seed)
+        both, alone = (self.report(part, 0, instant=True)["settled_seconds"] for part in (case, conforming))
+        return self.seconds(conforming, seed) + float(both - alone)
+
+    def without_batches(self) -> dict[str, float]:
+        """Factors for Memputs and Memgets that are not batched: each record costs its IOP what sending it alone does, and its
+        CP the start-up of receiving it.
+        """
+        value = {
+            constant.key: float(constant.value.split()[0])
+            for constant in Machine.load("starfish").constants()
+            if constant.key.startswith("messages.")
+        }
+        alone = value["messages.send"] + 8 * value["messages.send_per_byte"] / 1000
+        return {
+            "messages.slot_per_run": alone / value["messages.slot_per_run"],
+            "messages.array_per_run": value["messages.receive"] / value["messages.array_per_run"],
+        }
+
+    def report(self, case: Case, seed: int = 0, *, instant: bool = False) -> Simulated:
+        """What came out of one simulation."""
+        call, scale, period = _asked(case)
+        scale = {**self.runner.scale.get("starfish", {}), **scale}
+        options: dict[str, Any] = {"clients": case.cps, "servers": case.iops, "seed": seed, "disk_layout": case.layout}
+        options |= {"period": period, "what_if": {"instant_disk": instant}}
+        key = json.dumps(["starfish", call, options, scale], sort_keys=True)
+        known = self.runner.known
+        if key not in known:
+            known[key] = simulate(_machine(case.layout), [{"transfer": call}], scale=scale, **options)
+        return known[key]
+
+
+def _asked(case: Case) -> tuple[dict[str, Any], dict[str, float], dict[str, Any]]:
+    """The collective call of a case, factors for numbers of the machine, and how systems behave."""
+    array, file_bytes = case.array(), case.mib * MIB
+    local_disks = case.disks / case.iops
+    scale = {"storage.servers.disks": local_disks, **case.scale}
+    call: dict[str, Any] = {"write": case.writes, "sync": case.writes, "arrays": [array]}
+    if case.method == "spfs":
+        # One call for each contiguous piece of the file, straight from or to the user's array.
+        # The paper's single CP also calls for one record at a time.
+        most = case.record if case.pattern == "rc" and case.cps == 1 else file_bytes
+        call |= {"strategy": "independent", "subchunk_bytes": most, "buffer_bytes": 2 * file_bytes}
+        return call | {"slots": 1, "direct_run_bytes": 0}, scale, {}
+    if case.method == "2pio":
+        call |= {"strategy": "two-phase", "servers": list(range(case.cps))}
+        if len(array["shape"]) == 3:
+            # 40 lines do not go evenly into 16 parts, but half lines do: five of them are a part.
+            half = array["shape"][1] // 2 * case.record
+            return call | {"subchunk_bytes": half, "slots": 5}, scale | {"storage.calls_at_once": 4}, {}
+        return call | {"subchunk_bytes": file_bytes // case.cps, "slots": 1}, scale, {}
+    # Two buffers for each local disk, and all of them may be at the disks.
+    slots = max(2, round(2 * local_disks))
+    call |= {"strategy": "disk-directed", "subchunk_bytes": BLOCK, "slots": slots, "presort": case.method == "ddio"}
+    # The paper limits what waits in a processor's queue of messages (section 4.1): here nobody looks further ahead than an
+    # IOP's buffers reach.
+    period: dict[str, Any] = {"look_ahead": slots * (case.cps + 1)}
+    if case.single and not case.writes:
+        # Processors here do what they are given in that order: the next read of a block would wait behind all Memputs of
+        # two blocks, although it needs no processor. It does not where Memputs are given one by one.
+        period["blocking_sends"] = True
+    return call, scale | {"storage.calls_at_once": slots}, period
+
+
+def _machine(layout: str) -> Machine:
     """The machine with the queue of its disks that the paper's rates tell of.
 
     The paper's queue takes requests in the order of addresses, cyclically. On random layouts its rates are those of
-    unsorted requests for any depth of the queue (4.4 and 5.0 MB/s; hp97560.md, section 5), on contiguous ones it sorts well:
-    so the addresses must have been those in the file. Here queues know addresses on the disk only. Where both orders are
-    one, the queue is cyclic; where the order of the file is no order on the disk, requests are taken as they come.
+    unsorted requests however many wait (4.4 and 5.0 MB/s; hp97560.md, section 5), on contiguous ones those of sorted ones:
+    so addresses must have been those in the file. Here queues know addresses on the disk. On contiguous layouts both orders
+    are one; on random ones the order of the file is as good as any on the disk, and requests are taken as they come.
     """
     machine = Machine.load("starfish")
     if layout == "contiguous":

@@ -17,17 +17,16 @@ from hyperslab.simulation import Constant
 Box = tuple[tuple[int, int], ...]
 
 ELEMENT = 8
-_UNITS = {
-    **{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},
-    **{"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
-}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+_UNITS = _TIMES | _SIZES
 
 
 def quantity(text: str) -> float:
     """A number with its unit, in seconds, bytes, and quotients of them.
 
-    >>> quantity("45 us"), quantity("2 MiB/s"), quantity("0.25")
-    (4.5e-05, 2097152.0, 0.25)
+    >>> quantity("2 ms"), quantity("2 MiB/s"), quantity("0.25")
+    (0.002, 2097152.0, 0.25)
     """
     value, _, unit = text.strip('"').partition(" ")
     if not unit:

@@ -31,7 +31,7 @@ def sensitivity(studies: Mapping[str, Items], quick: bool) -> str:  # noqa: FBT0
         "",
         "Each was made a fifth larger and a fifth smaller, with one seed a case"
         + (" and without the longest cases" if quick else "")
-        + ". Told are items whose figures changed by at least 1 %, by how much at most, and whether their verdict changed.",
+        + ". Told are items whose figures changed by at least 1 %, by how much at most, and whether their verdict did.",
         "",
     ]
     for name, items in studies.items():

@@ -1,7 +1,8 @@
 """Chen, Winslett, Kuo, Cho, Subramaniam, Seamons 1996: a performance model for the Panda array I/O library.
 
-Clients hold three-dimensional arrays in blocks, dedicated servers collect them chunk by chunk and write them to disks of
-their own: one array of 128 MB (the baseline benchmark), or 2048 of 64 or 128 KB in one call (the black hole benchmark).
+Clients hold three-dimensional arrays in blocks; dedicated servers collect them chunk by chunk and write them to disks
+of their own: one array of 128 MB (the baseline benchmark), or 2048 of 64 or 128 KB in one call (the black hole
+benchmark).
 The paper's tables, bars and formulas are lost; what its text says is checked here.
 """
 
@@ -39,9 +40,7 @@ def items(runner: Runner) -> Iterator[Item]:
     """Each result of the checklist, in its order."""
     panda = Panda(runner)
     yield _model("1", "model within 20 % of measurements, baseline and black hole (tables 2 and 3)", panda, 0.2)
-    yield _model(
-        "2", "meshes and numbers of servers: predictions within 8 % (section 3.4, figures 4 and 7)", panda, 0.08
-    )
+    yield _model("2", "meshes and numbers of servers: predictions within 8 % (section 3, figures 4 and 7)", panda, 0.08)
     yield _lowest(panda)
     yield _without_network(panda)
     yield _without_disks(panda)
@@ -88,7 +87,7 @@ def _lowest(panda: Panda) -> Item:
     share = rates[case] / PEAK
     return check_true(
         "3",
-        "black hole: utilisation of the file system as low as 30 % in some cases (section 3.3)",
+        "black hole: utilisation of the file system as low as 30 % in some cases (section 3)",
         "30 % (0.83 MB/s)",
         f"{100 * share:.1f} % ({rates[case]:.2f} MB/s)",
         abs(share - 0.3) <= 0.1,
@@ -104,7 +103,7 @@ def _without_network(panda: Panda) -> Item:
     below = [case.text for case, rate in rates.items() if rate < PEAK]
     return check_true(
         "4",
-        "black hole, network simulation: all below 3.9 MB/s, 32 clients with 8 servers below the disk's 2.756 (figure 2)",
+        "black hole, network simulation: all below 3.9 MB/s; 32 clients, 8 servers below the disk's 2.756 (figure 2)",
         "< 3.9; < 2.756 MB/s",
         f"<= {most:.2f}; {critical:.2f} MB/s",
         most < 3.9 and critical < PEAK,
@@ -118,11 +117,12 @@ def _without_disks(panda: Panda) -> Item:
     rates = [panda.rate(case, "disk") for case in FIGURE_2]
     return check_true(
         "5",
-        "black hole, disk simulation: all below 2.06 MB/s a server (section 3.3)",
+        "black hole, disk simulation: all below 2.06 MB/s a server (section 3)",
         "< 2.06 MB/s",
         f"<= {max(rates):.2f} MB/s",
         max(rates) < 2.06,
-        values=rates,
+        "It cannot hold for all cases there are, only for those with many small overlaps: see the notes.",
+        rates,
         tolerance="limit",
     )
 
@@ -130,14 +130,14 @@ def _without_disks(panda: Panda) -> Item:
 def _baseline(panda: Panda) -> Item:
     normal, disk, network = ([panda.rate(case, condition) for case in FIGURE_3] for condition in CONDITIONS)
     reason = (
-        f"The best of figure 3's cases, which are not known; they span {min(disk):.1f} to {max(disk):.1f} MB/s. Normal runs "
-        f"use {100 * min(normal) / PEAK:.0f} % of the disk or more; the network simulation reaches {min(network):.0f} to "
-        f"{max(network):.0f} MB/s. A message's bytes cost both ends and the wire one after another here, and servers that "
-        "share clients ask the same one first."
+        f"The best of figure 3's cases, which are not known; ours span {min(disk):.1f} to {max(disk):.1f} MB/s. Normal "
+        f"runs use {100 * min(normal) / PEAK:.0f} % of the disk or more; the network simulation reaches "
+        f"{min(network):.0f} to {max(network):.0f} MB/s. Here a message's bytes cost both ends and the wire one after "
+        "another, and servers that share clients ask the same one first."
     )
     return check_absolute(
         "6",
-        "baseline: disks of up to 25 MB/s could be kept busy (section 3.3)",
+        "baseline: disks of up to 25 MB/s could be kept busy (section 3)",
         25.0,
         max(disk),
         0.2,
@@ -161,8 +161,8 @@ def _slow_servers(panda: Panda) -> Item:
         ratio / 2 - 1,
         abs(ratio / 2 - 1) <= 0.15 and len(slow) == 2 and {met[s] for s in slow} == {2 * min(met)},
         "15 %",
-        f"From 4 to 8 servers the time falls by {100 * (1 - 1 / gain):.0f} % only. Told is how long a server was at work: "
-        "clients of this library send in the order of the sequence, so that all servers end together.",
+        f"From 4 to 8 servers the time falls by {100 * (1 - 1 / gain):.0f} % only. Told is how long a server was at "
+        "work: clients of this library send in the order of the sequence, so that all servers end together.",
         (ratio, gain),
     )
 
@@ -192,7 +192,7 @@ def _best_count(panda: Panda) -> Item:
         "3 = 4 = 8 > 6; high",
         " ".join(f"{n}: {t:.1f} s" for n, t in times.items()),
         share > 0.9 and alike < 1.15 and min(times, key=lambda n: times[n]) == 6,
-        f"3 servers use {100 * share:.0f} % of their disks. Extents of 64 are not divisible by 3: parts of 22, 22 and 20.",
+        f"3 servers use {100 * share:.0f} % of their disks. An extent of 64 makes parts of 22, 22 and 20 for them.",
         tuple(times.values()),
     )
 
@@ -226,7 +226,7 @@ def _columns(panda: Panda) -> Item:
     found = [small[COLUMNS] / min(small.values()), large[COLUMNS] / min(large.values())]
     return check_true(
         "12",
-        "(*,*,BLOCK) on 1 x 1 x 8: between best and worst for 64 KB; 128 KB do better in the last two groups (figure 7)",
+        "(*,*,BLOCK) on 1 x 1 x 8: between best and worst for 64 KB; 128 KB better in the last two groups (figure 7)",
         "between; better",
         f"{found[0]:.2f} x for 64 KB, {found[1]:.2f} x for 128 KB",
         between and better,
@@ -297,15 +297,17 @@ def _schemas(panda: Panda) -> dict[str, list[tuple[float | str, float]]]:
 def notes() -> list[str]:
     """What there is to know besides."""
     return [
-        "Shapes of arrays and most meshes were pictures and are lost. Arrays have 64 elements of 8 B along the first dimension, "
-        "the least power of two with which all that the text says of 3, 4, 6 and 8 servers comes out; clients are 3x4x2 and "
-        "2x4x4 as in figures 5 and 7, else 2x4xk.",
-        "The limits of figure 2 cannot hold for all cases: the paper's own figure 4 has 3 servers that use their disks very "
-        "well, and here 16 clients with 4 servers (8 overlaps of 2 KB) would reach 3.5 MB/s in the disk simulation. The "
-        "figure's cases are not known but for one, so those are taken in which overlaps are small.",
-        "An overlap costs a server about 0.45 ms here: 0.28 ms to compute its bounds, two messages, and rows to be placed. "
-        "The first is fitted to the ratio of figure 7, start-ups to the limits of figure 2; the model of the paper has "
-        "the same terms (table 1, lost).",
-        "Panda's clients answer servers in the order in which these ask. Here they send in the order of the sequence, so that "
-        "a slow server holds all others back; response time, which the slowest decides, is the same.",
+        "Shapes of arrays and most meshes were pictures and are lost. Arrays have 64 elements of 8 B along the first "
+        "dimension, the least power of two with which all that the text says of 3, 4, 6 and 8 servers comes out; "
+        "clients are 3x4x2 and 2x4x4 as in figures 5 and 7, else 2x4xk. Item 3 depends on that: 48 clients as 3x4x4 "
+        "use 20 % of the disks of 8 servers, just outside of its tolerance.",
+        "The limits of figure 2 cannot hold for all cases: the paper's own figure 4 has 3 servers that use their disks "
+        "very well, and here 16 clients with 4 servers (8 overlaps of 2 KB) exceed them by far."
+        " The figure's cases are not known but for one, so those are taken in which overlaps are many and small.",
+        "An overlap costs a server about 0.45 ms here: 0.28 ms to compute its bounds, two messages, and rows to be "
+        "placed. The first is fitted to the ratios of figure 7, start-ups of messages to the limits of figure 2; both "
+        "are terms of the paper's model, with values that are lost. 70 us at each end of a message are more than 45 us "
+        "from end to end, which the public has of this network.",
+        "Panda's clients answer servers in the order in which these ask. Here they send in the order of the sequence, "
+        "so that a slow server holds all others back; response time, which the slowest decides, is the same.",
     ]
