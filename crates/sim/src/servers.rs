@@ -6,7 +6,15 @@ use crate::kernel::Act;
 use crate::machine::{Machine, Work};
 use crate::placing::{Following, Piece};
 use hyperslab_plan::profile::{Cache, Layout};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How a server writes behind.
+#[derive(Clone, Copy)]
+struct Rules {
+    limit_bytes: u64,
+    copy_rate: f64,
+    cluster_bytes: u64,
+}
 
 /// One server.
 pub(crate) struct Server {
@@ -22,6 +30,8 @@ pub(crate) struct Server {
     /// Writes that wait for room, with their sizes, and those who wait until nothing is dirty.
     crowded: VecDeque<(u64, Act<Machine>)>,
     flushing: Vec<Act<Machine>>,
+    /// Ends of what was accepted that fill no cluster, by disk and where they end there \[B\].
+    tails: BTreeMap<(u32, u64), Piece>,
 }
 
 impl Server {
@@ -35,6 +45,7 @@ impl Server {
             dirty_bytes: 0,
             crowded: VecDeque::new(),
             flushing: Vec::new(),
+            tails: BTreeMap::new(),
         }
     }
 }
@@ -85,37 +96,80 @@ impl Machine {
     fn store_piece(&mut self, piece: Piece, then: Act<Machine>) {
         match self.profile.storage.cache.clone() {
             Cache::Blocks { .. } if !piece.direct => self.serve_block(piece, then),
-            Cache::WriteBehind { limit_bytes, copy_rate } if !piece.direct => {
-                self.serve_behind(piece, limit_bytes, copy_rate, then);
+            Cache::WriteBehind { copy_rate, .. } if !piece.direct && !piece.write => {
+                self.read_behind(piece, copy_rate, then);
+            }
+            Cache::WriteBehind { limit_bytes, copy_rate, cluster_bytes } if !piece.direct => {
+                let rules = Rules { limit_bytes, copy_rate, cluster_bytes };
+                self.write_behind(piece, rules, then);
             }
             _ => self.disk(piece.server, piece.disk, job(&piece, then)),
         }
     }
 
-    /// A write ends when it is copied, and there is room for it; a read when the disk has done it and it is copied.
-    fn serve_behind(&mut self, piece: Piece, limit: u64, copy_rate: f64, then: Act<Machine>) {
-        let copy_ns = piece.bytes as f64 * 1e9 / copy_rate;
-        if !piece.write {
-            let copied: Act<Machine> = Box::new(move |machine| {
-                let end = machine.work(machine.server_processor(piece.server), Work::Serve, copy_ns);
-                machine.kernel.at(end, then);
-            });
-            return self.disk(piece.server, piece.disk, job(&piece, copied));
-        }
+    /// A read ends when the disk has done it and it is copied.
+    fn read_behind(&mut self, piece: Piece, copy_rate: f64, then: Act<Machine>) {
+        let copied: Act<Machine> = Box::new(move |machine| {
+            let ns = piece.bytes as f64 * 1e9 / copy_rate;
+            let end = machine.work(machine.server_processor(piece.server), Work::Serve, ns);
+            machine.kernel.at(end, then);
+        });
+        self.disk(piece.server, piece.disk, job(&piece, copied));
+    }
+
+    /// A write ends when it is copied, for which there must be room.
+    fn write_behind(&mut self, piece: Piece, rules: Rules, then: Act<Machine>) {
         let accept: Act<Machine> = Box::new(move |machine| {
-            let end = machine.work(machine.server_processor(piece.server), Work::Serve, copy_ns);
+            let ns = piece.bytes as f64 * 1e9 / rules.copy_rate;
+            let end = machine.work(machine.server_processor(piece.server), Work::Serve, ns);
             machine.kernel.at(end, move |machine| {
-                let written: Act<Machine> = Box::new(move |machine| machine.cleaned(piece.server, piece.bytes, limit));
-                machine.disk(piece.server, piece.disk, job(&piece, written));
+                machine.cluster(piece, rules);
                 then(machine);
             });
         });
         let server = &mut self.files.servers[piece.server as usize];
-        if server.dirty_bytes > 0 && server.dirty_bytes + piece.bytes > limit {
-            return server.crowded.push_back((piece.bytes, accept));
+        if server.dirty_bytes > 0 && server.dirty_bytes + piece.bytes > rules.limit_bytes {
+            server.crowded.push_back((piece.bytes, accept));
+            return self.write_tails(piece.server, rules.limit_bytes);
         }
         server.dirty_bytes += piece.bytes;
         accept(self);
+    }
+
+    /// Gives the disk what fills clusters of what was accepted; the rest waits for more.
+    fn cluster(&mut self, piece: Piece, rules: Rules) {
+        let server = &mut self.files.servers[piece.server as usize];
+        let whole = match server.tails.remove(&(piece.disk, piece.offset)) {
+            Some(tail) => Piece { bytes: tail.bytes + piece.bytes, ..tail },
+            None => piece,
+        };
+        let end = whole.offset + whole.bytes;
+        let cut = (end - end % rules.cluster_bytes).max(whole.offset);
+        if end > cut {
+            let tail = Piece { offset: cut, bytes: end - cut, ..whole };
+            if let Some(older) = server.tails.insert((piece.disk, end), tail) {
+                self.write_through(older, rules.limit_bytes);
+            }
+        }
+        self.write_through(Piece { bytes: cut - whole.offset, ..whole }, rules.limit_bytes);
+        // Somebody may wait for room, or for all to be on the disk, already.
+        let server = &self.files.servers[piece.server as usize];
+        if !server.crowded.is_empty() || !server.flushing.is_empty() {
+            self.write_tails(piece.server, rules.limit_bytes);
+        }
+    }
+
+    /// Gives the disks what waited for more to follow, in rising order.
+    fn write_tails(&mut self, server: u32, limit: u64) {
+        let tails = std::mem::take(&mut self.files.servers[server as usize].tails);
+        tails.into_values().for_each(|tail| self.write_through(tail, limit));
+    }
+
+    fn write_through(&mut self, piece: Piece, limit: u64) {
+        if piece.bytes > 0 {
+            let written: Act<Machine> = Box::new(move |machine| machine.cleaned(piece.server, piece.bytes, limit));
+            self.disk(piece.server, piece.disk, job(&piece, written));
+        }
     }
 
     /// Bytes that waited for the disk have reached it.
@@ -145,7 +199,12 @@ impl Machine {
             return self.flush_blocks(server, settled);
         }
         if state.dirty_bytes > 0 {
-            return state.flushing.push(then);
+            state.flushing.push(then);
+            let limit = match self.profile.storage.cache {
+                Cache::WriteBehind { limit_bytes, .. } => limit_bytes,
+                _ => u64::MAX,
+            };
+            return self.write_tails(server, limit);
         }
         self.settle(server, then);
     }

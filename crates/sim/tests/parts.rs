@@ -162,7 +162,7 @@ fn a_program_that_is_derived_costs_steps_and_pieces() {
 #[test]
 fn writes_behind_end_when_they_are_copied_until_there_is_no_room() {
     let mut profile = free();
-    profile.storage.cache = Cache::WriteBehind { limit_bytes: 3000, copy_rate: 1e9 };
+    profile.storage.cache = Cache::WriteBehind { limit_bytes: 3000, copy_rate: 1e9, cluster_bytes: 1 };
     profile.storage.disk = rated(1e6);
     let one = run(&profile, 1, vec![call(0, 0, 2000, true)]);
     assert_eq!((one.end_ns, one.settled_ns), (2_000, 2 * MS + 2_000));
@@ -170,9 +170,28 @@ fn writes_behind_end_when_they_are_copied_until_there_is_no_room() {
     let two = run(&profile, 1, vec![call(0, 0, 2000, true), call(2000, 0, 2000, true)]);
     assert_eq!(two.end_ns, 2 * MS + 4_000);
     // A durable write waits for all.
-    profile.storage.cache = Cache::WriteBehind { limit_bytes: 1 << 20, copy_rate: 1e18 };
+    profile.storage.cache = Cache::WriteBehind { limit_bytes: 1 << 20, copy_rate: 1e18, cluster_bytes: 1 };
     assert_eq!(gather(&profile, true).end_ns, 512_000);
     assert_eq!(gather(&profile, false).end_ns, 0);
+}
+
+#[test]
+fn what_fills_no_cluster_waits_for_more_or_for_a_sync() {
+    let mut profile = free();
+    profile.storage.cache = Cache::WriteBehind { limit_bytes: 1 << 20, copy_rate: 1e18, cluster_bytes: 1000 };
+    profile.storage.disk = rated(1e6);
+    let settled = |calls: &[(u64, u64)]| {
+        let stages = calls.iter().map(|&(offset, bytes)| call(offset, 0, bytes, true)).collect();
+        run(&profile, 1, stages).settled_ns
+    };
+    assert_eq!(settled(&[(0, 900)]), 0);
+    assert_eq!(settled(&[(0, 900), (900, 200)]), MS);
+    assert_eq!(settled(&[(0, 900), (5000, 100)]), 0);
+    assert_eq!(gather(&profile, true).end_ns, 512_000);
+    // Who waits for room does not wait for more to follow.
+    profile.storage.cache = Cache::WriteBehind { limit_bytes: 1000, copy_rate: 1e18, cluster_bytes: 4000 };
+    let stages = vec![call(0, 0, 900, true), call(900, 0, 900, true)];
+    assert_eq!(run(&profile, 1, stages).end_ns, 900_000);
 }
 
 #[test]

@@ -191,6 +191,8 @@ pub enum Cache {
         limit_bytes: u64,
         /// Rate of copying into and out of it \[B/s\].
         copy_rate: f64,
+        /// What goes to the disk at once: less waits for more to follow, or for a sync \[B\].
+        cluster_bytes: u64,
     },
     /// Blocks, replaced in the order of their last use; the next block is fetched ahead, and a block is written once
     /// it is full (Kotz 1997, section 4).

@@ -164,6 +164,7 @@ fn cache(it: &mut Document<'_>) -> Result<Cache, ProfileError> {
         "write-behind" => Cache::WriteBehind {
             limit_bytes: it.size_above_zero("storage.cache.limit")?,
             copy_rate: it.rate("storage.cache.copy_rate")?,
+            cluster_bytes: it.size_above_zero("storage.cache.cluster")?,
         },
         _ => Cache::Blocks {
             block_bytes: it.size_above_zero("storage.cache.block")?,

@@ -87,7 +87,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("network", "kind = \"ethernet\"\nlatency = \"1 us\"\nlink_rate = \"1 GB/s\""),
     ("network", "kind = \"fat-tree\"\nnodes_per_leaf = 16\ntaper = 0.5\nlatency = \"1 us\"\nlink_rate = \"1 GB/s\""),
     ("storage.cache", "kind = \"none\""),
-    ("storage.cache", "kind = \"write-behind\"\nlimit = \"100 MiB\"\ncopy_rate = \"1 GB/s\""),
+    ("storage.cache", "kind = \"write-behind\"\nlimit = \"100 MiB\"\ncopy_rate = \"1 GB/s\"\ncluster = \"16 KiB\""),
     ("storage.disk", "kind = \"hp97560\""),
     ("storage.disk", "kind = \"instant\""),
     (
