@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::placing::Piece;
 use std::collections::BTreeMap;
 
-/// Disk, and number of the block on it.
+/// Disk, and where the block begins on it \[B\].
 type Key = (u32, u64);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,8 +23,6 @@ struct Block {
     state: State,
     /// When it was used last, as a number.
     used: u64,
-    /// Offset on the disk \[B\].
-    offset: u64,
     waiting: Vec<Act<Machine>>,
 }
 
@@ -57,7 +55,12 @@ impl Blocks {
     }
 
     fn key(&self, piece: &Piece) -> Key {
-        (piece.disk, piece.offset / self.block_bytes)
+        (piece.disk, self.begin(piece))
+    }
+
+    /// Where the block of a piece begins on the disk \[B\].
+    fn begin(&self, piece: &Piece) -> u64 {
+        piece.offset - piece.file_offset % self.block_bytes
     }
 
     /// Notes that a block was used.
@@ -81,13 +84,13 @@ impl Blocks {
     }
 
     /// Makes a block, replacing the one that was not used for longest. Returns whether there was room.
-    fn make(&mut self, key: Key, offset: u64, state: State) -> bool {
+    fn make(&mut self, key: Key, state: State) -> bool {
         if self.blocks.len() >= self.room {
             let Some((_, oldest)) = self.clean.pop_first() else { return false };
             self.blocks.remove(&oldest);
         }
         self.used += 1;
-        self.blocks.insert(key, Block { state, used: self.used, offset, waiting: Vec::new() });
+        self.blocks.insert(key, Block { state, used: self.used, waiting: Vec::new() });
         true
     }
 
@@ -113,7 +116,7 @@ impl Machine {
         let key = blocks.key(&piece);
         blocks.touch(key);
         let known = blocks.blocks.contains_key(&key);
-        if !known && !blocks.make(key, key.1 * blocks.block_bytes, State::Reading) {
+        if !known && !blocks.make(key, State::Reading) {
             return self.starve(piece, then);
         }
         match blocks.blocks.get_mut(&key) {
@@ -128,8 +131,7 @@ impl Machine {
 
     /// Reads a block from the disk.
     fn fetch(&mut self, server: u32, key: Key) {
-        let bytes = self.blocks(server).block_bytes;
-        let offset = self.blocks(server).blocks[&key].offset;
+        let (offset, bytes) = (key.1, self.blocks(server).block_bytes);
         let then: Act<Machine> = Box::new(move |machine| {
             let blocks = machine.blocks(server);
             blocks.set(key, State::Clean);
@@ -149,7 +151,7 @@ impl Machine {
         let next = self.files.placing.piece(piece.server, piece.file, next, u64::MAX);
         let blocks = self.blocks(next.server);
         let key = blocks.key(&next);
-        if !blocks.blocks.contains_key(&key) && blocks.make(key, key.1 * blocks.block_bytes, State::Reading) {
+        if !blocks.blocks.contains_key(&key) && blocks.make(key, State::Reading) {
             self.fetch(next.server, key);
         }
     }
@@ -165,7 +167,7 @@ impl Machine {
                 let again = Box::new(move |machine: &mut Machine| machine.write_block(piece, then));
                 return blocks.blocks.get_mut(&key).expect("just seen").waiting.push(again);
             }
-            None if blocks.make(key, key.1 * blocks.block_bytes, State::Dirty(0)) => 0,
+            None if blocks.make(key, State::Dirty(0)) => 0,
             None => return self.starve(piece, then),
         };
         let now = before + piece.bytes;
@@ -182,7 +184,7 @@ impl Machine {
         let blocks = self.blocks(server);
         blocks.set(key, State::Writing);
         blocks.writing += 1;
-        let (offset, bytes) = (blocks.blocks[&key].offset, blocks.block_bytes);
+        let (offset, bytes) = (key.1, blocks.block_bytes);
         let then: Act<Machine> = Box::new(move |machine| {
             let blocks = machine.blocks(server);
             blocks.writing -= 1;

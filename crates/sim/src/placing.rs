@@ -34,8 +34,8 @@ impl DiskLayout {
 
 /// What an HP 97560 holds \[B\], in whole units of any usual size.
 pub(crate) const DISK_BYTES: u64 = 160_000 * 8192;
-/// Blocks of 8 KiB that lie whole in one track of it.
-const TRACK_BLOCKS: u64 = 4;
+/// What a track of it holds \[B\].
+const TRACK_BYTES: u64 = 72 * 512;
 /// Distance between the beginnings of files on one disk \[B\]: so far that those of studies do not meet.
 const FILE_PITCH: u64 = 20_011 * 8192;
 /// Bytes of a disk that one file may take where its place does not matter \[B\].
@@ -93,8 +93,7 @@ impl Placing {
     pub(crate) fn new(layout: Layout, servers: u32, disks: u32, on_disk: DiskLayout, seed: u64) -> Placing {
         let places = match layout {
             Layout::Ranks { unit_bytes } if on_disk != DiskLayout::Contiguous => {
-                let blocks = (DISK_BYTES / unit_bytes).max(TRACK_BLOCKS);
-                (0..servers * disks).map(|disk| random_places(on_disk, seed, disk, blocks)).collect()
+                (0..servers * disks).map(|disk| random_places(on_disk, seed, disk, unit_bytes)).collect()
             }
             _ => Vec::new(),
         };
@@ -137,9 +136,7 @@ impl Placing {
     fn place(&self, file: u32, server: u32, disk: u32, local: u64) -> u64 {
         let unit = self.unit();
         match self.places.get((disk * self.servers + server) as usize) {
-            Some(places) => {
-                places[((u64::from(file) * FILE_PITCH / unit + local) % places.len() as u64) as usize] * unit
-            }
+            Some(places) => places[((u64::from(file) * FILE_PITCH / unit + local) % places.len() as u64) as usize],
             None if matches!(self.layout, Layout::Ranks { .. }) => {
                 let blocks = DISK_BYTES / unit;
                 (u64::from(file) * (FILE_PITCH / unit) + local) % blocks * unit
@@ -191,19 +188,17 @@ pub fn disk_order(
     places.filter_map(|(turn, list)| lists[list as usize].get(turn).map(|&(_, group)| (group, 1))).collect()
 }
 
-/// Numbers of blocks in the order of the file: a file of any length takes the first of them.
-fn random_places(layout: DiskLayout, seed: u64, disk: u32, blocks: u64) -> Vec<u64> {
+/// Where units begin \[B\] in the order of the file: a file of any length takes the first of them. Whole tracks hold what
+/// units fit into one, or one unit takes several.
+fn random_places(layout: DiskLayout, seed: u64, disk: u32, unit: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9).wrapping_add(u64::from(disk) + 1));
-    let mut places: Vec<u64> = match layout {
-        DiskLayout::RandomTracks => (0..blocks / TRACK_BLOCKS).collect(),
-        _ => (0..blocks).collect(),
+    let (pitch, together) = match layout {
+        DiskLayout::RandomTracks => (unit.div_ceil(TRACK_BYTES) * TRACK_BYTES, (TRACK_BYTES / unit).max(1)),
+        _ => (unit, 1),
     };
+    let mut places: Vec<u64> = (0..(DISK_BYTES / pitch).max(1)).map(|place| place * pitch).collect();
     random.shuffle(&mut places);
-    if layout == DiskLayout::RandomTracks {
-        places =
-            places.into_iter().flat_map(|track| (0..TRACK_BLOCKS).map(move |b| track * TRACK_BLOCKS + b)).collect();
-    }
-    places
+    places.into_iter().flat_map(|place| (0..together).map(move |number| place + number * unit)).collect()
 }
 
 #[cfg(test)]
@@ -240,11 +235,15 @@ mod tests {
     #[test]
     fn random_layouts_place_each_block_once_and_alike_for_one_seed() {
         for layout in [DiskLayout::RandomBlocks, DiskLayout::RandomTracks] {
-            let mut places = random_places(layout, 7, 3, 4000);
-            assert_eq!(places, random_places(layout, 7, 3, 4000));
-            assert_ne!(places, random_places(layout, 8, 3, 4000));
+            let mut places = random_places(layout, 7, 3, 8192);
+            assert_eq!(places, random_places(layout, 7, 3, 8192));
+            assert_ne!(places, random_places(layout, 8, 3, 8192));
+            if layout == DiskLayout::RandomTracks {
+                assert!(places.chunks(4).all(|track| track[0] % TRACK_BYTES == 0 && track[3] == track[0] + 3 * 8192));
+            }
             places.sort_unstable();
-            assert!(places.iter().copied().eq(0..4000));
+            assert!(places.windows(2).all(|pair| pair[0] + 8192 <= pair[1]));
+            assert!(places.last().is_some_and(|last| last + 8192 <= DISK_BYTES));
         }
     }
 }

@@ -99,14 +99,13 @@ fn ahead(first: u64, end: u64) -> u64 {
     end.max(first + BUFFER_SECTORS).min(SECTORS)
 }
 
-/// The sectors that hold a range of bytes.
-///
-/// # Panics
-/// When the disk ends before.
+/// The sectors that hold a range of bytes. File systems may spread files over more than a disk holds: places beyond its end
+/// are taken as ones from its beginning, and a range that would reach over the end is moved, or cut, to lie before it.
 fn sectors(offset: u64, bytes: u64) -> (u64, u64) {
-    let end = (offset + bytes).div_ceil(SECTOR_BYTES);
-    assert!(end <= SECTORS, "{bytes} B at {offset} end after the last of {SECTORS} sectors");
-    if bytes == 0 { (end, end) } else { (offset / SECTOR_BYTES, end) }
+    let first = offset / SECTOR_BYTES;
+    let count = (offset % SECTOR_BYTES + bytes).div_ceil(SECTOR_BYTES).min(SECTORS);
+    let first = (first % SECTORS).min(SECTORS - count);
+    if bytes == 0 { (first, first) } else { (first, first + count) }
 }
 
 impl Disk for Hp97560 {

@@ -181,12 +181,13 @@ def _asked(case: Case) -> tuple[dict[str, Any], dict[str, float], dict[str, Any]
 def _machine(layout: str) -> Machine:
     """The machine with the queue of its disks that the paper's rates tell of.
 
-    The paper's queue takes requests in the order of addresses, cyclically. On random layouts its rates are those of
-    unsorted requests however many wait (4.4 and 5.0 MB/s; hp97560.md, section 5), on contiguous ones those of sorted ones:
-    so addresses must have been those in the file. Here queues know addresses on the disk. On contiguous layouts both orders
-    are one; on random ones the order of the file is as good as any on the disk, and requests are taken as they come.
+    The paper's queue takes requests in the order of addresses, cyclically. On random blocks its rates are those of unsorted
+    requests however many wait (4.4 and 5.0 MB/s; hp97560.md, section 5), on contiguous ones those of sorted ones: so
+    addresses must have been those in the file. Here queues know addresses on the disk only. On contiguous layouts both
+    orders are one. On random blocks the order of the file is none on the disk, and requests are taken as they come. On random
+    tracks neither is right, and sorted requests come nearer, because blocks of a track stay together.
     """
     machine = Machine.load("starfish")
-    if layout == "contiguous":
+    if layout != "random-blocks":
         return machine
     return Machine(machine.text.replace('queue = "cscan"', 'queue = "fcfs"'), machine.file)

@@ -95,7 +95,7 @@ class _Sweeps:
     def permutation(self) -> Item:
         found = {pattern: self.along("cps", _COUNTS, pattern, "2pio") for pattern in ("rb", "rn", "rc", "ra")}
         rises = all(found[pattern][-1] > found[pattern][1] for pattern in ("rn", "rc"))
-        one_fast = all(found[pattern][0] > found[pattern][1] for pattern in ("rn", "rc"))
+        one_fast = all(found[pattern][0] > (1 - _SAME) * found[pattern][1] for pattern in ("rn", "rc"))
         falls = all(a >= b for a, b in zip(found["ra"], found["ra"][1:], strict=False))
         told = "; ".join(f"{pattern} {_listed(rates)}" for pattern, rates in found.items())
         return check_true(

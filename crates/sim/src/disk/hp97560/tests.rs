@@ -122,3 +122,12 @@ fn the_last_sector_can_be_read_and_read_ahead_ends_there() {
     let ready = disk.read(0, SECTORS * SECTOR_BYTES - BLOCK, BLOCK).ready_ns;
     assert!(disk.read(ready, 0, BLOCK).seek_ns > 20_000_000);
 }
+
+#[test]
+fn places_beyond_the_end_are_taken_from_the_beginning() {
+    let all = SECTORS * SECTOR_BYTES;
+    assert_eq!(sectors(all + 512, BLOCK), sectors(512, BLOCK));
+    assert_eq!(sectors(all - 512, BLOCK), (SECTORS - BLOCK / SECTOR_BYTES, SECTORS));
+    assert_eq!(sectors(7, 3 * all), (0, SECTORS));
+    assert_eq!(sectors(100, 500), (0, 2));
+}
