@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +111,19 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"arrays": [{**ARRAY, "store": {"chunks": [0, 4]}}]}, "chunk"),
     ({}, {"arrays": [{**ARRAY, "store": {"chunks": [4]}}]}, "chunk"),
     ({}, {"arrays": [{**ARRAY, "count": 0}]}, "count"),
+    ({}, {"arrays": [{**ARRAY, "count": 1 << 30, "shape": [0, 4]}]}, "more than the 1048576"),
+    ({}, {"arrays": [ARRAY, ARRAY]}, "two arrays of one transfer lie at the same place of 'file'"),
+    ({}, {"arrays": [{**ARRAY, "store": {"file": {"offset": 2**64 - 1}}}]}, "2^60 B"),
+    ({}, {"arrays": [{**ARRAY, "store": {"chunks": [2**61, 1]}}]}, "2^60 B"),
+    ({}, {"arrays": [{**ARRAY, "local": {"guard": [2**62, 0]}}]}, "2^60 B"),
+    ({}, {"strategy": "server-directed", "slots": 2**32 - 1, "buffer_bytes": 2**63}, "buffer slots of a rank"),
+    ({"clients": 2**32 - 2}, {}, "more than the 4194304"),
+    ({"scale": {"nodes.ranks_per_node": 1e8, "nodes.cores_per_node": 1e8}}, {}, "processors of a node"),
+    ({"machine": "starfish", "servers": 2, "scale": {"network.rows": 1e4, "network.columns": 1e4}}, {}, "of a torus"),
+    ({"machine": "starfish", "servers": 2, "scale": {"storage.servers.unit": 8}}, {}, "storage.cache.block"),
+    ({"machine": "starfish", "servers": 2, "scale": {"storage.servers.disks": 1e9}}, {}, "disks"),
+    ({"scale": {"messages.send": 1e300}}, {}, "30 years"),
+    ({"scale": {"storage.servers.disks": 4}}, {}, "storage.servers.disks"),
 ]
 
 
@@ -114,6 +131,66 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], asked: dict[str, Any], text: str) -> None:
     with pytest.raises(hs.Error, match=re.escape(text)):
         hs.simulate(options.pop("machine", "nas-sp2"), [transfer(**asked)], **{"clients": 4, **options})
+
+
+@pytest.mark.parametrize(
+    ("stage", "text"),
+    [
+        ({"open": {"who": 99}}, "stage 0 is for rank 99, but there are only 4 ranks"),
+        ({"work": {"seconds": -1.0}}, "work of -1 s"),
+        ({"call": {"object": "a", "offset": 2**64 - 5, "bytes": 10, "write": True}}, "2^60 B"),
+        ({"sleep": {}}, "unknown variant `sleep`"),
+    ],
+)
+def test_stages_that_make_no_sense_are_refused(stage: dict[str, Any], text: str) -> None:
+    with pytest.raises(hs.InvalidError, match=re.escape(text)):
+        hs.simulate("nas-sp2", [stage], clients=4)
+
+
+def test_a_long_call() -> None:
+    call = {"call": {"who": 0, "object": "a", "bytes": 1 << 36, "write": True}}
+    result = hs.simulate("object-store", [call], clients=1, what_if={"instant_disk": True, "instant_network": True})
+    assert result["calls"]["write"]["bytes"] == 1 << 36
+
+
+def test_what_is_not_synced_reaches_the_disk_later() -> None:
+    result = hs.simulate("nas-sp2", [transfer(sync=False)], clients=4)
+    assert result["settled_seconds"] > result["seconds"]
+    assert sum(server["bytes"] for server in result["servers"]) == 64 * 64 * 8
+
+
+def test_the_order_of_the_disk_is_that_of_the_file_at_hand() -> None:
+    array = {"shape": [512, 512], "mesh": [2, 2], "dims": ["block", "block"], "name": "second"}
+    stages = [
+        {"call": {"who": 0, "object": "first", "bytes": 1, "write": False}},
+        {"transfer": {"write": False, "arrays": [array], "strategy": "disk-directed", "subchunk_bytes": 8192}},
+    ]
+
+    def seek(*, presort: bool) -> float:
+        stages[1]["transfer"]["presort"] = presort
+        result = hs.simulate("starfish", stages, clients=4, servers=4, disk_layout="random-blocks")
+        return float(sum(server["seek"] for server in result["servers"]))
+
+    assert seek(presort=True) < 0.5 * seek(presort=False)
+
+
+def test_a_simulation_can_be_interrupted() -> None:
+    program = (
+        "import hyperslab as hs\n"
+        "a = {'shape': [1 << 23], 'mesh': [4], 'dims': ['cyclic']}\n"
+        "print('begun', flush=True)\n"
+        "hs.simulate('anl-sp-piofs', [{'transfer': {'write': True, 'arrays': [a], 'strategy': 'independent'}}],"
+        " clients=4)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert "KeyboardInterrupt" in told
 
 
 def test_a_machine_of_ones_own_is_checked(tmp_path: Path) -> None:

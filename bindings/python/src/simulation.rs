@@ -7,7 +7,13 @@ use pyo3::prelude::*;
 /// Runs a rehearsal: JSON in, JSON out.
 #[pyfunction]
 pub(crate) fn simulate_json(py: Python<'_>, spec: &str) -> PyResult<String> {
-    py.detach(|| simulate::simulate_json(spec)).map_err(|error| raise_alone(py, error))
+    let mut stopped = None;
+    let mut interrupted = || Python::attach(|py| py.check_signals()).map_err(|error| stopped = Some(error)).is_err();
+    let done = py.detach(|| simulate::simulate_json(spec, &mut interrupted));
+    match (done, stopped) {
+        (Err(_), Some(signal)) => Err(signal),
+        (done, _) => done.map_err(|error| raise_alone(py, error)),
+    }
 }
 
 /// Machines that come with hyperslab: name and profile.

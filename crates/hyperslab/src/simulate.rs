@@ -18,11 +18,22 @@ use crate::Error;
 use hyperslab_plan::profile;
 use hyperslab_sim::{Rehearsal, Size};
 
+/// Most ranks of a simulation.
+const RANKS_MAX: u32 = 1 << 22;
+
 /// Runs a rehearsal.
 ///
 /// # Errors
 /// When the machine or what is asked of it makes no sense, when no strategy can do it, or when a rank fails.
 pub fn simulate(spec: &Spec) -> Result<Report, Error> {
+    simulate_unless(spec, &mut || false)
+}
+
+/// The same, unless it is interrupted, which is asked now and then.
+///
+/// # Errors
+/// As [`simulate`], and when it is interrupted.
+pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
     let scale: Vec<(String, f64)> = spec.scale.iter().map(|(key, &factor)| (key.clone(), factor)).collect();
     let profile =
         profile::parse(&spec.file, &spec.machine, &scale).map_err(|error| Error::invalid(error.to_string()))?;
@@ -30,6 +41,9 @@ pub fn simulate(spec: &Spec) -> Result<Report, Error> {
     let ranks = ranks.ok_or_else(|| {
         Error::invalid(format!("{} clients and {} servers: at least one client is needed", spec.clients, spec.servers))
     })?;
+    if ranks > RANKS_MAX {
+        return Err(Error::invalid(format!("{ranks} ranks are more than the {RANKS_MAX} that are simulated")));
+    }
     let size = Size { ranks, servers: spec.servers };
     let built = stages::build(spec, &profile, size)?;
     let rehearsal = Rehearsal {
@@ -44,18 +58,18 @@ pub fn simulate(spec: &Spec) -> Result<Report, Error> {
         contents: None,
         traced: spec.trace,
     };
-    let outcome = rehearsal.run()?;
+    let outcome = rehearsal.run_unless(interrupted)?;
     Ok(Report::new(spec, &outcome, &built.labels, &built.moves))
 }
 
 /// The same, from JSON to JSON.
 ///
 /// # Errors
-/// As [`simulate`], and when the text is no such JSON.
-pub fn simulate_json(spec: &str) -> Result<String, Error> {
+/// As [`simulate_unless`], and when the text is no such JSON.
+pub fn simulate_json(spec: &str, interrupted: &mut dyn FnMut() -> bool) -> Result<String, Error> {
     let spec: Spec = serde_json::from_str(spec)
         .map_err(|error| Error::invalid(format!("what is to be simulated cannot be understood: {error}")))?;
-    let report = simulate(&spec)?;
+    let report = simulate_unless(&spec, interrupted)?;
     serde_json::to_string(&report).map_err(|error| Error::invalid(format!("the report cannot be written: {error}")))
 }
 

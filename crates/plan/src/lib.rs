@@ -21,6 +21,6 @@ pub use choose::{Choice, Machine, Preference, choose, choose_telling};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Facts, Met, Mine, Overlap, Told};
 pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whole};
-pub use strategies::{Extent, Infeasible, Strategy, physical_order, shared_extent};
+pub use strategies::{Extent, Infeasible, Strategy, group_places, physical_order, shared_extent};
 pub use transfer::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Transfer};
 pub use units::{Touched, Unit, Units};

@@ -23,6 +23,8 @@ struct Block {
     state: State,
     /// When it was used last, as a number.
     used: u64,
+    /// Where it lies among all files.
+    in_files: u64,
     waiting: Vec<Act<Machine>>,
 }
 
@@ -84,13 +86,14 @@ impl Blocks {
     }
 
     /// Makes a block, replacing the one that was not used for longest. Returns whether there was room.
-    fn make(&mut self, key: Key, state: State) -> bool {
+    fn make(&mut self, piece: &Piece, state: State) -> bool {
+        let (key, in_files) = (self.key(piece), piece.in_files() - piece.file_offset % self.block_bytes);
         if self.blocks.len() >= self.room {
             let Some((_, oldest)) = self.clean.pop_first() else { return false };
             self.blocks.remove(&oldest);
         }
         self.used += 1;
-        self.blocks.insert(key, Block { state, used: self.used, waiting: Vec::new() });
+        self.blocks.insert(key, Block { state, used: self.used, in_files, waiting: Vec::new() });
         true
     }
 
@@ -116,7 +119,7 @@ impl Machine {
         let key = blocks.key(&piece);
         blocks.touch(key);
         let known = blocks.blocks.contains_key(&key);
-        if !known && !blocks.make(key, State::Reading) {
+        if !known && !blocks.make(&piece, State::Reading) {
             return self.starve(piece, then);
         }
         match blocks.blocks.get_mut(&key) {
@@ -131,7 +134,8 @@ impl Machine {
 
     /// Reads a block from the disk.
     fn fetch(&mut self, server: u32, key: Key) {
-        let (offset, bytes) = (key.1, self.blocks(server).block_bytes);
+        let blocks = self.blocks(server);
+        let (offset, in_files, bytes) = (key.1, blocks.blocks[&key].in_files, blocks.block_bytes);
         let then: Act<Machine> = Box::new(move |machine| {
             let blocks = machine.blocks(server);
             blocks.set(key, State::Clean);
@@ -139,7 +143,7 @@ impl Machine {
             waiting.into_iter().flatten().for_each(|act| act(machine));
             machine.feed(server);
         });
-        self.disk(server, key.0, DiskJob { write: false, offset, bytes, hinted: false, then });
+        self.disk(server, key.0, DiskJob { write: false, offset, in_files, bytes, hinted: false, then });
     }
 
     /// Fetches the next block of the file on the same disk, if it is not there.
@@ -151,7 +155,7 @@ impl Machine {
         let next = self.files.placing.piece(piece.server, piece.file, next, u64::MAX);
         let blocks = self.blocks(next.server);
         let key = blocks.key(&next);
-        if !blocks.blocks.contains_key(&key) && blocks.make(key, State::Reading) {
+        if !blocks.blocks.contains_key(&key) && blocks.make(&next, State::Reading) {
             self.fetch(next.server, key);
         }
     }
@@ -167,7 +171,7 @@ impl Machine {
                 let again = Box::new(move |machine: &mut Machine| machine.write_block(piece, then));
                 return blocks.blocks.get_mut(&key).expect("just seen").waiting.push(again);
             }
-            None if blocks.make(key, State::Dirty(0)) => 0,
+            None if blocks.make(&piece, State::Dirty(0)) => 0,
             None => return self.starve(piece, then),
         };
         let now = before + piece.bytes;
@@ -184,7 +188,7 @@ impl Machine {
         let blocks = self.blocks(server);
         blocks.set(key, State::Writing);
         blocks.writing += 1;
-        let (offset, bytes) = (key.1, blocks.block_bytes);
+        let (offset, in_files, bytes) = (key.1, blocks.blocks[&key].in_files, blocks.block_bytes);
         let then: Act<Machine> = Box::new(move |machine| {
             let blocks = machine.blocks(server);
             blocks.writing -= 1;
@@ -194,7 +198,7 @@ impl Machine {
             machine.feed(server);
             machine.end_flush(server);
         });
-        self.disk(server, key.0, DiskJob { write: true, offset, bytes, hinted: false, then });
+        self.disk(server, key.0, DiskJob { write: true, offset, in_files, bytes, hinted: false, then });
     }
 
     /// Lets a request wait for a block to replace.

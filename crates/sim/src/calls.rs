@@ -5,7 +5,7 @@ use crate::kernel::Act;
 use crate::machine::{Machine, Work};
 use crate::placing::Piece;
 use hyperslab_plan::profile::Layout;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// A contiguous range of a file that is to be moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,10 +29,9 @@ pub(crate) struct Calls {
 struct Call {
     rank: u32,
     job: Option<Job>,
-    write: bool,
-    /// What was not asked for yet.
-    pieces: VecDeque<Piece>,
-    bytes: u64,
+    range: Range,
+    /// How much was asked for: bytes, or servers where each is asked once \[B\].
+    asked: u64,
     began_ns: u64,
     /// Pieces under way, in all and by (server, disk).
     running: u32,
@@ -51,48 +50,42 @@ impl Machine {
     /// Calls the file system for one range of a file.
     fn call(&mut self, rank: u32, range: Range, job: Option<Job>, then: Option<Act<Machine>>) {
         let storage = &self.profile.storage;
-        let ns = if range.direct { 0.0 } else { storage.call_ns + storage.call_byte_ns * range.bytes as f64 };
-        let pieces = self.pieces(rank, range);
+        // Ranks that serve their own disks call nobody.
+        let own = range.direct && matches!(storage.servers.layout, Layout::Ranks { .. });
+        let ns = storage.call_ns + storage.call_byte_ns * range.bytes as f64;
         let number = self.files.calls.next;
         self.files.calls.next += 1;
         let call = Call {
             rank,
             job,
-            write: range.write,
-            pieces,
-            bytes: range.bytes,
+            range,
+            asked: 0,
             began_ns: self.kernel.now_ns(),
             running: 0,
             at_disk: BTreeMap::new(),
             then,
         };
         self.files.calls.all.insert(number, call);
-        let begun = self.work(self.processor(rank), Work::Call, ns);
+        let begun = if own { self.kernel.now_ns() } else { self.work(self.processor(rank), Work::Call, ns) };
         self.kernel.at(begun, move |machine| machine.go_on(number));
     }
 
-    /// The pieces of a call; where servers are given all of theirs at once, one for each server.
-    fn pieces(&mut self, rank: u32, range: Range) -> VecDeque<Piece> {
-        let Range { file, offset: mut at, bytes, write, direct } = range;
-        let placing = &self.files.placing;
-        let gathers = matches!(placing.layout, Layout::Apart { gathers: true, .. });
-        let end = at + bytes;
-        let mut pieces: VecDeque<Piece> = VecDeque::new();
-        while at < end {
-            let piece = Piece { write, direct, ..placing.piece(self.node(rank) as u32, file, at, end) };
-            at += piece.bytes;
-            let same = |other: &&mut Piece| gathers && (other.server, other.disk) == (piece.server, piece.disk);
-            match pieces.iter_mut().find(same) {
-                Some(first) => first.bytes += piece.bytes,
-                None => pieces.push_back(piece),
-            }
+    /// The next piece of a call that was not asked for, and how much was after it; `None` behind the last.
+    fn next_piece(&self, call: &Call) -> Option<(Piece, u64)> {
+        let Range { file, offset, bytes, write, direct } = call.range;
+        let (placing, end) = (&self.files.placing, offset + bytes);
+        let dress = |piece: Piece| Piece { write, direct, ..piece };
+        if let Layout::Apart { gathers: true, width, unit_bytes, .. } = placing.layout {
+            // Server after server, from that of the first byte on.
+            let stripe = |number: u64| (offset / unit_bytes + number) % u64::from(width);
+            let shares =
+                (call.asked..u64::from(width)).map(|number| (number, placing.share(offset, end, stripe(number))));
+            let (number, (from, bytes)) = shares.into_iter().find_map(|(number, share)| Some((number, share?)))?;
+            return Some((dress(Piece { bytes, ..placing.piece(0, file, from, end) }), number + 1));
         }
-        if placing.layout == Layout::Local {
-            for piece in &mut pieces {
-                *piece = self.files.servers[piece.server as usize].following.place(*piece);
-            }
-        }
-        pieces
+        let from = offset + call.asked;
+        let piece = (from < end).then(|| placing.piece(self.node(call.rank) as u32, file, from, end))?;
+        Some((dress(piece), call.asked + piece.bytes))
     }
 
     /// A call of a program that is not part of a transfer, such as that of a header.
@@ -103,16 +96,19 @@ impl Machine {
     /// Asks for pieces of a call in the order of the file, as far as may be under way at once; ends it after the last.
     fn go_on(&mut self, number: u64) {
         let at_once = self.profile.storage.servers.requests_at_once;
-        while let Some(call) = self.files.calls.all.get_mut(&number) {
-            let Some(piece) = call.pieces.front().copied() else { break };
+        while let Some(call) = self.files.calls.all.get(&number) {
+            let Some((mut piece, asked)) = self.next_piece(call) else { break };
+            let Some(call) = self.files.calls.all.get_mut(&number) else { break };
             let under_way = call.at_disk.entry((piece.server, piece.disk)).or_default();
             if *under_way >= at_once {
                 return;
             }
             *under_way += 1;
-            call.running += 1;
-            call.pieces.pop_front();
+            (call.running, call.asked) = (call.running + 1, asked);
             let rank = call.rank;
+            if self.files.placing.layout == Layout::Local {
+                piece = self.files.servers[piece.server as usize].allocation.place(piece);
+            }
             self.ask(rank, piece, Box::new(move |machine| machine.end_piece(number, piece)));
         }
         if self.files.calls.all.get(&number).is_some_and(|call| call.running == 0) {
@@ -126,7 +122,7 @@ impl Machine {
         if let Some(under_way) = call.at_disk.get_mut(&(piece.server, piece.disk)) {
             *under_way -= 1;
         }
-        let (rank, write) = (call.rank, call.write);
+        let (rank, write) = (call.rank, call.range.write);
         if write {
             self.files.touch(rank, piece.server);
         }
@@ -136,7 +132,7 @@ impl Machine {
     fn end_call(&mut self, number: u64) {
         let Some(call) = self.files.calls.all.remove(&number) else { return };
         let ns = self.kernel.now_ns() - call.began_ns;
-        self.tally.call(if call.write { "write" } else { "read" }, call.bytes, ns);
+        self.tally.call(if call.range.write { "write" } else { "read" }, call.range.bytes, ns);
         if let Some(job) = call.job {
             self.next_call(call.rank, job);
         }

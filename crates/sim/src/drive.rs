@@ -3,6 +3,7 @@
 use crate::disk::{Access, Disk};
 use crate::kernel::{Act, Resource};
 use crate::machine::Machine;
+use crate::placing::Piece;
 use hyperslab_plan::profile::Queue;
 use std::collections::BTreeMap;
 
@@ -10,10 +11,21 @@ use std::collections::BTreeMap;
 pub(crate) struct DiskJob {
     pub(crate) write: bool,
     pub(crate) offset: u64,
+    /// Where it lies among all files, for queues that go by that.
+    pub(crate) in_files: u64,
     pub(crate) bytes: u64,
     /// Whether the drive is told before that this will be read.
     pub(crate) hinted: bool,
     pub(crate) then: Act<Machine>,
+}
+
+impl DiskJob {
+    /// The request for a piece.
+    pub(crate) fn of(piece: &Piece, then: Act<Machine>) -> DiskJob {
+        let hinted = piece.direct && !piece.write;
+        let (write, offset, bytes) = (piece.write, piece.offset, piece.bytes);
+        DiskJob { write, offset, in_files: piece.in_files(), bytes, hinted, then }
+    }
 }
 
 /// How a disk spent its time \[ns\].
@@ -67,7 +79,11 @@ impl Drive {
 
     fn push(&mut self, job: DiskJob) {
         self.number += 1;
-        let place = if self.queue == Queue::Cscan { job.offset } else { 0 };
+        let place = match self.queue {
+            Queue::Fcfs => 0,
+            Queue::Cscan => job.offset,
+            Queue::CscanFile => job.in_files,
+        };
         self.line.insert((place, self.number), job);
     }
 

@@ -1,12 +1,13 @@
 //! Files as callers see them: requests become calls, one for each contiguous range of a file, and calls become pieces that
 //! file servers serve.
 
+use crate::behind::Behind;
 use crate::blocks::Blocks;
 use crate::calls::Calls;
 use crate::disk::{self, Disk};
 use crate::drive::Drive;
-use crate::kernel::{Act, Resource};
 use crate::machine::{Machine, Size, WhatIf};
+use crate::metadata::Books;
 use crate::placing::{DiskLayout, Placing};
 use crate::servers::Server;
 use hyperslab_layout::{Loop, Nest};
@@ -44,10 +45,7 @@ pub(crate) struct Files {
     pub(crate) placing: Placing,
     callers: Vec<Caller>,
     pub(crate) calls: Calls,
-    /// Syncs under way: servers that have not answered, and what follows.
-    syncs: BTreeMap<u64, (usize, Act<Machine>)>,
-    next_sync: u64,
-    manager: Resource,
+    pub(crate) books: Books,
     numbers: BTreeMap<Arc<str>, u32>,
     lengths: Vec<u64>,
     /// The contents, when payloads carry bytes.
@@ -80,42 +78,43 @@ impl Files {
             size.ranks - if matches!(storage.servers.layout, Layout::Ranks { .. }) { size.servers } else { 0 };
         let blocks = || match storage.cache {
             Cache::Blocks { block_bytes, blocks_per_rank, .. } => {
-                Some(Blocks::new(block_bytes, (blocks_per_rank * callers.max(1) * disks) as usize))
+                let room = u64::from(blocks_per_rank) * u64::from(callers.max(1)) * u64::from(disks);
+                Some(Blocks::new(block_bytes, room as usize))
             }
             _ => None,
         };
-        let mut server = |_| Server::new((0..disks).map(|_| drive()).collect(), blocks());
+        let behind = || match storage.cache {
+            Cache::WriteBehind { limit_bytes, copy_rate, cluster_bytes } => {
+                Some(Behind::new(limit_bytes, copy_rate, cluster_bytes))
+            }
+            _ => None,
+        };
+        let mut server = |_| Server::new((0..disks).map(|_| drive()).collect(), blocks(), behind());
         Files {
             servers: (0..count).map(&mut server).collect(),
             placing: Placing::new(storage.servers.layout.clone(), count, disks, on_disk, seed),
             callers: (0..size.ranks).map(|_| Caller::default()).collect(),
             calls: Calls::default(),
-            syncs: BTreeMap::new(),
-            next_sync: 0,
-            manager: Resource::default(),
+            books: Books::default(),
             numbers: BTreeMap::new(),
             lengths: Vec::new(),
             contents,
         }
     }
 
-    /// The number of a file.
-    pub(crate) fn number(&mut self, object: &Arc<str>) -> u32 {
+    /// The number of a file, which is so long if nobody said so before \[B\].
+    pub(crate) fn number(&mut self, object: &Arc<str>, bytes: u64) -> u32 {
         if let Some(&number) = self.numbers.get(object) {
             return number;
         }
         let number = self.lengths.len() as u32;
         self.numbers.insert(object.clone(), number);
-        self.lengths.push(0);
+        self.lengths.push(bytes);
+        self.placing.add_file(bytes);
         number
     }
 
-    /// Says how long a file is, so that servers do not read beyond its end.
-    pub(crate) fn declare(&mut self, object: &Arc<str>, bytes: u64) {
-        let number = self.number(object) as usize;
-        self.lengths[number] = self.lengths[number].max(bytes);
-    }
-
+    /// How long a file is, as far as anybody said \[B\].
     pub(crate) fn length(&self, file: u32) -> u64 {
         self.lengths[file as usize]
     }
@@ -125,13 +124,14 @@ impl Files {
         self.callers[rank as usize].touched.insert(server);
     }
 
+    /// Servers that hold something that a rank wrote and did not sync.
+    pub(crate) fn take_touched(&mut self, rank: u32) -> BTreeSet<u32> {
+        std::mem::take(&mut self.callers[rank as usize].touched)
+    }
+
     /// When all disks have all that they accepted on their media.
     pub(crate) fn settled_ns(&self) -> u64 {
         self.servers.iter().flat_map(|server| &server.drives).map(Drive::settled_ns).max().unwrap_or(0)
-    }
-
-    pub(crate) fn manager_busy_ns(&self) -> u64 {
-        self.manager.busy_ns
     }
 }
 
@@ -157,7 +157,6 @@ impl Machine {
     }
 
     fn job(&mut self, ticket: Ticket, request: Request) -> Job {
-        let file = request.object().cloned().map_or(0, |object| self.files.number(&object));
         let (write, direct, mut ranges) = match &request {
             Request::Write { moves, direct, .. } => (true, *direct, ranges_of(moves)),
             Request::Read { moves, direct, .. } => (false, *direct, ranges_of(moves)),
@@ -171,6 +170,8 @@ impl Machine {
             Request::Get { bytes_max, .. } => (false, false, vec![(0, *bytes_max)]),
             Request::Sync { .. } => (false, false, Vec::new()),
         };
+        let end = ranges.iter().map(|range| range.0.saturating_add(range.1)).max().unwrap_or(0);
+        let file = request.object().cloned().map_or(0, |object| self.files.number(&object, end));
         ranges.reverse();
         let bytes = ranges.iter().map(|range| range.1).sum();
         let calls = ranges.len() as u64;
@@ -213,85 +214,6 @@ impl Machine {
         let mut done = Vec::new();
         contents.poll(&mut done);
         done.pop().map(|(_, outcome)| outcome)
-    }
-
-    /// Makes what a rank wrote durable, on all servers that hold some of it.
-    fn sync(&mut self, rank: u32, job: Job) {
-        let began = self.kernel.now_ns();
-        let servers = std::mem::take(&mut self.files.callers[rank as usize].touched);
-        let then: Act<Machine> = Box::new(move |machine| {
-            let ns = machine.kernel.now_ns() - began;
-            machine.tally.call("sync", 0, ns);
-            machine.end_job(rank, job);
-        });
-        if servers.is_empty() {
-            return then(self);
-        }
-        let number = self.files.next_sync;
-        self.files.next_sync += 1;
-        self.files.syncs.insert(number, (servers.len(), then));
-        for server in servers {
-            self.ask_flush(rank, server, Box::new(move |machine| machine.end_sync(number)));
-        }
-    }
-
-    /// A server has made its part durable.
-    fn end_sync(&mut self, number: u64) {
-        let Some((left, _)) = self.files.syncs.get_mut(&number) else { return };
-        *left -= 1;
-        if *left == 0
-            && let Some((_, then)) = self.files.syncs.remove(&number)
-        {
-            then(self);
-        }
-    }
-
-    fn ask_flush(&mut self, rank: u32, server: u32, then: Act<Machine>) {
-        if self.server_node(server) == self.node(rank) {
-            return self.flush(server, then);
-        }
-        self.ask_server(rank, server, 0, move |machine| {
-            machine.flush(server, Box::new(move |machine| machine.answer(rank, server, 0, then)));
-        });
-    }
-
-    /// Opens, closes or asks about a file: a delay of the caller's own, and the work of one manager for all.
-    pub(crate) fn metadata(&mut self, kind: Metadata, rank: u32) {
-        let costs = &self.profile.storage.metadata;
-        let (own_ns, manager_ns) = match kind {
-            Metadata::Open => (costs.open_ns, costs.open_manager_ns),
-            Metadata::Close => (costs.close_ns, costs.close_manager_ns),
-            Metadata::Query => (costs.query_ns, costs.query_manager_ns),
-        };
-        let began = self.kernel.now_ns();
-        // Who has no business with the manager does not wait for those who have.
-        let managed = if manager_ns > 0.0 { self.files.manager.take(began, manager_ns) } else { began };
-        self.kernel.at(managed + own_ns.round() as u64, move |machine| {
-            let ns = machine.kernel.now_ns() - began;
-            machine.tally.call(kind.name(), 0, ns);
-            machine.post(rank, |mail| mail.woken = true);
-        });
-    }
-}
-
-/// What is asked about a file besides its bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Metadata {
-    /// Opening, or creating.
-    Open,
-    /// Closing.
-    Close,
-    /// Its size and the like.
-    Query,
-}
-
-impl Metadata {
-    const fn name(self) -> &'static str {
-        match self {
-            Metadata::Open => "open",
-            Metadata::Close => "close",
-            Metadata::Query => "query",
-        }
     }
 }
 

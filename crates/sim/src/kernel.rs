@@ -48,7 +48,7 @@ impl<M> Kernel<M> {
     /// Plans an event; one in the past happens now.
     pub(crate) fn at(&mut self, at_ns: u64, act: impl FnOnce(&mut M) + 'static) {
         self.number += 1;
-        self.put(Entry { at_ns: at_ns.max(self.now_ns), act: Box::new(act) });
+        self.put(Entry { at_ns: at_ns.clamp(self.now_ns, END_NS.max(self.now_ns)), act: Box::new(act) });
     }
 
     fn put(&mut self, entry: Entry<M>) {
@@ -83,6 +83,14 @@ impl<M> Kernel<M> {
     }
 }
 
+/// No time is later than this \[ns\]: a run that comes near it has long been ended.
+const END_NS: u64 = 1 << 62;
+
+/// A time as a whole number \[ns\], at least 0 and never so long that sums wrap round.
+pub(crate) fn whole_ns(ns: f64) -> u64 {
+    (ns.max(0.0).round() as u64).min(END_NS)
+}
+
 /// Something that does one thing after another, in the order of being asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resource {
@@ -94,9 +102,9 @@ pub(crate) struct Resource {
 impl Resource {
     /// Reserves it for so long, from a moment on; gives the end.
     pub(crate) fn take(&mut self, from_ns: u64, ns: f64) -> u64 {
-        let ns = ns.max(0.0).round() as u64;
-        self.busy_ns += ns;
-        self.free_ns = self.free_ns.max(from_ns) + ns;
+        let ns = whole_ns(ns);
+        self.busy_ns = self.busy_ns.saturating_add(ns);
+        self.free_ns = self.free_ns.max(from_ns).saturating_add(ns).min(END_NS);
         self.free_ns
     }
 

@@ -6,15 +6,20 @@
 //! and who was busy. The same rehearsal gives the same outcome, byte for byte.
 #![forbid(unsafe_code)]
 
+mod allocation;
+mod behind;
 mod blocks;
 mod calls;
 mod disk;
 mod drive;
 mod files;
 mod kernel;
+mod limits;
 mod machine;
 mod messages;
+mod metadata;
 mod network;
+mod order;
 mod outcome;
 mod placing;
 mod rehearsal;
@@ -23,9 +28,10 @@ mod tally;
 mod world;
 
 pub use drive::DiskTimes;
-pub use files::Metadata;
 pub use machine::{Size, WhatIf, Work};
+pub use metadata::Metadata;
+pub use order::disk_order;
 pub use outcome::{Busy, Disks, Outcome, Span, Spent};
-pub use placing::{DiskLayout, disk_order};
+pub use placing::DiskLayout;
 pub use rehearsal::{Bring, Move, Part, Period, Rehearsal, Stage, Who};
 pub use tally::{Calls, Tally};

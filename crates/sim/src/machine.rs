@@ -1,7 +1,7 @@
 //! The machine: processors, wires and files, their clock, and what waits for each rank.
 
 use crate::files::Files;
-use crate::kernel::{Kernel, Resource};
+use crate::kernel::{Kernel, Resource, whole_ns};
 use crate::messages::Pairs;
 use crate::network::Network;
 use crate::tally::Tally;
@@ -163,7 +163,8 @@ impl Machine {
     pub(crate) fn work(&mut self, processor: usize, kind: Work, ns: f64) -> u64 {
         let now = self.kernel.now_ns();
         let processor = &mut self.processors[processor];
-        processor.spent_ns[kind as usize] += ns.max(0.0).round() as u64;
+        let spent = &mut processor.spent_ns[kind as usize];
+        *spent = spent.saturating_add(whole_ns(ns));
         processor.time.take(now, ns)
     }
 
@@ -191,6 +192,20 @@ impl Machine {
             act(self);
         }
         true
+    }
+
+    /// Lets servers write what they hold, and takes all events that are left.
+    pub(crate) fn drain(&mut self) {
+        for server in 0..self.files.servers.len() as u32 {
+            self.flush(server, Box::new(|_| ()));
+        }
+        while self.turn() {}
+    }
+
+    /// When all that was asked for is over: no event is left, no processor at work, nothing on its way to a medium.
+    pub(crate) fn settled_ns(&self) -> u64 {
+        let processors = self.processors.iter().map(|processor| processor.time.free_ns()).max().unwrap_or(0);
+        self.files.settled_ns().max(self.kernel.now_ns()).max(processors)
     }
 
     /// Writes a line into the trace.

@@ -4,7 +4,7 @@
 //! an idle way needs the latency and its length over the slowest link. A torus is wormhole-routed: a message holds all
 //! links of its way, first along its row, then along its column, from when the last of them is free.
 
-use crate::kernel::Resource;
+use crate::kernel::{Resource, whole_ns};
 use hyperslab_plan::profile::{Network as Wire, Topology};
 
 /// Messages up to this length pass between others, without being waited for or waiting: questions, answers, signals \[B\].
@@ -41,7 +41,7 @@ impl Network {
             Topology::Switch => 0,
             Topology::Ethernet => 1,
             Topology::FatTree { nodes_per_leaf, .. } => nodes.div_ceil(*nodes_per_leaf as usize) * 2,
-            Topology::Torus { shape, .. } => (shape.0 * shape.1) as usize * 4,
+            Topology::Torus { shape, .. } => shape.0 as usize * shape.1 as usize * 4,
         };
         let links = |count| vec![Resource::default(); count];
         Network {
@@ -57,10 +57,7 @@ impl Network {
 
     /// When a short message that leaves now arrives; `None` for others.
     pub(crate) fn short(&mut self, now_ns: u64, from: usize, to: usize, bytes: u64) -> Option<u64> {
-        if self.instant || from == to {
-            return Some(now_ns);
-        }
-        if bytes > SHORT_BYTES {
+        if self.instant || from == to || bytes > SHORT_BYTES {
             return None;
         }
         self.bytes += bytes;
@@ -69,17 +66,20 @@ impl Network {
             _ => 0.0,
         };
         let rate = self.rates[from].min(self.rates[to]);
-        Some(now_ns + (self.wire.latency_ns + routers + bytes as f64 * 1e9 / rate).round() as u64)
+        Some(now_ns + whole_ns(self.wire.latency_ns + routers + bytes as f64 * 1e9 / rate))
     }
 
     /// Sends bytes from one node to another.
     pub(crate) fn send(&mut self, now_ns: u64, from: usize, to: usize, bytes: u64) -> Passage {
-        if self.instant || from == to {
+        if from == to {
             return Passage { left_ns: now_ns, arrived_ns: now_ns };
         }
         self.bytes += bytes;
+        if self.instant {
+            return Passage { left_ns: now_ns, arrived_ns: now_ns };
+        }
         let time = |rate: f64| bytes as f64 * 1e9 / rate;
-        let latency = self.wire.latency_ns.round() as u64;
+        let latency = whole_ns(self.wire.latency_ns);
         match self.wire.topology.clone() {
             Topology::Torus { shape, router_ns } => {
                 let way = torus_way(shape, from, to);
@@ -112,14 +112,14 @@ impl Network {
         let time = |rate: f64| bytes as f64 * 1e9 / rate;
         let left = self.out[from].take(now_ns, time(self.rates[from]));
         // The first byte is ahead of the last by as long as the link took.
-        let mut first = left - time(self.rates[from]).round() as u64;
+        let mut first = left - whole_ns(time(self.rates[from])).min(left);
         let mut last = left;
         for &(link, rate) in between {
             let end = self.shared[link].take(first, time(rate));
-            (first, last) = (end - time(rate).round() as u64, last.max(end));
+            (first, last) = (end - whole_ns(time(rate)).min(end), last.max(end));
         }
-        first += self.wire.latency_ns.round() as u64;
-        last += self.wire.latency_ns.round() as u64;
+        first += whole_ns(self.wire.latency_ns);
+        last += whole_ns(self.wire.latency_ns);
         let end = self.into[to].take(first, time(self.rates[to]));
         Passage { left_ns: left, arrived_ns: last.max(end) }
     }

@@ -1,7 +1,7 @@
 //! What came out of a rehearsal: times, counts, and who was busy.
 
 use crate::drive::{DiskTimes, Drive};
-use crate::machine::{Machine, Work};
+use crate::machine::{Machine, Processor, Work};
 use crate::tally::Tally;
 
 /// From when the first rank began a stage to when the last ended it.
@@ -74,8 +74,10 @@ pub struct Outcome {
     pub tally: Tally,
     /// The busiest of each kind of thing, the busiest first.
     pub busiest: Vec<Busy>,
-    /// Processors by number: those of compute nodes first, then those of file servers.
+    /// Processors of compute nodes, by number.
     pub processors: Vec<Spent>,
+    /// Processors of file servers on nodes of their own.
+    pub server_processors: Vec<Spent>,
     /// File servers.
     pub disks: Vec<Disks>,
     /// Bytes that crossed between nodes \[B\].
@@ -89,8 +91,9 @@ pub struct Outcome {
 impl Outcome {
     pub(crate) fn new(machine: &Machine, spans: Vec<Span>) -> Outcome {
         let end_ns = spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
-        let settled_ns = machine.files.settled_ns().max(machine.kernel.now_ns());
-        let processors = machine.processors.iter().map(|p| Spent { ns: p.time.busy_ns, kinds: p.spent_ns }).collect();
+        let settled_ns = machine.settled_ns();
+        let spent = |p: &Processor| Spent { ns: p.time.busy_ns, kinds: p.spent_ns };
+        let (nodes, apart) = machine.processors.split_at(machine.processor_apart(0));
         let disks = machine.files.servers.iter().map(|server| disks(&server.drives)).collect();
         Outcome {
             spans,
@@ -98,7 +101,8 @@ impl Outcome {
             settled_ns,
             tally: machine.tally.clone(),
             busiest: busiest(machine),
-            processors,
+            processors: nodes.iter().map(spent).collect(),
+            server_processors: apart.iter().map(spent).collect(),
             disks,
             network_bytes: machine.network.bytes,
             events: machine.kernel.events(),
@@ -136,7 +140,7 @@ fn busiest(machine: &Machine) -> Vec<Busy> {
             .flatten()
             .collect();
     all.push(Busy { name: link, ns: link_ns });
-    all.push(Busy { name: "manager of files".into(), ns: machine.files.manager_busy_ns() });
+    all.push(Busy { name: "manager of files".into(), ns: machine.files.books.manager.busy_ns });
     all.sort_by_key(|busy| std::cmp::Reverse(busy.ns));
     all
 }

@@ -1,10 +1,6 @@
 //! Where the bytes of files lie: on which server, on which of its disks, and where there.
 
-use crate::machine::Size;
-use hyperslab_plan::profile::{Layout, Profile};
-use hyperslab_plan::{Parameters, Transfer, Units};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use hyperslab_plan::profile::Layout;
 
 /// How the blocks of a file lie on a disk (Kotz 1997, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,9 +32,7 @@ impl DiskLayout {
 pub(crate) const DISK_BYTES: u64 = 160_000 * 8192;
 /// What a track of it holds \[B\].
 const TRACK_BYTES: u64 = 72 * 512;
-/// Distance between the beginnings of files on one disk \[B\]: so far that those of studies do not meet.
-const FILE_PITCH: u64 = 20_011 * 8192;
-/// Bytes of a disk that one file may take where its place does not matter \[B\].
+/// Distance between files on disks where their places mean nothing but that they are apart \[B\].
 const FILE_SPAN: u64 = 1 << 44;
 
 /// A part of a call that one disk serves.
@@ -58,35 +52,24 @@ pub(crate) struct Piece {
     pub(crate) direct: bool,
 }
 
+impl Piece {
+    /// Where it begins, as a number that rises inside a file and from file to file.
+    pub(crate) fn in_files(&self) -> u64 {
+        u64::from(self.file).wrapping_mul(FILE_SPAN).wrapping_add(self.file_offset)
+    }
+}
+
 /// Cuts calls into pieces.
 #[derive(Clone, Debug)]
 pub(crate) struct Placing {
     pub(crate) layout: Layout,
     pub(crate) servers: u32,
     pub(crate) disks: u32,
-    /// Places of blocks by disk, for layouts at random.
+    /// Places of units by disk, for layouts at random.
     places: Vec<Vec<u64>>,
-}
-
-/// Where files of a node's own lie on its disk: what is written in rising order of offsets gets room one after another, also
-/// beside what was written to other files before, as file systems give it; who goes back in a file finds its place.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Following {
-    /// Where the last piece ended on the disk \[B\].
-    end: u64,
-    /// Where the last piece of each file ended in the file \[B\].
-    ends: BTreeMap<u32, u64>,
-}
-
-impl Following {
-    /// Gives a piece its place.
-    pub(crate) fn place(&mut self, piece: Piece) -> Piece {
-        let follows = self.ends.get(&piece.file).is_none_or(|&end| end <= piece.file_offset);
-        self.ends.insert(piece.file, piece.file_offset + piece.bytes);
-        let offset = if follows { self.end } else { u64::from(piece.file) * FILE_SPAN + piece.file_offset };
-        self.end = offset + piece.bytes;
-        Piece { offset, ..piece }
-    }
+    /// By file, how many units of each disk come before its own, where servers are ranks; and how many all take.
+    before: Vec<u64>,
+    taken: u64,
 }
 
 impl Placing {
@@ -97,11 +80,18 @@ impl Placing {
             }
             _ => Vec::new(),
         };
-        Placing { layout, servers, disks, places }
+        Placing { layout, servers, disks, places, before: Vec::new(), taken: 0 }
+    }
+
+    /// Gives the next file room for so many bytes, behind those before.
+    pub(crate) fn add_file(&mut self, bytes: u64) {
+        let share = u64::from(self.servers) * u64::from(self.disks);
+        self.before.push(self.taken);
+        self.taken += bytes.div_ceil(self.unit()).div_ceil(share.max(1)).max(1);
     }
 
     /// Bytes from a place of a file on that lie together on one disk \[B\].
-    fn unit(&self) -> u64 {
+    pub(crate) fn unit(&self) -> u64 {
         match self.layout {
             Layout::Local => u64::MAX,
             Layout::Ranks { unit_bytes } | Layout::Apart { unit_bytes, .. } => unit_bytes,
@@ -114,35 +104,55 @@ impl Placing {
         let unit = self.unit();
         let (block, inside) = (from / unit, from % unit);
         let bytes = (end - from).min(unit - inside);
+        let (servers, disks) = (u64::from(self.servers), u64::from(self.disks));
         let (server, disk, local) = match self.layout {
-            Layout::Local => (home, 0, 0),
+            Layout::Local => (u64::from(home), 0, 0),
             Layout::Ranks { .. } => {
-                let all = u64::from(self.servers * self.disks);
-                let turn = block % all;
-                ((turn % u64::from(self.servers)) as u32, (turn / u64::from(self.servers)) as u32, block / all)
+                let turn = block % (servers * disks);
+                (turn % servers, turn / servers, block / (servers * disks))
             }
             Layout::Apart { width, .. } => {
-                let first = u64::from(file) * u64::from(width);
-                let server = (first + block % u64::from(width)) % u64::from(self.servers);
-                let local = block / u64::from(width);
-                (server as u32, (local % u64::from(self.disks)) as u32, local / u64::from(self.disks))
+                let width = u64::from(width);
+                let local = block / width;
+                ((u64::from(file) * width + block % width) % servers, local % disks, local / disks)
             }
         };
-        let offset = self.place(file, server, disk, local) + inside;
+        let (server, disk) = (server as u32, disk as u32);
+        let offset = self.place(file, server, disk, local).wrapping_add(inside);
         Piece { server, disk, file, file_offset: from, offset, bytes, write: false, direct: false }
     }
 
-    /// Where the `local`-th block of a file on a disk begins \[B\].
+    /// What of a range of a file lies in the units of one of its stripes, the first of which is that of unit 0: where it
+    /// begins, and how much it is \[B\].
+    pub(crate) fn share(&self, from: u64, end: u64, stripe: u64) -> Option<(u64, u64)> {
+        let Layout::Apart { unit_bytes: unit, width, .. } = self.layout else { return None };
+        let width = u64::from(width);
+        let (first, last) = (from / unit, end.checked_sub(1)? / unit);
+        let begin = first + (stripe + width - first % width) % width;
+        if begin > last || from >= end {
+            return None;
+        }
+        let units = (last - begin) / width + 1;
+        let finish = begin + (units - 1) * width;
+        let low = from.saturating_sub(begin * unit);
+        let high = if finish == last { (last + 1) * unit - end } else { 0 };
+        Some((begin * unit + low, units * unit - low - high))
+    }
+
+    /// Where the `local`-th unit of a file on a disk begins \[B\].
     fn place(&self, file: u32, server: u32, disk: u32, local: u64) -> u64 {
         let unit = self.unit();
-        match self.places.get((disk * self.servers + server) as usize) {
-            Some(places) => places[((u64::from(file) * FILE_PITCH / unit + local) % places.len() as u64) as usize],
-            None if matches!(self.layout, Layout::Ranks { .. }) => {
-                let blocks = DISK_BYTES / unit;
-                (u64::from(file) * (FILE_PITCH / unit) + local) % blocks * unit
+        let span = u64::from(file).wrapping_mul(FILE_SPAN);
+        match self.layout {
+            Layout::Local => span,
+            Layout::Apart { .. } => span.wrapping_add(local * unit),
+            Layout::Ranks { .. } => {
+                let number = self.before.get(file as usize).copied().unwrap_or(self.taken) + local;
+                match self.places.get((disk * self.servers + server) as usize) {
+                    Some(places) => places[(number % places.len() as u64) as usize],
+                    None => number % (DISK_BYTES / unit).max(1) * unit,
+                }
             }
-            None if unit == u64::MAX => u64::from(file) * FILE_SPAN,
-            None => u64::from(file) * FILE_SPAN + local * unit,
         }
     }
 
@@ -150,42 +160,11 @@ impl Placing {
     pub(crate) fn following(&self, piece: &Piece) -> u64 {
         let stride = match self.layout {
             Layout::Local => 1,
-            Layout::Ranks { .. } => u64::from(self.servers * self.disks),
-            Layout::Apart { width, .. } => u64::from(width * self.disks),
+            Layout::Ranks { .. } => u64::from(self.servers) * u64::from(self.disks),
+            Layout::Apart { width, .. } => u64::from(width) * u64::from(self.disks),
         };
         (piece.file_offset / self.unit() + stride) * self.unit()
     }
-}
-
-/// The order in which servers that are ranks take the groups of a transfer when each takes those on its own disks, by place
-/// on the disk (Kotz 1997, section 4: the list of blocks, sorted). As runs: first group, how many. Nothing where the order
-/// is that of the file, or where files do not lie on the disks of ranks.
-pub fn disk_order(
-    profile: &Profile,
-    size: Size,
-    on_disk: DiskLayout,
-    seed: u64,
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-) -> Vec<(u64, u64)> {
-    let (Layout::Ranks { unit_bytes }, false) = (&profile.storage.servers.layout, on_disk == DiskLayout::Contiguous)
-    else {
-        return Vec::new();
-    };
-    let (servers, disks) = (size.servers.max(1), profile.storage.servers.disks);
-    let placing = Placing::new(profile.storage.servers.layout.clone(), servers, disks, on_disk, seed);
-    let units = Units::new(transfer, parameters.subchunk_bytes);
-    // By server and disk, the places of its groups and their numbers.
-    let mut lists: Vec<Vec<(u64, u64)>> = vec![Vec::new(); (servers * disks) as usize];
-    for group in 0..units.count() {
-        let piece = placing.piece(0, 0, group * unit_bytes, (group + 1) * unit_bytes);
-        lists[(piece.server * disks + piece.disk) as usize].push((piece.offset, group));
-    }
-    lists.iter_mut().for_each(|list| list.sort_unstable());
-    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
-    let turns = (0..longest).flat_map(|turn| (0..disks).map(move |disk| (turn, disk)));
-    let places = turns.flat_map(|(turn, disk)| (0..servers).map(move |server| (turn, server * disks + disk)));
-    places.filter_map(|(turn, list)| lists[list as usize].get(turn).map(|&(_, group)| (group, 1))).collect()
 }
 
 /// Where units begin \[B\] in the order of the file: a file of any length takes the first of them. Whole tracks hold what
@@ -230,6 +209,20 @@ mod tests {
         let placing = Placing::new(layout, 4, 1, DiskLayout::Contiguous, 0);
         assert_eq!(pieces(&placing, 0, 30), [(0, 0, 0, 10), (1, 0, 0, 10), (0, 0, 10, 10)]);
         assert_eq!(placing.piece(0, 1, 0, 10).server, 2);
+    }
+
+    #[test]
+    fn shares_of_stripes_are_what_their_units_hold() {
+        let layout = Layout::Apart { count: 7, unit_bytes: 10, width: 3, gathers: true };
+        let placing = Placing::new(layout, 7, 1, DiskLayout::Contiguous, 0);
+        for (from, end) in (0..45).flat_map(|from| (from..70).map(move |end| (from, end))) {
+            for stripe in 0..3 {
+                let of = |&byte: &u64| byte / 10 % 3 == stripe;
+                let bytes: Vec<u64> = (from..end).filter(of).collect();
+                let expected = bytes.first().map(|&first| (first, bytes.len() as u64));
+                assert_eq!(placing.share(from, end, stripe), expected, "{from}..{end}, stripe {stripe}");
+            }
+        }
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //! real machines.
 
 use crate::calls::Range;
-use crate::files::{Files, Metadata};
+use crate::files::Files;
+use crate::limits;
 use crate::machine::{Machine, Size, WhatIf, Work};
+use crate::metadata::Metadata;
+use crate::order::files_in_order;
 use crate::outcome::{Outcome, Span};
-use crate::placing::{DISK_BYTES, DiskLayout};
+use crate::placing::DiskLayout;
 use crate::world::RankWorld;
 use hyperslab_layout::View;
-use hyperslab_plan::profile::{Layout, Profile, Topology};
+use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{Facts, Parameters, Transfer};
 use hyperslab_walk::{Consensus, Limits, Party, Question, Walk};
 use hyperslab_world::{Exposed, Fault, FaultKind, MemoryStore};
@@ -130,6 +133,21 @@ pub struct Rehearsal {
     pub traced: bool,
 }
 
+/// Moments between two questions whether the user wants to stop.
+const TURNS: u64 = 1 << 14;
+
+/// Whether to go on: nobody wants to stop, and virtual time is within its limit.
+fn go_on(machine: &Machine, interrupted: &mut dyn FnMut() -> bool) -> Result<(), Fault> {
+    if interrupted() {
+        return Err(Fault::new(FaultKind::Interrupted, "the simulation was interrupted by the user"));
+    }
+    if machine.kernel.now_ns() < limits::TIME_NS {
+        return Ok(());
+    }
+    let text = format!("the simulation on machine '{}' goes beyond 30 years of virtual time", machine.profile.name);
+    Err(Fault::new(FaultKind::Invalid, text).hint("some number of the machine, or some stage, is far too slow"))
+}
+
 /// What a rank is at.
 enum At {
     Between,
@@ -152,12 +170,23 @@ impl Rehearsal {
     /// # Errors
     /// When a rank fails, or when nothing moves any more before all ranks are through; the text names the seed.
     pub fn run(self) -> Result<Outcome, Fault> {
+        self.run_unless(&mut || false)
+    }
+
+    /// The same, unless it is interrupted, which is asked now and then.
+    ///
+    /// # Errors
+    /// As [`Rehearsal::run`], and when it is interrupted.
+    pub fn run_unless(self, interrupted: &mut dyn FnMut() -> bool) -> Result<Outcome, Fault> {
+        limits::check(&self)?;
         let files = Files::new(&self.profile, self.size, self.what_if, self.on_disk, self.seed, self.contents.clone());
-        self.room()?;
         let mut machine = Machine::new(&self.profile, self.size, self.what_if, files, self.contents.is_some());
         machine.trace = self.traced.then(String::new);
-        for (object, bytes) in &self.lengths {
-            machine.files.declare(object, *bytes);
+        let files = files_in_order(&self.lengths);
+        let mut in_order: Vec<(&Arc<str>, (u32, u64))> = files.iter().map(|(object, &file)| (object, file)).collect();
+        in_order.sort_unstable_by_key(|file| file.1);
+        for (object, (_, bytes)) in in_order {
+            machine.files.number(object, bytes);
         }
         let machine = Rc::new(RefCell::new(machine));
         let mut ranks: Vec<Rank> = (0..self.size.ranks).map(|rank| self.rank(&machine, rank)).collect();
@@ -165,6 +194,7 @@ impl Rehearsal {
         for (number, rank) in ranks.iter_mut().enumerate() {
             self.advance(&machine, rank, number as u32, &mut spans)?;
         }
+        let mut turns = 0_u64;
         loop {
             loop {
                 let next = machine.borrow_mut().next_ready();
@@ -174,44 +204,17 @@ impl Rehearsal {
             if !machine.borrow_mut().turn() {
                 break;
             }
+            turns += 1;
+            if turns.is_multiple_of(TURNS) {
+                go_on(&machine.borrow(), interrupted)?;
+            }
         }
         self.all_through(&ranks)?;
         drop(ranks);
-        let machine = machine.borrow();
+        let mut machine = machine.borrow_mut();
+        machine.drain();
+        go_on(&machine, interrupted)?;
         Ok(Outcome::new(&machine, spans))
-    }
-
-    /// Whether the machine has room for the ranks and for their files.
-    fn room(&self) -> Result<(), Fault> {
-        let (servers, machine) = (&self.profile.storage.servers, &self.profile.name);
-        let nodes = self.size.ranks.div_ceil(self.profile.nodes.ranks_per_node);
-        if let Topology::Torus { shape: (rows, columns), .. } = self.profile.network.topology
-            && u64::from(nodes) > u64::from(rows) * u64::from(columns)
-        {
-            let text = format!("{nodes} nodes on machine '{machine}', a torus of {rows} x {columns}");
-            return Err(
-                Fault::new(FaultKind::Invalid, text).hint("take fewer ranks, or give the machine a larger torus")
-            );
-        }
-        if !matches!(servers.layout, Layout::Ranks { .. }) {
-            if self.on_disk == DiskLayout::Contiguous {
-                return Ok(());
-            }
-            let text = format!("files of machine '{machine}' cannot lie in {}", self.on_disk.name());
-            let hint = "only where ranks serve files (layout = \"ranks\") is it told where on a disk they lie";
-            return Err(Fault::new(FaultKind::Invalid, text).hint(hint));
-        }
-        if self.size.servers == 0 {
-            let text = format!("on machine '{machine}' ranks serve files, but none of {} is to", self.size.ranks);
-            return Err(Fault::new(FaultKind::Invalid, text).hint("ask for at least one server"));
-        }
-        let disks = u64::from(self.size.servers * servers.disks);
-        let bytes: u64 = self.lengths.iter().map(|(_, bytes)| bytes).sum();
-        if bytes <= disks * DISK_BYTES {
-            return Ok(());
-        }
-        let text = format!("files of {bytes} B on {disks} disks of {DISK_BYTES} B of machine '{machine}'");
-        Err(Fault::new(FaultKind::Invalid, text).hint("take smaller arrays, or more servers or disks"))
     }
 
     fn rank(&self, machine: &Rc<RefCell<Machine>>, rank: u32) -> Rank {
@@ -276,7 +279,7 @@ impl Rehearsal {
             Stage::Call { object, offset, pitch, bytes, write, .. } => {
                 let then = Box::new(move |machine: &mut Machine| machine.post(rank, |mail| mail.woken = true));
                 let mut machine = machine.borrow_mut();
-                let (file, offset) = (machine.files.number(object), offset + pitch * u64::from(rank));
+                let (file, offset) = (machine.files.number(object, 0), offset + pitch * u64::from(rank));
                 let range = Range { file, offset, bytes: *bytes, write: *write, direct: false };
                 machine.plain_call(rank, range, then);
                 At::Waiting

@@ -180,13 +180,15 @@ fn what_fills_no_cluster_waits_for_more_or_for_a_sync() {
     let mut profile = free();
     profile.storage.cache = Cache::WriteBehind { limit_bytes: 1 << 20, copy_rate: 1e18, cluster_bytes: 1000 };
     profile.storage.disk = rated(1e6);
-    let settled = |calls: &[(u64, u64)]| {
+    let written = |calls: &[(u64, u64)]| {
         let stages = calls.iter().map(|&(offset, bytes)| call(offset, 0, bytes, true)).collect();
-        run(&profile, 1, stages).settled_ns
+        let outcome = run(&profile, 1, stages);
+        (outcome.disks[0].requests, outcome.settled_ns)
     };
-    assert_eq!(settled(&[(0, 900)]), 0);
-    assert_eq!(settled(&[(0, 900), (900, 200)]), MS);
-    assert_eq!(settled(&[(0, 900), (5000, 100)]), 0);
+    // At the end all is written.
+    assert_eq!(written(&[(0, 900)]), (1, 900_000));
+    assert_eq!(written(&[(0, 400), (400, 400), (800, 400)]), (2, 1_200_000));
+    assert_eq!(written(&[(0, 900), (5000, 100)]), (2, MS));
     assert_eq!(gather(&profile, true).end_ns, 512_000);
     // Who waits for room does not wait for more to follow.
     profile.storage.cache = Cache::WriteBehind { limit_bytes: 1000, copy_rate: 1e18, cluster_bytes: 4000 };
@@ -276,20 +278,23 @@ fn a_cache_reads_a_block_once_and_the_next_ahead() {
 #[test]
 fn a_cache_writes_a_block_once_it_is_full() {
     let half = run_cached(vec![call(0, 0, 512, true)]);
-    assert_eq!((half.end_ns, half.disks[0].requests), (0, 0));
+    assert_eq!((half.end_ns, half.settled_ns, half.disks[0].requests), (0, MS, 1));
     let full = run_cached(vec![call(512, 0, 512, true), call(0, 0, 512, true)]);
     assert_eq!((full.end_ns, full.settled_ns, full.disks[0].requests), (0, MS, 1));
     // Nothing clean to replace: the oldest is written first.
     let many: Vec<Stage> = (0..5).map(|block| call(block * 1024, 0, 512, true)).collect();
     let many = run_cached(many);
-    assert_eq!((many.end_ns, many.disks[0].requests), (MS, 1));
+    assert_eq!((many.end_ns, many.settled_ns, many.disks[0].requests), (MS, 5 * MS, 5));
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |profile: Profile, size| rehearse(profile, size, vec![Stage::Agree]).unwrap_err().to_string();
     assert!(refused(cached(), (2, 0)).contains("none of 2 is to"));
+    let mut uneven = cached();
+    uneven.storage.cache = Cache::Blocks { block_bytes: 512, blocks_per_rank: 4, lookup_ns: 0.0 };
+    assert!(refused(uneven, (2, 1)).contains("storage.cache.block of 512 B"));
     let mut torus = free();
     torus.network.topology = Topology::Torus { shape: (2, 2), router_ns: 0.0 };
-    assert!(refused(torus, (5, 0)).contains("5 nodes on machine 'free', a torus of 2 x 2"));
+    assert!(refused(torus, (5, 0)).contains("6 nodes on machine 'free', a torus of 2 x 2"));
 }

@@ -88,6 +88,9 @@ def run(args: argparse.Namespace) -> int:
         for constant in machine.constants():
             print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
         return 0
+    if args.trace is not None and (args.trace.is_dir() or not args.trace.parent.is_dir()):
+        message = f"'{args.trace}' cannot be a file for the trace"
+        raise InvalidError(message)
     result = _simulated(args, machine)
     if args.trace is not None:
         args.trace.write_text(result.pop("trace", ""))
@@ -117,6 +120,9 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
 
 def _clients(args: argparse.Namespace) -> int:
     if args.clients is not None:
+        if args.clients < 1:
+            message = f"{args.clients} clients: at least one is needed"
+            raise InvalidError(message)
         return int(args.clients)
     if args.mesh is None:
         message = "the number of ranks is not known\n  hint: --clients 32"

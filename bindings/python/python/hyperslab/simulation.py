@@ -143,7 +143,8 @@ def simulate(
         What ranks live through, one after another. ``{"transfer": {"write": True, "arrays": [...], ...}}`` is a
         collective call; an array has ``shape``, ``mesh``, ``dims`` and perhaps ``dtype``, ``count``, ``section``,
         ``store``, ``order``, ``local``. Others are ``"agree"``, ``{"work": {"seconds": s}}``, ``{"open": {}}``,
-        ``{"close": {}}``, ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``. See docs/simulator.md.
+        ``{"close": {}}``, ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``. See
+        docs/simulator.md.
     clients, servers : int
         Ranks that hold arrays, and ranks behind them that only serve.
     seed : int

@@ -38,6 +38,11 @@ pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>,
     Ok((0..array.count).map(one).collect())
 }
 
+/// Most arrays alike.
+const COUNT_MAX: u32 = 1 << 20;
+/// Most bytes of arrays \[B\].
+const BYTES_MAX: u64 = 1 << 60;
+
 /// Whether numbers fit each other, where nothing later looks at them.
 fn check(array: &Array, clients: u32) -> Result<(), Error> {
     let refuse = |text: String| Err(Error::invalid(format!("array '{}': {text}", array.name)));
@@ -45,9 +50,26 @@ fn check(array: &Array, clients: u32) -> Result<(), Error> {
     if array.count == 0 {
         return refuse("its count is 0; at least one array moves".into());
     }
-    let largest = volume(&array.shape).and_then(|elements| elements.checked_mul(16 * u64::from(array.count)));
-    if largest.is_none_or(|bytes| bytes > i64::MAX as u64) {
-        return refuse(format!("{} of shape {:?} are more than 2^63 B", array.count, array.shape));
+    if array.count > COUNT_MAX {
+        return refuse(format!("{} arrays are more than the {COUNT_MAX} that are simulated", array.count));
+    }
+    // Places in memory and in files are computed with guard cells and neighbours, in either direction.
+    let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
+    let padded = array.shape.iter().enumerate().map(|(d, n)| guard(d).checked_mul(2)?.checked_add(*n));
+    let chunk = match &array.store {
+        Store::Chunks(chunk) => chunk.as_slice(),
+        Store::File(_) => &[],
+    };
+    let sizes = [padded.collect::<Option<Vec<u64>>>().and_then(|padded| volume(&padded)), volume(chunk)];
+    let woven = array.local.interleave.unwrap_or(1).max(1);
+    let offset = if let Store::File(file) = &array.store { file.offset } else { 0 };
+    let fits = |size: Option<u64>| {
+        let bytes =
+            size?.checked_mul(16)?.checked_mul(woven)?.checked_mul(u64::from(array.count))?.checked_add(offset)?;
+        (bytes <= BYTES_MAX).then_some(bytes)
+    };
+    if sizes.into_iter().any(|size| fits(size).is_none()) {
+        return refuse(format!("{} of shape {:?} take more than 2^60 B", array.count, array.shape));
     }
     match volume(&array.mesh) {
         Some(ranks) if ranks <= u64::from(clients) => {}

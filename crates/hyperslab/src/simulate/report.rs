@@ -37,7 +37,7 @@ pub struct Report {
     pub busiest: Vec<BusyReport>,
     /// What the busiest processor of a rank was at work for, by kind \[s\].
     pub busiest_processor: BTreeMap<String, f64>,
-    /// How long each processor was at work \[s\]; left out for more than 1,024.
+    /// How long each processor of a compute node was at work \[s\]; left out for more than 1,024.
     pub processors: Vec<f64>,
     /// File servers; left out for more than 1,024.
     pub servers: Vec<ServerReport>,
@@ -222,7 +222,7 @@ fn busiest(outcome: &Outcome) -> Vec<BusyReport> {
 }
 
 fn busiest_processor(outcome: &Outcome) -> BTreeMap<String, f64> {
-    let Some(most) = outcome.processors.iter().max_by_key(|p| p.ns) else { return BTreeMap::new() };
+    let Some(most) = outcome.processors.iter().rev().max_by_key(|p| p.ns) else { return BTreeMap::new() };
     Work::ALL.iter().zip(most.kinds).map(|(kind, ns)| (kind.name().to_string(), seconds(ns))).collect()
 }
 

@@ -45,8 +45,20 @@ pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built,
             StageSpec::Query(asked) => built.push(number, "query", meta(Metadata::Query, asked.who)),
             StageSpec::Call(call) => {
                 let object: Arc<str> = call.object.as_str().into();
-                let last = call.offset + call.pitch * u64::from(size.ranks) + call.bytes;
-                built.lengths.push((object.clone(), last));
+                let last = match call.who {
+                    super::Who::All => size.ranks - 1,
+                    super::Who::Clients => spec.clients - 1,
+                    super::Who::Rank(rank) => rank,
+                };
+                let begin = call.pitch.checked_mul(last.into()).and_then(|skipped| skipped.checked_add(call.offset));
+                let end = begin.and_then(|begin| begin.checked_add(call.bytes)).filter(|&end| end <= 1 << 60);
+                let end = end.ok_or_else(|| {
+                    Error::invalid(format!(
+                        "stage {number}: a call of {} B ends beyond 2^60 B of '{object}'",
+                        call.bytes
+                    ))
+                })?;
+                built.lengths.push((object.clone(), end));
                 let (who, offset, pitch) = (call.who.into(), call.offset, call.pitch);
                 let (bytes, write) = (call.bytes, call.write);
                 built.push(number, "call", Stage::Call { who, object, offset, pitch, bytes, write });
@@ -69,13 +81,15 @@ fn transfer(
     for (i, array) in asked.arrays.iter().enumerate() {
         all.extend(asks(array, spec.clients, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
     }
+    apart(&all)?;
     built.lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
     let direction = if asked.write { Direction::Write } else { Direction::Read };
     let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
     let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, sync: asked.sync && asked.write });
     let (mut parameters, why) = decide(asked, &transfer, profile, size)?;
     if parameters.strategy == Strategy::DiskDirected && asked.presort {
-        parameters.order = disk_order(profile, size, spec.disk_layout.into(), spec.seed, &transfer, &parameters);
+        let layout = (spec.disk_layout.into(), spec.seed);
+        parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
     }
     let arrays: Vec<Array> = asked.arrays.clone();
     let moved = transfer.clone();
@@ -92,6 +106,25 @@ fn transfer(
         built.push(number, "agree", Stage::Agree);
     }
     Ok(())
+}
+
+/// Whether no two arrays lie in the same place.
+fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
+    let place = |ask: &Ask| match &ask.stored.placement {
+        Placement::File { object, offset } => {
+            (object.clone(), *offset, offset + volume(&ask.stored.shape).unwrap_or(0) * ask.stored.element.bytes())
+        }
+        Placement::Chunks { prefix, .. } => (prefix.clone(), 0, 1),
+    };
+    let mut places: Vec<(Arc<str>, u64, u64)> = all.iter().map(|(_, ask)| place(ask)).collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].2 > pair[1].1) {
+        Some(pair) => Err(Error::invalid(format!(
+            "two arrays of one transfer lie at the same place of '{}'\n  hint: name each array, or give offsets that are apart",
+            pair[0].0
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The file of an array in one file, and how long it must be \[B\].

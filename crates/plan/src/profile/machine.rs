@@ -132,7 +132,7 @@ pub struct Storage {
     pub call_ns: f64,
     /// What it costs for each byte \[ns/B\].
     pub call_byte_ns: f64,
-    /// Calls that one rank may have under way.
+    /// Calls that one rank may have under way; past the system's cache always at least 8, as real stores have.
     pub calls_at_once: u32,
 }
 
@@ -151,7 +151,7 @@ pub struct Servers {
     pub read_byte_ns: f64,
     /// By how much a request takes longer for each other that waits at the server: a fraction of its time.
     pub crowding: f64,
-    /// Requests that one rank may have under way at one disk.
+    /// Requests of one call that may be under way at one disk.
     pub requests_at_once: u32,
     /// Rate of a server's own link to the network \[B/s\].
     pub link_rate: f64,
@@ -253,8 +253,10 @@ pub enum Disk {
 pub enum Queue {
     /// As they come.
     Fcfs,
-    /// In rising order of places, then from the lowest again.
+    /// In rising order of places on the disk, then from the lowest again.
     Cscan,
+    /// In rising order of places in the file, then from the lowest again.
+    CscanFile,
 }
 
 /// What opening, closing and the like cost.

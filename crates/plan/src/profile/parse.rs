@@ -11,7 +11,7 @@ use toml::de::DeTable;
 
 const REQUESTS: &[&str] = &["slots", "all"];
 const TOPOLOGIES: &[&str] = &["switch", "torus", "ethernet", "fat-tree"];
-const QUEUES: &[&str] = &["fcfs", "cscan"];
+const QUEUES: &[&str] = &["fcfs", "cscan", "cscan-file"];
 const LAYOUTS: &[&str] = &["local", "ranks", "apart"];
 const CACHES: &[&str] = &["none", "write-behind", "blocks"];
 const DISKS: &[&str] = &["hp97560", "rated", "nvme", "instant"];
@@ -118,7 +118,8 @@ fn storage(it: &mut Document<'_>) -> Result<Storage, ProfileError> {
         calls_at_once: it.count("storage.calls_at_once")?,
         queue: match it.choice("storage.queue", QUEUES)? {
             "fcfs" => Queue::Fcfs,
-            _ => Queue::Cscan,
+            "cscan" => Queue::Cscan,
+            _ => Queue::CscanFile,
         },
         servers: servers(it)?,
         cache: cache(it)?,

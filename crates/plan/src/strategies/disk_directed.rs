@@ -13,6 +13,7 @@ use crate::program::Program;
 use crate::rounds::{Duty, Rounds};
 use crate::transfer::{Parameters, Placement, Transfer};
 use crate::units::Units;
+use hyperslab_layout::dense_strides;
 use std::sync::Arc;
 
 fn rounds(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
@@ -58,6 +59,26 @@ pub struct Extent {
     pub bytes: u64,
 }
 
+/// Where the first bytes of each group of a transfer lie: the number of its array, the object and the offset in it \[B\];
+/// `None` for chunks, which are objects of their own.
+pub fn group_places(
+    transfer: &Arc<Transfer>,
+    parameters: &Parameters,
+) -> impl Iterator<Item = Option<(u32, Arc<str>, u64)>> {
+    let rounds = rounds(transfer, parameters, 0);
+    let groups = rounds.units().count().div_ceil(rounds.group_size());
+    let transfer = transfer.clone();
+    (0..groups).map(move |group| {
+        let units: &Units = rounds.units();
+        let unit = units.unit(group * rounds.group_size());
+        let stored = &transfer.asks[unit.array as usize].stored;
+        let Placement::File { object, offset } = &stored.placement else { return None };
+        let strides = dense_strides(&stored.shape, &stored.order, stored.element.bytes());
+        let at = unit.low.iter().zip(strides).map(|(&low, stride)| low * stride as u64).sum::<u64>();
+        Some((unit.array, object.clone(), offset + at))
+    })
+}
+
 /// The groups of a transfer in the order in which their first bytes lie on the disk, as runs (first group, how many).
 /// `extents` says where an object lies, in rising order of offsets, and is empty where nobody knows; such groups keep
 /// the order of the file and come last. Empty when the order of the file is that of the disk.
@@ -66,25 +87,15 @@ pub fn physical_order(
     parameters: &Parameters,
     mut extents: impl FnMut(&str) -> Vec<Extent>,
 ) -> Vec<(u64, u64)> {
-    let rounds = rounds(transfer, parameters, 0);
-    let units: &Units = rounds.units();
-    let Some(last) = units.count().checked_sub(1) else { return Vec::new() };
     let mut known: Vec<Option<Vec<Extent>>> = vec![None; transfer.asks.len()];
-    let mut place = |group: u64| {
-        let unit = units.unit(group * rounds.group_size());
-        let ask = &transfer.asks[unit.array as usize];
-        let Placement::File { object, offset } = &ask.stored.placement else { return (1, 0) };
-        let at = unit.low.iter().zip(hyperslab_layout::dense_strides(
-            &ask.stored.shape,
-            &ask.stored.order,
-            ask.stored.element.bytes(),
-        ));
-        let at = offset + at.map(|(&low, stride)| low * stride as u64).sum::<u64>();
-        let map = known[unit.array as usize].get_or_insert_with(|| extents(object));
+    let mut place = |begins: Option<(u32, Arc<str>, u64)>| {
+        let Some((array, object, at)) = begins else { return (1, 0) };
+        let map = known[array as usize].get_or_insert_with(|| extents(&object));
         let extent = map[..map.partition_point(|extent| extent.offset <= at)].last();
         extent.filter(|extent| at < extent.offset + extent.bytes).map_or((1, 0), |e| (0, e.physical + (at - e.offset)))
     };
-    let mut order: Vec<((u8, u64), u64)> = (0..=rounds.group_of(last)).map(|group| (place(group), group)).collect();
+    let places = group_places(transfer, parameters).zip(0..);
+    let mut order: Vec<((u8, u64), u64)> = places.map(|(begins, group)| (place(begins), group)).collect();
     order.sort_unstable();
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for (_, group) in order {
@@ -93,5 +104,5 @@ pub fn physical_order(
             _ => runs.push((group, 1)),
         }
     }
-    if runs.len() == 1 { Vec::new() } else { runs }
+    if runs.len() <= 1 { Vec::new() } else { runs }
 }

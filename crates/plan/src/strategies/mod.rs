@@ -7,7 +7,7 @@ mod root_gather;
 mod server_directed;
 mod two_phase;
 
-pub use disk_directed::{Extent, physical_order};
+pub use disk_directed::{Extent, group_places, physical_order};
 pub use two_phase::shared_extent;
 
 use crate::facts::Facts;

@@ -13,7 +13,12 @@ const SLOTS_NS: u64 = 1_250_000_000;
 /// One revolution, 14.9925 ms \[ns\] (4002 revolutions a minute: Ruemmler & Wilkes 1994 after HECIOS).
 const REVOLUTION_NS: f64 = 60e9 / 4002.0;
 
-/// A disk that turns. Its times end after a month.
+/// Slots in a time, of which a long one would not fit when multiplied.
+fn slots(ns: u64) -> u64 {
+    (u128::from(ns) * u128::from(SLOTS) / u128::from(SLOTS_NS)) as u64
+}
+
+/// A disk that turns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spindle {
     /// How long before time 0 slot 0 began \[ns\].
@@ -28,7 +33,7 @@ impl Spindle {
 
     /// Slots that are over.
     pub(crate) fn passed(self, ns: u64) -> u64 {
-        (ns + self.ahead_ns) * SLOTS / SLOTS_NS
+        slots(ns + self.ahead_ns)
     }
 
     /// The first slot that does not begin earlier.
@@ -36,7 +41,7 @@ impl Spindle {
         // Times are rounded up to whole nanoseconds, so the slot that has just begun may still begin "now".
         match ns + self.ahead_ns {
             0 => 0,
-            turned_ns => (turned_ns - 1) * SLOTS / SLOTS_NS + 1,
+            turned_ns => slots(turned_ns - 1) + 1,
         }
     }
 
@@ -48,7 +53,8 @@ impl Spindle {
 
     /// When a slot begins, that is when the one before is over \[ns\].
     pub(crate) fn start_ns(self, slot: u64) -> u64 {
-        (slot * SLOTS_NS).div_ceil(SLOTS).saturating_sub(self.ahead_ns)
+        let turned_ns = (u128::from(slot) * u128::from(SLOTS_NS)).div_ceil(u128::from(SLOTS));
+        (turned_ns as u64).saturating_sub(self.ahead_ns)
     }
 }
 

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     runner = Runner(trials=args.trials or (1 if args.quick else 5), quick=args.quick)
     names = STUDIES if args.study == "all" else (args.study,)
     if args.sensitivity is not None:
-        args.sensitivity.write_text(sensitivity({name: load(name).items for name in names}, runner.quick))
+        args.sensitivity.write_text(sensitivity({name: load(name).items for name in names}, quick=runner.quick))
         return 0
     told: dict[str, list[Item]] = {}
     pages = []

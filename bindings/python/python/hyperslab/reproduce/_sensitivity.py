@@ -24,8 +24,8 @@ MACHINES: Mapping[str, Sequence[str]] = {
 _TOLD = 0.01
 
 
-def sensitivity(studies: Mapping[str, Items], quick: bool) -> str:  # noqa: FBT001 - as the command has it
-    """A page: for each number that is not from a paper, its source and the items that it moves."""
+def sensitivity(studies: Mapping[str, Items], *, quick: bool, only: Sequence[str] | None = None) -> str:
+    """A page: for each number that is not from a paper (or for these keys), its source and the items that it moves."""
     lines = [
         "# Numbers that are in no paper",
         "",
@@ -40,7 +40,7 @@ def sensitivity(studies: Mapping[str, Items], quick: bool) -> str:  # noqa: FBT0
             lines += [f"## {name} on {machine}", "", "| number | value | source | 20 % more | 20 % less |"]
             lines.append("| --- | --- | --- | --- | --- |")
             for constant in Machine.load(machine).constants():
-                if constant.origin != "paper":
+                if constant.origin != "paper" and (only is None or constant.key in only):
                     lines.append(_row(constant, machine, items, base, quick=quick))
             lines.append("")
     return "\n".join(lines)

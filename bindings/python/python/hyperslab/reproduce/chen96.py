@@ -298,7 +298,8 @@ def notes() -> list[str]:
     """What there is to know besides."""
     return [
         "Shapes of arrays and most meshes were pictures and are lost. Arrays have 64 elements of 8 B along the first "
-        "dimension, the least power of two with which all that the text says of 3, 4, 6 and 8 servers comes out; "
+        "dimension, the least power of two with which all that the text says of 3, 4, 6 and 8 servers comes out (three "
+        "sets of shapes were tried); "
         "clients are 3x4x2 and 2x4x4 as in figures 5 and 7, else 2x4xk. Item 3 depends on that: 48 clients as 3x4x4 "
         "use 20 % of the disks of 8 servers, just outside of its tolerance.",
         "The limits of figure 2 cannot hold for all cases: the paper's own figure 4 has 3 servers that use their disks "

@@ -49,16 +49,19 @@ def figures(runner: Runner) -> list[Figure]:
 def notes() -> list[str]:
     """What to know about this study."""
     return [
-        "The paper's queue of a disk sorts requests by address. On random layouts its rates are those of unsorted ones, on "
-        "contiguous ones those of sorted ones. So addresses must have been those in the file. Here queues are sorted on "
-        "contiguous layouts and take requests as they come on others.",
-        "The paper gives caches of 2 (table I, section 6) and of 8 blocks for each CP and disk (sections 4, 6.1): here 8; item "
-        "16 is checked with both.",
-        "Barriers keep the phases of the paper's 2PIO apart, while our walker lets them overlap. Its time here is that of the "
-        "conforming transfer and that which the permutation adds where disks take no time.",
-        "Memputs of DDIO are one by one where single records of 8 B are read: processors here do what they are given in that "
-        "order, and a disk would wait for two blocks to be sent.",
-        "Item 18, without batches: each record costs its IOP the start-up of a message and its CP that of receiving one.",
+        "The paper's queue of a disk sorts requests by address. On random blocks its rates are those of unsorted ones, "
+        "on contiguous files those of sorted ones; so addresses must have been those in the file. Here queues are "
+        "sorted by these (`cscan-file`).",
+        "The paper gives caches of 2 (table I, section 6) and of 8 blocks for each CP and disk (sections 4, 6.1): "
+        "here 8. Item 16 is checked with both.",
+        "Barriers keep the phases of the paper's 2PIO apart, while our walker lets them overlap. Its time here is that "
+        "of the conforming transfer, and what the permutation adds where disks take no time.",
+        "In DDIO an IOP sends one Memput after another (blocking sends): processors here do what they are given in "
+        "that order, and the next read would wait for two blocks to be sent.",
+        "These are fits by hand, not predictions: some 60 settings of the fitted constants were tried while items 4, 5, "
+        "8-10, 12-14, 18 and 20 were watched together, so these and Table III are not independent evidence.",
+        "Item 18, without batches: each record costs its IOP what sending it alone does, and its CP the start-up of "
+        "receiving it.",
         "Heights of bars are not in the paper's text; figures 4 to 15 show ours only.",
     ]
 
@@ -156,6 +159,7 @@ class _Study:
             "2-4 %, ra 16 %",
             f"median {mostly:.2g} % of {min(slower.values()):.2g} to {max(slower.values()):.2g}, ra {for_all:.3g} %",
             -1 <= mostly <= 7 and abs(for_all - 16) <= 4,
+            "most are as fast here: a permutation of records of 8 KB adds little",
             values=(mostly, for_all),
             tolerance="3, 4 points",
         )
@@ -168,10 +172,10 @@ class _Study:
         usual = median(gains.values())
         yield check_true(
             "9",
-            "DDIO without presort over 2PIO on random blocks: about equal, 20 % faster for ra and some 8 B cyclic (section 6)",
+            "DDIO without presort over 2PIO, random blocks: about equal, 20 % faster for ra, some 8 B cyclic (sect. 6)",
             "0 %; 20 %",
             f"median {usual:.2g} %; ra {for_all:.3g} %, 8 B cyclic {min(single):.3g} to {max(single):.3g} %",
-            usual <= 8 and abs(for_all - 20) <= 8 and any(abs(gain - 20) <= 8 for gain in single),
+            abs(usual) <= 8 and abs(for_all - 20) <= 8 and any(abs(gain - 20) <= 8 for gain in single),
             values=(usual, for_all, min(single), max(single)),
             tolerance="8 points",
         )
@@ -197,7 +201,8 @@ class _Study:
             "11",
             "DDIO on contiguous files: 31.4 MB/s in most cases, less for 8 B cyclic patterns (section 6)",
             "31.4 MB/s",
-            f"{median(others):.3g} MB/s, {near} of {len(others)} within 5 %; 8 B cyclic {min(single):.3g}-{max(single):.3g}",
+            f"{median(others):.3g} MB/s, {near} of {len(others)} within 5 %; 8 B cyclic {min(single):.3g} to "
+            f"{max(single):.3g}",
             median(others) / 31.4 - 1,
             near > 0.9 * len(others) and max(single) < median(others),
             "5 %",
@@ -219,6 +224,7 @@ class _Study:
         ratios = self.ratios("2pio", "spfs", [CONTIGUOUS])
         most = ratios.pop((CONTIGUOUS, 8, "wbc"))
         others_most = max(ratios.values())
+        at_work = [self.starfish.iops_at_work(Case(pattern, "spfs", 8)) for pattern in ("rbc", "wbc")]
         yield Item(
             "14",
             "2PIO over SPFS on contiguous files: 17.83 for wbc with 8 B, else at most 8.24 (section 6, table III)",
@@ -227,15 +233,14 @@ class _Study:
             most / 17.83 - 1,
             _near(most, 17.83, _RATIO) and others_most <= 8.24 * (1 + _RATIO),
             "15 %",
-            "our IOPs serve rbc with 8 B at hardly more than the rate of wbc: CPs drift apart less while they read, so that "
-            "most of them are at one IOP",
+            f"CPs crowd at a few IOPs for rbc too: {at_work[0]:.2g} of 16 are at work on average, {at_work[1]:.2g} for "
+            "wbc",
             (most, others_most),
         )
 
     def localities(self) -> Iterator[Item]:
-        weak = {
-            pattern: self.rate(pattern, "spfs") / self.rate(pattern, "ddio") for pattern in ("rb", "rbb", "rbc", "rcc")
-        }
+        patterns = ("rb", "rbb", "rbc", "rcc")
+        weak = {pattern: self.rate(pattern, "spfs") / self.rate(pattern, "ddio") for pattern in patterns}
         rescued = weak.pop("rb")
         told = ", ".join(f"{pattern} {100 * share:.0f} %" for pattern, share in weak.items())
         yield check_true(
@@ -265,7 +270,7 @@ class _Study:
             "the same with the paper's other size of caches",
             [rate for pair in found.values() for rate in pair],
         )
-        mib = 250 if self.starfish.runner.quick else 1000
+        mib = 1000
         small, spfs, ddio = self.starfish.rates(
             [Case("rbb", "spfs"), Case("rbb", "spfs", mib=mib), Case("rbb", "ddio", mib=mib)]
         )
@@ -286,14 +291,13 @@ class _Study:
             gains[pattern] = 100 * (batched / alone - 1)
         told = ", ".join(f"{pattern} {gain:.3g}" for pattern, gain in gains.items())
         low, high = min(gains.values()), max(gains.values())
-        reason = "where IOPs talk to four CPs at a time, these are the limit, and gathering at IOPs gains nothing"
         return check_true(
             "18",
             "batches of Memputs and Memgets gain 10-24 % in DDIO's 8 B cyclic patterns, contiguous (section 6)",
             "10-24 %",
             f"{told} %",
             low >= 5 and high <= 29,
-            reason,
+            "",
             list(gains.values()),
             "5 points",
         )

@@ -1,0 +1,141 @@
+//! What a rehearsal may ask for: whatever needs memory or time without bounds is refused before it begins.
+
+use crate::order::files_in_order;
+use crate::placing::{DISK_BYTES, DiskLayout};
+use crate::rehearsal::{Rehearsal, Stage, Who};
+use hyperslab_plan::profile::{Cache, Disk, Layout, Topology};
+use hyperslab_world::{Fault, FaultKind};
+
+/// Longest virtual time \[ns\]: 30 years.
+pub(crate) const TIME_NS: u64 = 30 * 365 * 24 * 3600 * 1_000_000_000;
+/// Most ranks, processors, disks, places of a torus, buffer slots of a rank.
+const THINGS_MAX: u64 = 1 << 22;
+/// Smallest unit of striping of disks whose places are drawn \[B\].
+const UNIT_MIN: u64 = 512;
+
+/// Whether the machine has room for the ranks and for their files, and this one for the simulation.
+pub(crate) fn check(asked: &Rehearsal) -> Result<(), Fault> {
+    count(asked)?;
+    stages(asked)?;
+    layout(asked)?;
+    files(asked)
+}
+
+fn refuse<T>(text: String, hint: &str) -> Result<T, Fault> {
+    Err(Fault::new(FaultKind::Invalid, text).hint(hint))
+}
+
+fn count(asked: &Rehearsal) -> Result<(), Fault> {
+    let (profile, servers) = (&asked.profile, &asked.profile.storage.servers);
+    let ranks = u64::from(asked.size.ranks);
+    let nodes = ranks.div_ceil(u64::from(profile.nodes.ranks_per_node));
+    let apart = match servers.layout {
+        Layout::Apart { count, .. } => u64::from(count),
+        _ => 0,
+    };
+    let owners = match servers.layout {
+        Layout::Local => nodes,
+        Layout::Ranks { .. } => u64::from(asked.size.servers),
+        Layout::Apart { .. } => apart,
+    };
+    let places = match profile.network.topology {
+        Topology::Torus { shape: (rows, columns), .. } => u64::from(rows) * u64::from(columns),
+        _ => 0,
+    };
+    let slots = asked.stages.iter().filter_map(|stage| match stage {
+        Stage::Move(asked) => Some(u64::from(asked.parameters.slots)),
+        _ => None,
+    });
+    let things = [
+        ("ranks", ranks),
+        ("processors of a node", u64::from(profile.nodes.cores_per_node.min(profile.nodes.ranks_per_node))),
+        ("processors", nodes * u64::from(profile.nodes.cores_per_node.min(profile.nodes.ranks_per_node))),
+        ("disks", owners * u64::from(servers.disks)),
+        ("places of a torus", places),
+        ("buffer slots of a rank", slots.max().unwrap_or(0)),
+    ];
+    if let Some((what, number)) = things.into_iter().find(|thing| thing.1 > THINGS_MAX) {
+        let text =
+            format!("{number} {what} on machine '{}', more than the {THINGS_MAX} that are simulated", profile.name);
+        return refuse(text, "ask for a smaller machine, or fewer of them");
+    }
+    if let Topology::Torus { shape: (rows, columns), .. } = profile.network.topology
+        && nodes + apart > places
+    {
+        let (nodes, machine) = (nodes + apart, &profile.name);
+        let text = format!("{nodes} nodes on machine '{machine}', a torus of {rows} x {columns}");
+        return refuse(text, "take fewer ranks, or give the machine a larger torus");
+    }
+    Ok(())
+}
+
+fn stages(asked: &Rehearsal) -> Result<(), Fault> {
+    let who = |stage: &Stage| match stage {
+        Stage::Work(who, _) | Stage::Metadata(who, _) | Stage::Call { who, .. } => Some(*who),
+        Stage::Agree | Stage::Move(_) => None,
+    };
+    let ranks = asked.size.ranks;
+    let lost = asked.stages.iter().zip(0..).find_map(|(stage, number): (_, u64)| match who(stage) {
+        Some(Who::Rank(rank)) if rank >= ranks => Some((number, rank)),
+        _ => None,
+    });
+    match lost {
+        Some((number, rank)) => refuse(
+            format!("stage {number} is for rank {rank}, but there are only {ranks} ranks"),
+            "number ranks from 0 on; servers come behind the clients",
+        ),
+        None => Ok(()),
+    }
+}
+
+fn layout(asked: &Rehearsal) -> Result<(), Fault> {
+    let (machine, servers) = (&asked.profile.name, &asked.profile.storage.servers);
+    let unit = match servers.layout {
+        Layout::Ranks { unit_bytes } | Layout::Apart { unit_bytes, gathers: false, .. } => Some(unit_bytes),
+        _ => None,
+    };
+    if let Cache::Blocks { block_bytes, .. } = asked.profile.storage.cache
+        && unit != Some(block_bytes)
+    {
+        let text = format!(
+            "machine '{machine}' has storage.cache.block of {block_bytes} B, which is not what servers are asked for at once"
+        );
+        return refuse(
+            text,
+            "blocks must be as long as storage.servers.unit, and servers not be given several of these at once",
+        );
+    }
+    if servers.layout == Layout::Local && servers.disks > 1 {
+        let text = format!("machine '{machine}' has storage.servers.disks = {} on each node", servers.disks);
+        return refuse(text, "give one disk the rate of all disks of a node");
+    }
+    let Layout::Ranks { unit_bytes } = servers.layout else {
+        if asked.on_disk == DiskLayout::Contiguous {
+            return Ok(());
+        }
+        let text = format!("files of machine '{machine}' cannot lie in {}", asked.on_disk.name());
+        return refuse(text, "only where ranks serve files (layout = \"ranks\") is it told where on a disk they lie");
+    };
+    if asked.size.servers == 0 {
+        let text = format!("on machine '{machine}' ranks serve files, but none of {} is to", asked.size.ranks);
+        return refuse(text, "ask for at least one server");
+    }
+    if !(UNIT_MIN..=DISK_BYTES).contains(&unit_bytes) {
+        let text = format!("a unit of {unit_bytes} B on disks of {DISK_BYTES} B of machine '{machine}'");
+        return refuse(text, "units of striping on disks of ranks are of 512 B up to a disk");
+    }
+    Ok(())
+}
+
+fn files(asked: &Rehearsal) -> Result<(), Fault> {
+    let servers = &asked.profile.storage.servers;
+    let bytes = files_in_order(&asked.lengths).values().fold(0_u64, |sum, file| sum.saturating_add(file.1));
+    let disks = u64::from(asked.size.servers) * u64::from(servers.disks);
+    let limited = matches!(servers.layout, Layout::Ranks { .. }) && asked.profile.storage.disk == Disk::Hp97560;
+    if limited && bytes > disks * DISK_BYTES {
+        let machine = &asked.profile.name;
+        let text = format!("files of {bytes} B on {disks} disks of {DISK_BYTES} B of machine '{machine}'");
+        return refuse(text, "take smaller arrays, or more servers or disks");
+    }
+    Ok(())
+}
