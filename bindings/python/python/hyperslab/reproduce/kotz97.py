@@ -58,8 +58,8 @@ def notes() -> list[str]:
         "of the conforming transfer, and what the permutation adds where disks take no time.",
         "In DDIO an IOP sends one Memput after another (blocking sends): processors here do what they are given in "
         "that order, and the next read would wait for two blocks to be sent.",
-        "These are fits by hand, not predictions: some 60 settings of the fitted constants were tried while items 4, 5, 8-"
-        "10, 12-14, 18 and 20 were watched together, so these and Table III are not independent evidence.",
+        "These are fits by hand, not predictions: some 60 settings of the fitted constants were tried while items 4, "
+        "5, 8-10, 12-14, 18 and 20 were watched together, so these and Table III are not independent evidence.",
         "Item 18, without batches: each record costs its IOP what sending it alone does, and its CP the start-up of "
         "receiving it.",
         "Heights of bars are not in the paper's text; figures 4 to 15 show ours only.",
