@@ -3,6 +3,7 @@
 use crate::files::Job;
 use crate::kernel::Act;
 use crate::machine::{Machine, Work};
+use crate::messages::Side;
 use crate::placing::Piece;
 use hyperslab_plan::profile::Layout;
 use std::collections::BTreeMap;
@@ -168,16 +169,13 @@ impl Machine {
 
     /// A message of the file system from one processor and node to another, with start-ups and costs of bytes at both.
     fn post_bytes(&mut self, [from, to]: [(usize, usize); 2], bytes: u64, then: impl FnOnce(&mut Machine) + 'static) {
-        let (start, end) = self.startups();
-        let costs = &self.profile.messages;
-        let (send_byte, receive_byte) =
-            if self.what_if.instant_network { (0.0, 0.0) } else { (costs.send_byte_ns, costs.receive_byte_ns) };
-        let left = self.work(from.0, Work::Message, start + send_byte * bytes as f64);
+        let (sends, receives) = (self.side_ns(Side::Send, bytes, 1), self.side_ns(Side::Receive, bytes, 1));
+        let left = self.work(from.0, Work::Message, sends);
         self.kernel.at(left, move |machine| {
             let all = bytes + machine.profile.messages.header_bytes;
             let passage = machine.network.send(machine.kernel.now_ns(), from.1, to.1, all);
             machine.kernel.at(passage.arrived_ns, move |machine| {
-                let done = machine.work(to.0, Work::Message, end + receive_byte * bytes as f64);
+                let done = machine.work(to.0, Work::Message, receives);
                 machine.kernel.at(done, then);
             });
         });

@@ -61,6 +61,15 @@ struct Message {
     bytes: u64,
     /// Contiguous runs, of which each lies together on both sides.
     runs: u64,
+    /// Parts in which it is sent.
+    count: u64,
+}
+
+/// A side of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Send,
+    Receive,
 }
 
 impl Machine {
@@ -110,7 +119,8 @@ impl Machine {
                 // There may be millions of messages under way.
                 (send.parts, recv.parts) = (Vec::new(), Vec::new());
             }
-            self.carry(Box::new(Message { from, to, send, recv, bytes, runs }));
+            let count = bytes.div_ceil(self.profile.messages.bytes_max.max(1)).max(1);
+            self.carry(Box::new(Message { from, to, send, recv, bytes, runs, count }));
         }
     }
 
@@ -147,9 +157,7 @@ impl Machine {
                 machine.received(&message);
             });
         }
-        let count = message.bytes.div_ceil(costs.bytes_max.max(1)).max(1) as f64;
-        let start = if self.what_if.instant_network { 0.0 } else { costs.send_ns * count };
-        let ns = start + self.bytes_ns(costs.send_byte_ns, message.bytes) + self.runs_ns(&message.send, message.runs);
+        let ns = self.side_ns(Side::Send, message.bytes, message.count) + self.runs_ns(&message.send, message.runs);
         let long = message.bytes > costs.eager_bytes;
         let end = self.work(self.processor(message.from), Work::Message, ns);
         self.kernel.at(end, move |machine| {
@@ -164,9 +172,14 @@ impl Machine {
         });
     }
 
-    /// What bytes cost a processor.
-    fn bytes_ns(&self, each: f64, bytes: u64) -> f64 {
-        if self.what_if.instant_network { 0.0 } else { each * bytes as f64 }
+    /// What a message of so many parts costs the processor at one side, besides runs.
+    pub(crate) fn side_ns(&self, side: Side, bytes: u64, parts: u64) -> f64 {
+        let costs = &self.profile.messages;
+        let (start, byte) = match side {
+            Side::Send => (costs.send_ns, costs.send_byte_ns),
+            Side::Receive => (costs.receive_ns, costs.receive_byte_ns),
+        };
+        if self.what_if.instant_network { 0.0 } else { start * parts as f64 + byte * bytes as f64 }
     }
 
     /// What runs cost the processor at one end.
@@ -177,7 +190,7 @@ impl Machine {
 
     /// Lets a message cross the wire.
     fn cross(&mut self, message: Box<Message>) {
-        let bytes = message.bytes + self.profile.messages.header_bytes;
+        let bytes = message.bytes + self.profile.messages.header_bytes * message.count;
         let (from, to) = (self.node(message.from), self.node(message.to));
         let passage = self.network.send(self.kernel.now_ns(), from, to, bytes);
         self.kernel.at(passage.left_ns, move |machine| {
@@ -189,11 +202,7 @@ impl Machine {
     }
 
     fn arrive(&mut self, message: Box<Message>) {
-        let costs = &self.profile.messages;
-        let count = message.bytes.div_ceil(costs.bytes_max.max(1)).max(1) as f64;
-        let start = if self.what_if.instant_network { 0.0 } else { costs.receive_ns * count };
-        let ns =
-            start + self.bytes_ns(costs.receive_byte_ns, message.bytes) + self.runs_ns(&message.recv, message.runs);
+        let ns = self.side_ns(Side::Receive, message.bytes, message.count) + self.runs_ns(&message.recv, message.runs);
         let end = self.work(self.processor(message.to), Work::Message, ns);
         self.kernel.at(end, move |machine| machine.received(&message));
     }
@@ -230,7 +239,7 @@ impl Machine {
 
     /// Sends a message without data from rank to rank, then goes on.
     pub(crate) fn small(&mut self, from: u32, to: u32, bytes: u64, then: impl FnOnce(&mut Machine) + 'static) {
-        let (start, end) = self.startups();
+        let (start, end) = (self.side_ns(Side::Send, 0, 1), self.side_ns(Side::Receive, 0, 1));
         let left = self.work(self.processor(from), Work::Message, start);
         let (a, b) = (self.node(from), self.node(to));
         let bytes = bytes + self.profile.messages.header_bytes;
@@ -245,12 +254,6 @@ impl Machine {
             let passage = machine.network.send(machine.kernel.now_ns(), a, b, bytes);
             machine.kernel.at(passage.arrived_ns, arrive);
         });
-    }
-
-    /// Start-ups of sending and of receiving a message \[ns\].
-    pub(crate) fn startups(&self) -> (f64, f64) {
-        let costs = &self.profile.messages;
-        if self.what_if.instant_network { (0.0, 0.0) } else { (costs.send_ns, costs.receive_ns) }
     }
 
     /// What a copy costs \[ns\].
