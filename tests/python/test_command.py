@@ -57,6 +57,9 @@ def test_explain_tells_who_moves_what() -> None:
     assert "strategy independent" in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)
     assert "cannot share a chunk" in refused.stderr
+    shared = ("explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw", "--strategy", "two-phase")
+    told = json.loads(run(*shared, "--exchange", "sharers", "--json").stdout)
+    assert told["parameters"]["exchange"] == "sharers"
     unknown = run(*shape, "--strategy", "magic", status=1)
     assert "there is no strategy 'magic'" in unknown.stderr
 

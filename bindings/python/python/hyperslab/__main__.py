@@ -45,6 +45,7 @@ def _explain(args: argparse.Namespace) -> int:
         servers=servers,
         subchunk_bytes=args.subchunk_bytes,
         buffer_bytes=args.buffer_bytes,
+        exchange=args.exchange,
         cores=args.cores,
         ranks_per_node=args.ranks_per_node,
         ranks=args.ranks,
@@ -100,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
     servers.add_argument("--server-ranks", type=_integers, help="which ranks are servers, such as 0,4,8")
     explain.add_argument("--subchunk-bytes", type=int, help="most bytes of a subchunk")
     explain.add_argument("--buffer-bytes", type=int, help="most bytes of buffers on one rank")
+    explain.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")
     explain.add_argument("--cores", type=int, help="cores of a compute node")
     explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
     explain.add_argument("--ranks", type=int, default=8, help="ranks that are shown")

@@ -54,6 +54,7 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--subchunk-bytes", type=int)
     command.add_argument("--buffer-bytes", type=int)
     command.add_argument("--slots", type=int)
+    command.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")
     command.add_argument("--no-sync", action="store_true", help="leave what is written to caches")
     command.add_argument(
         "--disk-layout", choices=("contiguous", "random-blocks", "random-tracks"), default="contiguous"
@@ -168,6 +169,7 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
         "subchunk_bytes": args.subchunk_bytes,
         "buffer_bytes": args.buffer_bytes,
         "slots": args.slots,
+        "exchange": args.exchange,
     }
     transfer.update({key: value for key, value in forced.items() if value is not None})
     return [{"open": {}}, {"transfer": transfer}, {"close": {}}]
