@@ -153,6 +153,13 @@ def test_a_long_call() -> None:
     assert result["calls"]["write"]["bytes"] == 1 << 36
 
 
+def test_a_request_of_too_many_ranges_is_refused() -> None:
+    array = {"shape": [1 << 34], "mesh": [2], "dims": ["cyclic"]}
+    asked = {"write": True, "arrays": [array], "strategy": "independent", "subchunk_bytes": 1 << 40}
+    with pytest.raises(hs.InvalidError, match="more than 67108864 ranges"):
+        hs.simulate("nas-sp2", [{"transfer": {**asked, "buffer_bytes": 1 << 42}}], clients=2)
+
+
 def test_what_is_not_synced_reaches_the_disk_later() -> None:
     result = hs.simulate("nas-sp2", [transfer(sync=False)], clients=4)
     assert result["settled_seconds"] > result["seconds"]

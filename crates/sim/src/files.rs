@@ -13,9 +13,12 @@ use crate::servers::Server;
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::for_each_run;
 use hyperslab_plan::profile::{self, Cache, Layout, Profile};
-use hyperslab_world::{Fault, MemoryStore, Moved, Moves, Outcome, Request, Store, Ticket};
+use hyperslab_world::{Fault, FaultKind, MemoryStore, Moved, Moves, Outcome, Request, Store, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+
+/// Most ranges of a file in one request.
+const RANGES_MAX: u64 = 1 << 26;
 
 /// What one rank asked for and has not got.
 #[derive(Default)]
@@ -151,6 +154,11 @@ fn make_disk(kind: &profile::Disk, phase: f64) -> Box<dyn Disk> {
 impl Machine {
     /// Takes a request of a rank.
     pub(crate) fn submit(&mut self, rank: u32, ticket: Ticket, request: Request) {
+        if is_endless(&request) {
+            let text = format!("rank {rank} asks for more than {RANGES_MAX} ranges of a file at once");
+            let fault = Fault::new(FaultKind::Invalid, text).hint("take a smaller array, or another strategy");
+            return self.post(rank, |mail| mail.stored.push((ticket, Err(fault))));
+        }
         let job = self.job(ticket, request);
         self.files.callers[rank as usize].line.push_back(job);
         self.next_jobs(rank);
@@ -221,14 +229,25 @@ fn sum_bytes(checksum: bool) -> u64 {
     if checksum { 4 } else { 0 }
 }
 
-/// The contiguous ranges of the object that elements lie in, in the order of their walk, as (offset, bytes). The memory may
-/// be scattered: the system gathers it.
+/// The walk over the elements' places in the object alone: the memory may be scattered, the system gathers it.
+fn in_object(nest: &Nest) -> Nest {
+    let loops = nest.loops.iter().map(|l| Loop { count: l.count, a: l.b, b: l.b }).collect();
+    Nest { a: nest.b, b: nest.b, loops }
+}
+
+/// Whether a request falls into so many ranges that nobody would wait for their end.
+fn is_endless(request: &Request) -> bool {
+    let (Request::Write { moves, .. } | Request::Read { moves, .. }) = request else { return false };
+    let bytes = moves.there.element.bytes();
+    let runs = moves.nests().map(|nest| in_object(&nest).normalised().runs(bytes, bytes));
+    runs.fold(0, u64::saturating_add) > RANGES_MAX
+}
+
+/// The contiguous ranges of the object that elements lie in, in the order of their walk, as (offset, bytes).
 fn ranges_of(moves: &Moves) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for nest in moves.nests() {
-        let loops = nest.loops.iter().map(|l| Loop { count: l.count, a: l.b, b: l.b }).collect();
-        let there = Nest { a: nest.b, b: nest.b, loops };
-        for_each_run(&there, moves.there.element.bytes(), |_, offset, bytes| match ranges.last_mut() {
+        for_each_run(&in_object(&nest), moves.there.element.bytes(), |_, offset, bytes| match ranges.last_mut() {
             Some(last) if last.0 + last.1 == offset as u64 => last.1 += bytes,
             _ => ranges.push((offset as u64, bytes)),
         });

@@ -56,6 +56,7 @@ struct Call<'a> {
     parameters: Parameters,
     users: Vec<Vec<Exposed>>,
     facts: Vec<Arc<Facts>>,
+    lengths: Vec<(Arc<str>, u64)>,
 }
 
 impl Call<'_> {
@@ -74,7 +75,7 @@ impl Call<'_> {
             seed: self.seed,
             period: self.period,
             stages: vec![Stage::Agree, Stage::Move(Move { transfer, parameters, bring }), Stage::Agree],
-            lengths: Vec::new(),
+            lengths: self.lengths.clone(),
             contents,
             traced: true,
         };
@@ -102,8 +103,12 @@ fn imagined_machines_move_the_same_bytes() {
             let machine = &machines[case.random.usize(0..machines.len())];
             let period = any_period(&mut case.random);
             let users = users(&parts);
-            let call = Call { machine, ranks, period, seed, transfer: transfer.clone(), parameters, users, facts };
-            let before = Arc::new(Mutex::new(case.objects.lock().unwrap().clone()));
+            let objects = case.objects.lock().unwrap().clone();
+            let lengths = objects.iter().map(|(name, bytes)| (name.as_str().into(), bytes.len() as u64)).collect();
+            let transfer = transfer.clone();
+            let call =
+                Call { machine, ranks, period, seed, transfer: transfer.clone(), parameters, users, facts, lengths };
+            let before = Arc::new(Mutex::new(objects));
             let first = call.run(Some(MemoryStore::new(case.objects.clone())));
             let told = format!("{}, {transfer:?}\n{:?}", machine.name, call.parameters);
             case.compare(&transfer, &parts, &told);
