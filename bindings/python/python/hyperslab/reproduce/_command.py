@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     runner = Runner(trials=args.trials or (1 if args.quick else 5), quick=args.quick)
     names = STUDIES if args.study == "all" else (args.study,)
     if args.sensitivity is not None:
-        args.sensitivity.write_text(sensitivity({name: load(name).items for name in names}, quick=runner.quick))
+        studies = {name: load(name).items for name in names}
+        args.sensitivity.write_text(sensitivity(studies, quick=runner.quick, recorded=args.heading))
         return 0
     told: dict[str, list[Item]] = {}
     pages = []

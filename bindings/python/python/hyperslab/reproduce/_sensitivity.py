@@ -24,11 +24,17 @@ MACHINES: Mapping[str, Sequence[str]] = {
 _TOLD = 0.01
 
 
-def sensitivity(studies: Mapping[str, Items], *, quick: bool, only: Sequence[str] | None = None) -> str:
-    """A page: for each number that is not from a paper (or for these keys), its source and the items that it moves."""
+def sensitivity(
+    studies: Mapping[str, Items], *, quick: bool, only: Sequence[str] | None = None, recorded: str = ""
+) -> str:
+    """A page: for each number that is not from a paper (or for these keys), its source and the items that it moves.
+
+    `recorded` says when and how it was made.
+    """
     lines = [
         "# Numbers that are in no paper",
         "",
+        *([recorded, ""] if recorded else []),
         "Each was made a fifth larger and a fifth smaller, with one seed a case"
         + (" and without the longest cases" if quick else "")
         + ". Told are items whose figures changed by at least 1 %, by how much at most, and whether their verdict did.",
