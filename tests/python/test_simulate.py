@@ -154,10 +154,10 @@ def test_a_long_call() -> None:
 
 
 def test_a_request_of_too_many_ranges_is_refused() -> None:
-    array = {"shape": [1 << 34], "mesh": [2], "dims": ["cyclic"]}
-    asked = {"write": True, "arrays": [array], "strategy": "independent", "subchunk_bytes": 1 << 40}
+    array = {"shape": [1 << 29], "mesh": [2], "dims": ["cyclic"], "dtype": "i1"}
+    asked = {"write": True, "arrays": [array], "strategy": "independent", "subchunk_bytes": 1 << 29}
     with pytest.raises(hs.InvalidError, match="more than 67108864 ranges"):
-        hs.simulate("nas-sp2", [{"transfer": {**asked, "buffer_bytes": 1 << 42}}], clients=2)
+        hs.simulate("nas-sp2", [{"transfer": {**asked, "buffer_bytes": 1 << 31}}], clients=2)
 
 
 def test_what_is_not_synced_reaches_the_disk_later() -> None:
