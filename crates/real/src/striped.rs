@@ -445,7 +445,8 @@ mod tests {
         let fault = names.lock_within(Duration::from_millis(20)).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Timeout);
         drop(held);
-        assert!(names.lock_within(Duration::from_millis(20)).unwrap().is_some());
+        // A child that another test starts just now has the lock, too, until it runs its program.
+        assert!(names.lock().unwrap().is_some());
     }
 
     #[test]
