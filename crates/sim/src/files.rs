@@ -66,7 +66,7 @@ impl Files {
     ) -> Files {
         let storage = &profile.storage;
         let count = match storage.servers.layout {
-            Layout::Local => size.ranks.div_ceil(profile.nodes.ranks_per_node),
+            Layout::Local => profile.nodes.filled_by(size.ranks),
             Layout::Ranks { .. } => size.servers,
             Layout::Apart { count, .. } => count,
         };

@@ -28,7 +28,8 @@ fn refuse<T>(text: String, hint: &str) -> Result<T, Fault> {
 fn count(asked: &Rehearsal) -> Result<(), Fault> {
     let (profile, servers) = (&asked.profile, &asked.profile.storage.servers);
     let ranks = u64::from(asked.size.ranks);
-    let nodes = ranks.div_ceil(u64::from(profile.nodes.ranks_per_node));
+    let nodes = u64::from(profile.nodes.filled_by(asked.size.ranks));
+    let cores = u64::from(profile.nodes.cores_used());
     let apart = match servers.layout {
         Layout::Apart { count, .. } => u64::from(count),
         _ => 0,
@@ -48,8 +49,8 @@ fn count(asked: &Rehearsal) -> Result<(), Fault> {
     });
     let things = [
         ("ranks", ranks),
-        ("processors of a node", u64::from(profile.nodes.cores_per_node.min(profile.nodes.ranks_per_node))),
-        ("processors", nodes * u64::from(profile.nodes.cores_per_node.min(profile.nodes.ranks_per_node))),
+        ("processors of a node", cores),
+        ("processors", nodes * cores),
         ("disks", owners * u64::from(servers.disks)),
         ("places of a torus", places),
         ("buffer slots of a rank", slots.max().unwrap_or(0)),

@@ -109,9 +109,9 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(profile: &Profile, size: Size, what_if: WhatIf, files: Files, carries_bytes: bool) -> Machine {
-        let nodes = size.ranks.div_ceil(profile.nodes.ranks_per_node) as usize;
+        let nodes = profile.nodes.filled_by(size.ranks) as usize;
         let mut rates = vec![profile.network.link_rate; nodes];
-        let mut processors = nodes * profile.nodes.cores_per_node.min(profile.nodes.ranks_per_node) as usize;
+        let mut processors = nodes * profile.nodes.cores_used() as usize;
         if let Layout::Apart { count, .. } = profile.storage.servers.layout {
             rates.extend((0..count).map(|_| profile.storage.servers.link_rate));
             processors += count as usize;
@@ -143,20 +143,19 @@ impl Machine {
 
     /// The node of a file server that lies apart.
     pub(crate) fn node_apart(&self, server: u32) -> usize {
-        self.size.ranks.div_ceil(self.profile.nodes.ranks_per_node) as usize + server as usize
+        self.profile.nodes.filled_by(self.size.ranks) as usize + server as usize
     }
 
     /// The processor of a rank: ranks of a node take turns over its cores.
     pub(crate) fn processor(&self, rank: u32) -> usize {
         let nodes = &self.profile.nodes;
-        let cores = nodes.cores_per_node.min(nodes.ranks_per_node) as usize;
+        let cores = nodes.cores_used() as usize;
         self.node(rank) * cores + (rank % nodes.ranks_per_node) as usize % cores
     }
 
     /// The processor of a file server that lies apart.
     pub(crate) fn processor_apart(&self, server: u32) -> usize {
-        let cores = self.profile.nodes.cores_per_node.min(self.profile.nodes.ranks_per_node) as usize;
-        self.node_apart(0) * cores + server as usize
+        self.node_apart(0) * self.profile.nodes.cores_used() as usize + server as usize
     }
 
     /// Lets a processor work for so long, when it is free; gives the end \[ns\].
@@ -194,12 +193,11 @@ impl Machine {
         true
     }
 
-    /// Lets servers write what they hold, and takes all events that are left.
-    pub(crate) fn drain(&mut self) {
+    /// Has all servers write what they hold.
+    pub(crate) fn flush_all(&mut self) {
         for server in 0..self.files.servers.len() as u32 {
             self.flush(server, Box::new(|_| ()));
         }
-        while self.turn() {}
     }
 
     /// When all that was asked for is over: no event is left, no processor at work, nothing on its way to a medium.

@@ -68,7 +68,7 @@ pub struct Outcome {
     pub spans: Vec<Span>,
     /// When the last rank was through \[ns\].
     pub end_ns: u64,
-    /// When, besides, all that disks had accepted was on their media \[ns\].
+    /// When all that was written was on the media, with what caches still held, which is written last \[ns\].
     pub settled_ns: u64,
     /// Counts.
     pub tally: Tally,

@@ -148,6 +148,23 @@ fn go_on(machine: &Machine, interrupted: &mut dyn FnMut() -> bool) -> Result<(),
     Err(Fault::new(FaultKind::Invalid, text).hint("some number of the machine, or some stage, is far too slow"))
 }
 
+/// Takes a machine's events, and asks now and then whether to go on.
+struct Pace<'a> {
+    interrupted: &'a mut dyn FnMut() -> bool,
+    turns: u64,
+}
+
+impl Pace<'_> {
+    /// Lets time pass to the next event. Returns whether there was one.
+    fn turn(&mut self, machine: &mut Machine) -> Result<bool, Fault> {
+        self.turns += 1;
+        if self.turns.is_multiple_of(TURNS) {
+            go_on(machine, self.interrupted)?;
+        }
+        Ok(machine.turn())
+    }
+}
+
 /// What a rank is at.
 enum At {
     Between,
@@ -194,26 +211,23 @@ impl Rehearsal {
         for (number, rank) in ranks.iter_mut().enumerate() {
             self.advance(&machine, rank, number as u32, &mut spans)?;
         }
-        let mut turns = 0_u64;
+        let mut pace = Pace { interrupted, turns: 0 };
         loop {
             loop {
                 let next = machine.borrow_mut().next_ready();
                 let Some(rank) = next else { break };
                 self.advance(&machine, &mut ranks[rank as usize], rank, &mut spans)?;
             }
-            if !machine.borrow_mut().turn() {
+            if !pace.turn(&mut machine.borrow_mut())? {
                 break;
-            }
-            turns += 1;
-            if turns.is_multiple_of(TURNS) {
-                go_on(&machine.borrow(), interrupted)?;
             }
         }
         self.all_through(&ranks)?;
         drop(ranks);
         let mut machine = machine.borrow_mut();
-        machine.drain();
-        go_on(&machine, interrupted)?;
+        machine.flush_all();
+        while pace.turn(&mut machine)? {}
+        go_on(&machine, pace.interrupted)?;
         Ok(Outcome::new(&machine, spans))
     }
 

@@ -28,6 +28,18 @@ pub struct Nodes {
     pub cores_per_node: u32,
 }
 
+impl Nodes {
+    /// Nodes that so many ranks fill.
+    pub fn filled_by(&self, ranks: u32) -> u32 {
+        ranks.div_ceil(self.ranks_per_node)
+    }
+
+    /// Processors of a node that have ranks.
+    pub fn cores_used(&self) -> u32 {
+        self.cores_per_node.min(self.ranks_per_node)
+    }
+}
+
 /// Costs of work on a processor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Processor {
