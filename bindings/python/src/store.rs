@@ -52,16 +52,12 @@ fn strategy(name: Option<String>) -> PyResult<Option<Strategy>> {
 
 pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
     let (durable, arrival, progress, buffer_bytes_max, subchunk_bytes, servers, name, exchange) = raw;
-    let exchange = match exchange.as_deref() {
-        None => None,
-        Some("all") => Some(Exchange::All),
-        Some("sharers") => Some(Exchange::Sharers),
-        Some(other) => {
-            return Err(PyValueError::new_err(format!(
-                "there is no exchange '{other}'\n  hint: there are all, sharers"
-            )));
-        }
+    let parse = |name: String| {
+        Exchange::from_name(&name).ok_or_else(|| {
+            PyValueError::new_err(format!("there is no exchange '{name}'\n  hint: there are all, sharers"))
+        })
     };
+    let exchange = exchange.map(parse).transpose()?;
     let limit = |seconds: f64| {
         Duration::try_from_secs_f64(seconds).map_err(|_| {
             PyValueError::new_err(format!(

@@ -168,6 +168,24 @@ pub enum Exchange {
     Sharers,
 }
 
+impl Exchange {
+    /// All.
+    pub const ALL: [Exchange; 2] = [Exchange::All, Exchange::Sharers];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exchange::All => "all",
+            Exchange::Sharers => "sharers",
+        }
+    }
+
+    /// The exchange with this name.
+    pub fn from_name(name: &str) -> Option<Exchange> {
+        Exchange::ALL.into_iter().find(|exchange| exchange.name() == name)
+    }
+}
+
 /// The choices that a strategy leaves open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {

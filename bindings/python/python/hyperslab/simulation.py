@@ -88,8 +88,9 @@ class Simulated(dict[str, Any]):
     """What came out of a simulation.
 
     A mapping with, among others, ``seconds`` (until the last rank was through), ``settled_seconds`` (until all is on
-    the disks), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s], ``strategy``), ``stages``, ``calls`` to
-    the file system by kind, ``messages``, and ``busiest`` (what was at work for longest, and its share of the time).
+    the disks, with what caches still held), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s],
+    ``strategy``), ``stages``, ``calls`` to the file system by kind, ``messages``, and ``busiest`` (what was at work for
+    longest, and its share of the time).
     """
 
     @property

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub struct Report {
     /// From the beginning to when the last rank was through \[s\].
     pub seconds: f64,
-    /// The same, and all that disks had accepted is on their media \[s\].
+    /// The same, to when all that was written is on the media, with what caches still held \[s\].
     pub settled_seconds: f64,
     /// Stages.
     pub stages: Vec<StageReport>,

@@ -145,18 +145,16 @@ fn decide(
         Strategy::from_name(name)
             .ok_or_else(|| Error::invalid(format!("'{name}' is no strategy; there are {}", known.join(", "))))
     });
-    let exchange = match asked.exchange.as_deref() {
-        None => None,
-        Some("all") => Some(Exchange::All),
-        Some("sharers") => Some(Exchange::Sharers),
-        Some(other) => return Err(Error::invalid(format!("exchange is \"all\" or \"sharers\", not \"{other}\""))),
-    };
+    let exchange = asked.exchange.as_deref().map(|name| {
+        Exchange::from_name(name)
+            .ok_or_else(|| Error::invalid(format!("exchange is \"all\" or \"sharers\", not \"{name}\"")))
+    });
     let wish = Preference {
         strategy: strategy.transpose()?,
         subchunk_bytes: asked.subchunk_bytes,
         buffer_bytes_max: asked.buffer_bytes,
         slots: asked.slots,
-        exchange,
+        exchange: exchange.transpose()?,
         servers: None,
     };
     let nodes = &profile.nodes;

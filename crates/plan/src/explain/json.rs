@@ -1,7 +1,7 @@
 //! An explanation for programs.
 
 use super::{Counts, Explanation};
-use crate::transfer::{Ask, Direction, Exchange, Placement};
+use crate::transfer::{Ask, Direction, Placement};
 use hyperslab_format::zarr::{Map, Value};
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
@@ -106,14 +106,13 @@ impl Explanation {
 
     fn chosen_json(&self) -> Value {
         let p = &self.parameters;
-        let exchange = if p.exchange == Exchange::All { "all" } else { "sharers" };
         object([
             ("servers", p.servers.to_vec().into()),
             ("slots", p.slots.into()),
             ("subchunk_bytes", p.subchunk_bytes.into()),
             ("direct_run_bytes", p.direct_run_bytes.into()),
             ("buffer_bytes_max", p.buffer_bytes_max.into()),
-            ("exchange", exchange.into()),
+            ("exchange", p.exchange.name().into()),
             ("order", array(&p.order, |&(first, count)| vec![first, count].into())),
         ])
     }
