@@ -16,8 +16,8 @@ mod tests;
 
 pub use error::ProfileError;
 pub use machine::{
-    Bus, Cache, Disk, Layout, Messages, Metadata, Network, Nodes, Processor, Profile, Queue, Requests, Servers,
-    Storage, Topology,
+    Agreements, Bus, Cache, Disk, Files, Identity, Layout, Measured, Messages, Metadata, Neighbours, Network, Nodes,
+    Noise, Processor, Profile, Queue, Requests, Servers, Storage, Topology,
 };
 pub use parse::{constants, parse};
 pub use source::{Constant, Origin};

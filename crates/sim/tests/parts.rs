@@ -36,6 +36,7 @@ fn free() -> Profile {
             requests: Requests::Slots,
         },
         network: Network { topology: Topology::Switch, latency_ns: 0.0, link_rate: 1e18 },
+        measured: None,
         storage: Storage {
             servers: Servers {
                 layout: Layout::Apart { count: 1, unit_bytes: 1 << 40, width: 1, gathers: false },

@@ -17,6 +17,8 @@ pub struct Profile {
     pub network: Network,
     /// Files.
     pub storage: Storage,
+    /// What was measured where ranks ran on it; the simulator needs none of it.
+    pub measured: Option<Measured>,
 }
 
 /// Compute nodes.
@@ -286,4 +288,108 @@ pub struct Metadata {
     pub query_ns: f64,
     /// \[ns\]
     pub query_manager_ns: f64,
+}
+
+/// What only a machine at hand has: measured, and of use to the model alone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// Which machine it was.
+    pub identity: Identity,
+    /// Messages between ranks of one node, which move data by copying them out of, or into, each other's memory.
+    pub neighbours: Neighbours,
+    /// Agreements, of which a collective call makes one to open and one to close.
+    pub agreements: Agreements,
+    /// Files, as one rank finds them.
+    pub files: Files,
+    /// How far times of the same thing spread.
+    pub noise: Noise,
+}
+
+/// Which machine was measured, when, by what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Name of the host.
+    pub host: String,
+    /// Model of the processor.
+    pub processor: String,
+    /// Operating system and its version.
+    pub system: String,
+    /// Type of the file system, and where it is mounted.
+    pub file_system: String,
+    /// Version of this library.
+    pub library: String,
+    /// Day.
+    pub date: String,
+}
+
+/// Messages between ranks of one node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Neighbours {
+    /// What a message costs the processors of both sides together, besides its data \[ns\].
+    pub message_ns: f64,
+    /// How long it takes until a rank that waits goes on, when each rank has a core \[ns\].
+    pub wake_ns: f64,
+    /// Rate of copying long runs \[B/s\].
+    pub rate: f64,
+    /// What each contiguous run costs besides \[ns\].
+    pub run_ns: f64,
+}
+
+/// Agreements of all ranks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Agreements {
+    /// Of one rank \[ns\].
+    pub base_ns: f64,
+    /// More for each further rank that has a core \[ns\].
+    pub rank_ns: f64,
+    /// More for each rank beyond the cores \[ns\].
+    pub crowded_ns: f64,
+}
+
+/// Files as one rank finds them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Files {
+    /// Writing through the system's cache: each call \[ns\].
+    pub write_ns: f64,
+    /// Rate of long ones \[B/s\].
+    pub write_rate: f64,
+    /// What each contiguous run of memory that a call gathers costs besides \[ns\].
+    pub gather_ns: f64,
+    /// Writes to one file that go on at the same time: 1 where the file's lock lets one writer in.
+    pub writers: u32,
+    /// Reading what the cache has: each call \[ns\].
+    pub read_ns: f64,
+    /// Rate of long ones \[B/s\].
+    pub read_rate: f64,
+    /// Reading what it has not: rate \[B/s\].
+    pub cold_rate: f64,
+    /// Writing past the cache, with several requests under way: rate \[B/s\].
+    pub direct_write_rate: f64,
+    /// Reading past it \[B/s\].
+    pub direct_read_rate: f64,
+    /// Making durable what was written: for each call \[ns\].
+    pub sync_ns: f64,
+    /// Rate \[B/s\].
+    pub sync_rate: f64,
+    /// Making a file, until it is closed \[ns\].
+    pub create_ns: f64,
+    /// Opening and closing one that is there \[ns\].
+    pub open_ns: f64,
+    /// Renaming \[ns\].
+    pub rename_ns: f64,
+    /// Removing \[ns\].
+    pub remove_ns: f64,
+}
+
+/// Half the distance between the quartiles of repeated measurements, over their median.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Noise {
+    /// Of copies.
+    pub copy: f64,
+    /// Of messages.
+    pub message: f64,
+    /// Of files in the cache.
+    pub file: f64,
+    /// Of making durable.
+    pub sync: f64,
 }

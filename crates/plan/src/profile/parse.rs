@@ -3,8 +3,8 @@
 use super::document::{Document, line};
 use super::error::{Fault, ProfileError};
 use super::machine::{
-    Bus, Cache, Disk, Layout, Messages, Metadata, Network, Nodes, Processor, Profile, Queue, Requests, Servers,
-    Storage, Topology,
+    Agreements, Bus, Cache, Disk, Files, Identity, Layout, Measured, Messages, Metadata, Neighbours, Network, Nodes,
+    Noise, Processor, Profile, Queue, Requests, Servers, Storage, Topology,
 };
 use super::source::Constant;
 use toml::de::DeTable;
@@ -57,6 +57,58 @@ fn profile(it: &mut Document<'_>) -> Result<Profile, ProfileError> {
         messages: messages(it)?,
         network: network(it)?,
         storage: storage(it)?,
+        measured: if it.has("measured") { Some(measured(it)?) } else { None },
+    })
+}
+
+fn measured(it: &mut Document<'_>) -> Result<Measured, ProfileError> {
+    Ok(Measured {
+        identity: Identity {
+            host: it.words("measured.host")?,
+            processor: it.words("measured.processor")?,
+            system: it.words("measured.system")?,
+            file_system: it.words("measured.file_system")?,
+            library: it.words("measured.library")?,
+            date: it.words("measured.date")?,
+        },
+        neighbours: Neighbours {
+            message_ns: it.time("measured.neighbours.message")?,
+            wake_ns: it.time("measured.neighbours.wake")?,
+            rate: it.rate("measured.neighbours.rate")?,
+            run_ns: it.time("measured.neighbours.run")?,
+        },
+        agreements: Agreements {
+            base_ns: it.time("measured.agreements.base")?,
+            rank_ns: it.time("measured.agreements.rank")?,
+            crowded_ns: it.time("measured.agreements.crowded")?,
+        },
+        files: files(it)?,
+        noise: Noise {
+            copy: it.fraction("measured.noise.copy")?,
+            message: it.fraction("measured.noise.message")?,
+            file: it.fraction("measured.noise.file")?,
+            sync: it.fraction("measured.noise.sync")?,
+        },
+    })
+}
+
+fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
+    Ok(Files {
+        write_ns: it.time("measured.files.write")?,
+        write_rate: it.rate("measured.files.write_rate")?,
+        gather_ns: it.time("measured.files.gather")?,
+        writers: it.count("measured.files.writers")?,
+        read_ns: it.time("measured.files.read")?,
+        read_rate: it.rate("measured.files.read_rate")?,
+        cold_rate: it.rate("measured.files.cold_rate")?,
+        direct_write_rate: it.rate("measured.files.direct_write_rate")?,
+        direct_read_rate: it.rate("measured.files.direct_read_rate")?,
+        sync_ns: it.time("measured.files.sync")?,
+        sync_rate: it.rate("measured.files.sync_rate")?,
+        create_ns: it.time("measured.files.create")?,
+        open_ns: it.time("measured.files.open")?,
+        rename_ns: it.time("measured.files.rename")?,
+        remove_ns: it.time("measured.files.remove")?,
     })
 }
 

@@ -79,7 +79,61 @@ query_manager = "100 us"
 "#;
 
 /// Keys that hold no number.
-const WORDS: &[&str] = &["name", "description", "kind", "layout", "requests", "queue", "gathers"];
+const WORDS: &[&str] = &[
+    "name",
+    "description",
+    "kind",
+    "layout",
+    "requests",
+    "queue",
+    "gathers",
+    "host",
+    "processor",
+    "system",
+    "file_system",
+    "library",
+    "date",
+];
+
+/// What a machine at hand has besides.
+const MEASURED: &str = r#"[measured]
+host = "here"
+processor = "one of 2026"
+system = "Linux 6.18"
+file_system = "ext4 at /"
+library = "0.1.0"
+date = "2026-11-21"
+[measured.neighbours]
+message = "20 us"
+wake = "10 us"
+rate = "8 GB/s"
+run = "20 ns"
+[measured.agreements]
+base = "10 us"
+rank = "20 us"
+crowded = "500 us"
+[measured.files]
+write = "3 us"
+write_rate = "4 GB/s"
+gather = "20 ns"
+writers = 1
+read = "2 us"
+read_rate = "6 GB/s"
+cold_rate = "2 GB/s"
+direct_write_rate = "2 GB/s"
+direct_read_rate = "1 GB/s"
+sync = "1 ms"
+sync_rate = "1 GB/s"
+create = "20 us"
+open = "5 us"
+rename = "10 us"
+remove = "10 us"
+[measured.noise]
+copy = 0.02
+message = 0.1
+file = 0.1
+sync = 0.3
+"#;
 
 /// Sections of other kinds: header, and all its lines.
 const VARIANTS: &[(&str, &str)] = &[
@@ -113,6 +167,7 @@ pub(super) fn all() -> Vec<String> {
         servers("ranks", &["count", "width", "gathers"]),
         servers("local", &["count", "width", "gathers", "unit"]),
         section(&whole(), "storage.bus", None),
+        whole() + &MEASURED.lines().map(sourced).collect::<String>(),
     ];
     texts.extend(VARIANTS.iter().map(|(header, lines)| section(&whole(), header, Some(lines))));
     texts
