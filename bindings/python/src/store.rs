@@ -65,8 +65,15 @@ pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
             ))
         })
     };
-    let wish =
-        Preference { strategy: strategy(name)?, exchange, servers, subchunk_bytes, buffer_bytes_max, slots: None };
+    let wish = Preference {
+        strategy: strategy(name)?,
+        exchange,
+        servers,
+        subchunk_bytes,
+        buffer_bytes_max,
+        slots: None,
+        server_ranks: None,
+    };
     Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
 }
 

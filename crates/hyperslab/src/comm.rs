@@ -1,6 +1,7 @@
 //! A rank's membership in a communicator.
 
 use crate::line::{Finished, Line, Outcome};
+use crate::planning::Planning;
 use crate::request::Request;
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
@@ -39,6 +40,8 @@ struct Shared {
     description: String,
     line: Line,
     member: Mutex<Member>,
+    /// Used on rank 0.
+    planning: Mutex<Planning>,
 }
 
 /// Keeps a membership while its line works.
@@ -88,7 +91,8 @@ impl Comm {
                 machine.count_by(pump.clone());
             }
             let member = Mutex::new(Member { machine, party, observer: None });
-            Shared { rank, size, servers, description, line: Line::new(pump), member }
+            let planning = Mutex::default();
+            Shared { rank, size, servers, description, line: Line::new(pump), member, planning }
         });
         Comm { shared, inside: None }
     }
@@ -174,6 +178,11 @@ impl Comm {
             self.shared.line.drain();
         }
         self.shared.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What rank 0 knows of plans.
+    pub(crate) fn planning(&self) -> MutexGuard<'_, Planning> {
+        self.shared.planning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn line(&self) -> &Line {

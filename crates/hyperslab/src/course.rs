@@ -2,15 +2,13 @@
 
 use crate::comm::{Comm, Member, Observer};
 use crate::line::Line;
-use crate::report::Report;
+use crate::planning::{Asked, Decision};
+use crate::report::{Measured, Report};
 use crate::served;
-use hyperslab_plan::{
-    Action, After, Direction, Facts, Infeasible, Machine as PlanMachine, Mine, Overlap, Parameters, Preference,
-    Program, Spread, Step, Strategy, Transfer, choose,
-};
+use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World, Writer};
+use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +81,10 @@ impl Comm {
         let mut question = Question { what: what.clone(), fields, fault: prepared, opens: true };
         self.bring_failure(&mut question, NO_TARGET);
         let opening = Opening { question, decide, compile, durable };
-        let (Compiled { transfer, users, mine, fault }, parameters) = self.open(machine, party, opening)?;
+        let (Compiled { transfer, users, mine, fault }, decision) = self.open(machine, party, opening)?;
+        let opened = started.elapsed();
+        let Decision { parameters, predicted } = decision;
+        let asked = Asked::of(&transfer);
         let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == hyperslab_plan::Direction::Write);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         // Only a rank that waits is told; the thread of the line must not call the user.
@@ -103,8 +104,10 @@ impl Comm {
             Ok(walked) => (walked, fault),
             Err(fault) => (Walked::default(), Some(fault)),
         };
-        let seconds = started.elapsed().as_secs_f64();
-        let report = Report { what: what.clone(), parameters, bytes, seconds, walked };
+        let (seconds, sync) = (started.elapsed().as_secs_f64(), walked.sync_ns as f64 / 1e9);
+        let open = opened.as_secs_f64();
+        let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
+        let report = Report { what: what.clone(), parameters, bytes, seconds, walked, predicted, measured };
         if let Some(call) = self.current().filter(|_| self.servers() > 0 && writes) {
             // Also when something went wrong here: no other rank can know that before the end.
             self.line().leave(call, report.clone());
@@ -119,24 +122,25 @@ impl Comm {
         if party.rank() == 0 {
             tidy();
         }
-        Ok(Report { seconds: started.elapsed().as_secs_f64(), ..report })
+        let whole = started.elapsed().as_secs_f64();
+        let measured = Measured { close: whole - seconds, ..report.measured };
+        let report = Report { seconds: whole, measured, ..report };
+        if party.rank() == 0 {
+            self.planning().done(&asked, &report);
+        }
+        Ok(report)
     }
 
     /// Agrees on a transfer; gives it, and how it is carried out.
-    fn open(
-        &self,
-        machine: &mut Machine,
-        party: &mut Party,
-        opening: Opening,
-    ) -> Result<(Compiled, Parameters), Fault> {
+    fn open(&self, machine: &mut Machine, party: &mut Party, opening: Opening) -> Result<(Compiled, Decision), Fault> {
         let Opening { question, mut decide, compile, durable } = opening;
         let what = question.what.clone();
         let (mut compile, mut made) = (Some(compile), None);
-        let mut finish = |payload: &[u8]| -> Result<(Compiled, Parameters), Fault> {
+        let mut finish = |payload: &[u8]| -> Result<(Compiled, Decision), Fault> {
             let compile = compile.take().expect("a transfer is made once");
-            let parameters = Reader::new(payload).bytes().and_then(Parameters::from_bytes);
+            let decision = Reader::new(payload).bytes().and_then(Decision::from_bytes);
             let senseless = || Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense");
-            Ok((compile(payload)?, parameters.ok_or_else(senseless)?))
+            Ok((compile(payload)?, decision.ok_or_else(senseless)?))
         };
         let compiled = if self.servers() == 0 {
             let payload = party.agree(machine, question, &mut *decide)?;
@@ -153,8 +157,8 @@ impl Comm {
                 Ok(told)
             })?;
             let heard = made.map_or_else(|| finish(&served::payload(&told)?), Ok);
-            heard.map(|(compiled, parameters)| {
-                (Compiled { transfer: Transfer { ranks, ..compiled.transfer }, ..compiled }, parameters)
+            heard.map(|(compiled, decision)| {
+                (Compiled { transfer: Transfer { ranks, ..compiled.transfer }, ..compiled }, decision)
             })
         };
         // All ranks make the same; one that cannot has met something that nobody could foresee.
@@ -357,57 +361,4 @@ pub(crate) struct Call<'a> {
     pub(crate) undo: Box<dyn FnMut(bool) + 'a>,
     /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
     pub(crate) tidy: Box<dyn FnOnce() + 'a>,
-}
-
-/// Chooses parameters on rank 0, as the first part of what it tells. `held` bytes of the budget are set aside for copies
-/// of arrays. Dedicated servers are the only ones.
-pub(crate) fn choose_parameters(
-    comm: &Comm,
-    transfer: Transfer,
-    wish: &Preference,
-    held: u64,
-) -> Result<Writer, Fault> {
-    Ok(told(&chosen(comm, &Arc::new(transfer), wish, held)?))
-}
-
-/// Parameters as the first part of what rank 0 tells.
-pub(crate) fn told(parameters: &Parameters) -> Writer {
-    Writer::default().bytes(&parameters.to_bytes())
-}
-
-/// Chooses parameters.
-pub(crate) fn chosen(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, held: u64) -> Result<Parameters, Fault> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let machine = PlanMachine { ranks_per_node: transfer.ranks, cores_per_node: cores };
-    let chosen =
-        if comm.servers() > 0 { choose_served(comm, transfer, machine, wish) } else { choose(transfer, machine, wish) };
-    chosen.map_err(|no| {
-        let strategy = wish.strategy.map_or("no strategy can".to_string(), |s| format!("strategy {s} cannot"));
-        let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
-        Fault::new(FaultKind::Invalid, format!("{strategy} carry out this transfer: {}{held}", no.reason)).hint(no.hint)
-    })
-}
-
-fn choose_served(
-    comm: &Comm,
-    transfer: &Arc<Transfer>,
-    machine: PlanMachine,
-    wish: &Preference,
-) -> Result<Parameters, Infeasible> {
-    if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::ServerDirected) {
-        return Err(Infeasible {
-            reason: format!("dedicated servers work by strategy {}, not {other}", Strategy::ServerDirected),
-            hint: "leave the choice of the strategy open, or use the communicator without dedicated servers".into(),
-        });
-    }
-    let clients = comm.size();
-    let transfer = Arc::new(Transfer { ranks: clients + comm.servers(), ..(**transfer).clone() });
-    let servers = wish.servers.unwrap_or(comm.servers()).clamp(1, comm.servers());
-    let mut wish = Preference { strategy: Some(Strategy::ServerDirected), servers: Some(servers), ..wish.clone() };
-    let chosen = choose(&transfer, machine, &wish).or_else(|no| {
-        // One buffer may fit where two do not.
-        wish.slots = Some(wish.slots.unwrap_or(1));
-        choose(&transfer, machine, &wish).map_err(|_| no)
-    });
-    chosen.map(|parameters| Parameters { servers: (clients..clients + servers).collect(), ..parameters })
 }

@@ -33,6 +33,8 @@ mod course;
 mod error;
 mod holding;
 mod line;
+mod planning;
+pub mod profile;
 mod raw;
 mod report;
 mod request;

@@ -6,9 +6,10 @@ mod requests;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
-use crate::course::{Call, Compiled, chosen, new_target, told};
+use crate::course::{Call, Compiled, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
+use crate::planning::decided;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
@@ -366,7 +367,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut parameters = chosen(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
+                let mut decision = decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
@@ -375,8 +376,8 @@ impl RawFile {
                     directory.write(&marker, note.as_bytes(), durable)?;
                 }
                 let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
-                follow_disk(&mut parameters, &transfer, &*directory, (name, new_bytes))?;
-                Ok(told(&parameters).0)
+                follow_disk(&mut decision.parameters, &transfer, &*directory, (name, new_bytes))?;
+                Ok(decision.told().0)
             }),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             publish: Box::new(|| {
@@ -497,9 +498,9 @@ impl RawFile {
             durable: false,
             prepared: fault,
             decide: Box::new(|| {
-                let mut parameters = chosen(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
-                follow_disk(&mut parameters, &transfer, &*self.directory, (&self.name, 0))?;
-                Ok(told(&parameters).0)
+                let mut decision = decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
+                follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
+                Ok(decision.told().0)
             }),
             compile: Box::new(|_| {
                 let (users, mine) = exposure.take();

@@ -1,5 +1,6 @@
 //! What a transfer did.
 
+use crate::planning::Predicted;
 use hyperslab_plan::{Parameters, Strategy};
 use hyperslab_walk::Walked;
 use std::fmt;
@@ -12,6 +13,17 @@ pub struct Report {
     pub(crate) bytes: u64,
     pub(crate) seconds: f64,
     pub(crate) walked: Walked,
+    pub(crate) predicted: Predicted,
+    pub(crate) measured: Measured,
+}
+
+/// What the parts of a call took on this rank \[s\].
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) open: f64,
+    pub(crate) moving: f64,
+    pub(crate) sync: f64,
+    pub(crate) close: f64,
 }
 
 impl Report {
@@ -38,6 +50,29 @@ impl Report {
     /// From the call to its return on this rank \[s\].
     pub fn seconds(&self) -> f64 {
         self.seconds
+    }
+
+    /// What the call was expected to take, by phase: open, exchange, storage, sync, close \[s\].
+    pub fn predicted(&self) -> [f64; 5] {
+        self.predicted
+    }
+
+    /// Phases with what was predicted and what was measured on this rank \[s\].
+    pub fn phases(&self) -> [(&'static str, f64, f64); 4] {
+        let [open, exchange, storage, sync, close] = self.predicted;
+        let measured = &self.measured;
+        [
+            ("open", open, measured.open),
+            ("move", exchange + storage, measured.moving),
+            ("sync", sync, measured.sync),
+            ("close", close, measured.close),
+        ]
+    }
+
+    /// What the data were expected to move for, and did, made durable \[s\].
+    pub(crate) fn moving(&self) -> (f64, f64) {
+        let [_, exchange, storage, sync, _] = self.predicted;
+        (exchange + storage + sync, self.measured.moving + self.measured.sync)
     }
 
     /// Bytes a second \[B/s\].

@@ -12,8 +12,8 @@
 
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides, mesh};
 use hyperslab_plan::{
-    Action, Ask, Direction, Facts, Machine, Parameters, Placement, Preference, Program, Spread, Stored, Strategy,
-    Transfer, choose,
+    Action, Ask, Direction, Facts, Machine, Parameters, Placement, Planner, Preference, Program, Spread, Stored,
+    Strategy, Transfer, profile,
 };
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
@@ -284,7 +284,8 @@ fn small_arrays(bench: &Bench) {
 /// What rank 0 does before all others: to choose among strategies.
 fn choosing(bench: &Bench) {
     let (most, line, ranks) = if bench.short { (8, 1 << 16, 100) } else { (2048, 1 << 37, 100_000) };
-    let machine = Machine { ranks_per_node: 50, cores_per_node: 50 };
+    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 50, cores_per_node: 50 });
+    let planner = Planner { profile: &profile, machine, learned: &[] };
     let chunked = |arrays: u32, extent: u64, dim: Dim, chunk: u64| {
         let mut asked = (*transfer(arrays, &[extent], &[ranks], &[dim], Direction::Write)).clone();
         for ask in &mut asked.asks {
@@ -304,7 +305,7 @@ fn choosing(bench: &Bench) {
     ];
     for (name, asked) in cases {
         bench.row(name, NONE, 0, || {
-            black_box(choose(&asked, machine, &Preference::default()).expect("a strategy fits"));
+            black_box(planner.choose(&asked, &Preference::default(), &|_| None).expect("a strategy fits"));
             Program::idle()
         });
     }

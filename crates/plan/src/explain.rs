@@ -87,10 +87,8 @@ impl Default for Limits {
 pub struct Explanation {
     /// What is asked.
     pub transfer: Arc<Transfer>,
-    /// What was chosen.
-    pub parameters: Parameters,
-    /// Why.
-    pub why: String,
+    /// What was chosen, why, and at what price.
+    pub choice: Choice,
     /// The other strategies, and why they cannot be, where they cannot.
     pub others: Vec<(Strategy, Option<Infeasible>)>,
     /// Who exchanges what with each server in the first rounds.
@@ -187,7 +185,7 @@ pub fn explain(
     facts: &[Arc<Facts>],
     views: impl Fn(u32) -> Vec<Arc<View>>,
 ) -> Explanation {
-    let Choice { parameters, why } = choice;
+    let parameters = &choice.parameters;
     let servers = servers(parameters, transfer.ranks);
     let shown: Vec<u32> = servers.iter().take(limits.ranks as usize).collect();
     let mut ranks: Vec<u32> = (0..transfer.ranks.min(limits.ranks)).chain(shown.iter().copied()).collect();
@@ -195,9 +193,8 @@ pub fn explain(
     ranks.dedup();
     let mut told = Explanation {
         transfer: transfer.clone(),
-        parameters: parameters.clone(),
-        why: why.clone(),
-        others: others(transfer, parameters),
+        choice: choice.clone(),
+        others: others(transfer, choice),
         rounds: Vec::new(),
         more_rounds: 0,
         servers: Vec::new(),
@@ -224,11 +221,15 @@ pub fn explain(
 }
 
 /// The strategies that were not taken.
-fn others(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<(Strategy, Option<Infeasible>)> {
-    let others = Strategy::ALL.into_iter().filter(|&strategy| strategy != parameters.strategy);
-    others
-        .map(|strategy| (strategy, strategy.feasible(transfer, &Parameters { strategy, ..parameters.clone() }).err()))
-        .collect()
+fn others(transfer: &Arc<Transfer>, choice: &Choice) -> Vec<(Strategy, Option<Infeasible>)> {
+    let others = Strategy::ALL.into_iter().filter(|&strategy| strategy != choice.parameters.strategy);
+    let no = |strategy| {
+        let refused = choice.refused.iter().find(|(other, _)| *other == strategy).map(|(_, no)| no.clone());
+        let priced = choice.candidates.iter().any(|one| one.parameters.strategy == strategy);
+        let parameters = Parameters { strategy, ..choice.parameters.clone() };
+        if priced { None } else { refused.or_else(|| strategy.feasible(transfer, &parameters).err()) }
+    };
+    others.map(|strategy| (strategy, no(strategy))).collect()
 }
 
 /// Ranks that may handle storage.

@@ -21,3 +21,14 @@ pub use machine::{
 };
 pub use parse::{constants, parse};
 pub use source::{Constant, Origin};
+
+/// The profile that holds where no other is at hand, as TOML.
+pub const BUILT_IN: &str = include_str!("profile/built_in.toml");
+
+/// The profile that holds where no other is at hand: of a small node, and no machine in particular.
+///
+/// # Panics
+/// Never: its text is tested.
+pub fn built_in() -> Profile {
+    parse("the built-in profile", BUILT_IN, &[]).expect("the built-in profile is tested")
+}

@@ -179,6 +179,19 @@ impl Rounds {
         (pieces, turns)
     }
 
+    /// Groups that this rank serves; of [`Duty::Sharers`] as many as others, on average.
+    pub(crate) fn served(&self) -> f64 {
+        let groups = self.course.groups();
+        if self.duty == Duty::Sharers {
+            return groups as f64 / f64::from(self.transfer.ranks.max(1));
+        }
+        let Some(place) = self.servers.iter().position(|&server| server == self.rank) else { return 0.0 };
+        match self.duty {
+            Duty::Domains => self.course.share(place as u64) as f64,
+            _ => groups.saturating_sub(place as u64).div_ceil(self.servers.len() as u64) as f64,
+        }
+    }
+
     /// Bytes of buffers of a server, coding included.
     fn buffer_bytes(&self) -> u64 {
         let coding = self.units.coding_bytes_max(&self.transfer).saturating_mul(self.group);

@@ -5,6 +5,7 @@ use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Axis, Distribution, ElementType, Section, Triplet, View, dense_strides};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Which way the data move.
@@ -150,6 +151,24 @@ impl Transfer {
         let mut all: Vec<Arc<str>> = self.asks.iter().map(below).collect();
         all.dedup();
         all.into()
+    }
+
+    /// A number that is the same for transfers of which all that a plan depends on is the same. Names are not among it:
+    /// a simulation dumps the same arrays under ever new names.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.direction, self.ranks, self.sync, self.asks.len()).hash(&mut hasher);
+        let mut last: Option<&Arc<str>> = None;
+        for ask in &self.asks {
+            (&ask.section, ask.memory.kind, &ask.stored.shape, ask.stored.element.kind).hash(&mut hasher);
+            (ask.memory == ask.stored.element, &ask.stored.order, ask.spread.regular()).hash(&mut hasher);
+            match &ask.stored.placement {
+                // Writers of one file share its lock.
+                Placement::File { object, .. } => (last.replace(object) == Some(object)).hash(&mut hasher),
+                Placement::Chunks { chunk, codecs, fresh, .. } => (chunk, codecs, fresh).hash(&mut hasher),
+            }
+        }
+        hasher.finish()
     }
 
     /// Bytes that move to or from storage, without padding.

@@ -7,8 +7,8 @@
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet, View, dense_strides};
 use hyperslab_plan::{
-    Ask, Choice, Direction, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Placement, Preference,
-    Spread, Stored, Strategy, Transfer, choose_telling, explain,
+    Ask, Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Placement,
+    Planner, Preference, Spread, Stored, Strategy, Transfer, explain, profile,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,7 +44,8 @@ fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
 
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
     let wish = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
-    choose_telling(transfer, Machine { ranks_per_node: 4, cores_per_node: 4 }, &wish).unwrap()
+    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4 });
+    Planner { profile: &profile, machine, learned: &[] }.choose(transfer, &wish, &|_| None).unwrap()
 }
 
 /// Where a rank's parts lie: each dense, in the order of the array's dimensions.
@@ -198,7 +199,11 @@ fn what_is_shown_is_bounded() {
         .collect();
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, sync: false });
     let given = Parameters { servers: (0..1000).rev().collect(), subchunk_bytes: 1 << 16, ..Parameters::default() };
-    let choice = Choice { parameters: given, why: "to see how it looks".into() };
+    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4 });
+    let planner = Planner { profile: &profile, machine, learned: &[] };
+    let price = planner.price(&transfer, &given, &|_| None, Effort::QUICK);
+    let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());
+    let choice = Choice { parameters: given, why, price, candidates, refused };
     let limits = Limits { ranks: 3, rounds: 2, steps: 1500 };
     let told = explain(&transfer, &choice, limits, &[], |_| Vec::new());
     assert_eq!((told.ranks.len(), told.servers.len(), told.more_servers), (3, 3, 997));

@@ -22,6 +22,8 @@ pub struct Walked {
     pub store_calls: u64,
     /// Bytes of buffers: of slots, and most of encoded chunks, and of chunks on their way to be, at one time \[B\].
     pub buffer_bytes: u64,
+    /// Time until what was written was durable, after all else was over \[ns\].
+    pub sync_ns: u64,
 }
 
 /// Bytes that coding holds besides slots: encoded forms until they are decoded or written, and chunks outside of their
@@ -92,6 +94,8 @@ pub struct Walk {
     fault: Option<Fault>,
     walked: Walked,
     begun: bool,
+    /// When it began to wait for what was written to be durable \[ns\].
+    syncs_since: u64,
 }
 
 impl Walk {
@@ -120,6 +124,7 @@ impl Walk {
             fault: None,
             walked: Walked::default(),
             begun: false,
+            syncs_since: 0,
         }
     }
 
@@ -210,6 +215,9 @@ impl Walk {
     fn stored(&mut self, world: &mut dyn World, party: &mut Party, ticket: Ticket, result: Result<Outcome, Fault>) {
         let (lane, id) = split(ticket);
         let action = &self.lanes[lane].pending[&id].step.action;
+        if matches!(action, Action::Sync { .. }) {
+            self.walked.sync_ns += world.clock().now_ns() - self.syncs_since;
+        }
         let result = match (result, action) {
             (Err(fault), _) => Err(fault),
             (Ok(Outcome::Done(moved)), action) => {
@@ -389,6 +397,9 @@ impl Walk {
             }
             action => {
                 let request = self.request(world, party, action)?;
+                if matches!(request, Request::Sync { .. }) {
+                    self.syncs_since = world.clock().now_ns();
+                }
                 world.store().submit(ticket, request);
             }
         }

@@ -11,7 +11,7 @@ use common::{Ranks, Told, seeds};
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{
-    Ask, Direction, Machine, Parameters, Placement, Preference, Spread, Stored, Strategy, Transfer, choose,
+    Ask, Direction, Machine, Parameters, Placement, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
 };
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
@@ -37,6 +37,16 @@ struct Shares {
     by_message: u64,
     tight: u64,
     ordered: u64,
+    profile: BuiltIn,
+}
+
+/// What the planner takes for the machine.
+struct BuiltIn(profile::Profile);
+
+impl Default for BuiltIn {
+    fn default() -> BuiltIn {
+        BuiltIn(profile::built_in())
+    }
 }
 
 /// A random strategy that can do the transfer, with random parameters; now and then what the planner chooses.
@@ -44,7 +54,8 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
     if random.u8(0..8) == 0 {
         let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
         let wish = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
-        return choose(transfer, machine, &wish).expect("the planner finds a strategy");
+        let planner = Planner { profile: &shares.profile.0, machine, learned: &[] };
+        return planner.choose(transfer, &wish, &|_| None).expect("the planner finds a strategy").parameters;
     }
     let tight = random.u8(0..4) == 0;
     let (first, all) = (random.usize(0..Strategy::ALL.len()), Strategy::ALL.len());
@@ -110,7 +121,7 @@ fn random_transfers_equal_the_oracle() {
             case.settle();
         }
     }
-    let Shares { of, explicit, by_message, tight, ordered } = shares;
+    let Shares { of, explicit, by_message, tight, ordered, .. } = shares;
     println!("{explicit} with explicit pieces, {by_message} by message; {tight} with tight buffers; {ordered} ordered");
     for (strategy, share) in Strategy::ALL.iter().zip(of) {
         println!("{strategy}: {} of {} feasible", share.feasible, share.asked);

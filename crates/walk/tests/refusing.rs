@@ -7,8 +7,8 @@ use common::Ranks;
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Placement, Preference, Spread, Stored, Strategy,
-    Transfer, choose,
+    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Placement, Planner, Preference, Spread, Stored,
+    Strategy, Transfer, profile,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -180,7 +180,8 @@ fn orders_that_are_none() {
 
 #[test]
 fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
-    let machine = Machine { ranks_per_node: RANKS, cores_per_node: 2 };
+    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2 });
+    let planner = Planner { profile: &profile, machine, learned: &[] };
     for strategy in Strategy::ALL {
         let wish = Preference {
             strategy: Some(strategy),
@@ -189,7 +190,8 @@ fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
             ..Preference::default()
         };
         let transfer = transfer(Direction::Write, file(), spread(Dim::Cyclic(1)));
-        let refused = choose(&transfer, machine, &wish).expect_err("8000 B do not fit into 1000 B").to_string();
+        let refused =
+            planner.choose(&transfer, &wish, &|_| None).expect_err("8000 B do not fit into 1000 B").to_string();
         let slots = match strategy {
             Strategy::RootGather => 1,
             Strategy::DiskDirected => 4,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const CODECS_MAX: usize = 16;
 
 /// A codec from bytes to bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BytesCodec {
     /// Appends the CRC-32C of the bytes, 4 bytes, little-endian.
     Crc32c,
@@ -28,7 +28,7 @@ pub enum BytesCodec {
 }
 
 /// How the elements of a chunk become the bytes of its object.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Codecs {
     /// Order of dimensions in the stored chunk, outermost first: stored dimension `i` is dimension `order[i]` of the
     /// array. Empty for row-major order, also when it was written out.

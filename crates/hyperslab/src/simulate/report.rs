@@ -1,7 +1,8 @@
 //! What came out of a rehearsal, for people and programs. Field names are those of the JSON.
 
 use super::spec::Spec;
-use hyperslab_plan::Parameters;
+use super::stages::Moving;
+use hyperslab_plan::{Phase, Price, Resource};
 use hyperslab_sim::{Disks, Outcome, Work};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -87,6 +88,38 @@ pub struct TransferReport {
     pub slots: u32,
     /// Why the library chose so.
     pub why: String,
+    /// What the model expects, before anything runs.
+    pub predicted: Predicted,
+}
+
+/// What the model expects of a transfer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Predicted {
+    /// In all, agreements included where ranks agree \[s\].
+    pub seconds: f64,
+    /// While data move, until they are durable where that is asked for \[s\].
+    pub moving: f64,
+    /// What limits it.
+    pub bound_by: String,
+    /// By phase \[s\].
+    pub phases: BTreeMap<String, f64>,
+    /// How long the busiest of each kind is busy \[s\].
+    pub busy: BTreeMap<String, f64>,
+}
+
+impl Predicted {
+    fn of(price: &Price, agrees: bool) -> Predicted {
+        let phases = Phase::ALL.map(|phase| (phase.name().to_string(), price.phase(phase) / 1e9));
+        let busy = Resource::ALL.map(|one| (one.name().to_string(), price.resources[one as usize] / 1e9));
+        let moving = price.moving_ns() / 1e9;
+        Predicted {
+            seconds: if agrees { price.seconds() } else { moving },
+            moving,
+            bound_by: price.bottleneck.name().into(),
+            phases: phases.into(),
+            busy: busy.into(),
+        }
+    }
 }
 
 /// Calls of one kind.
@@ -135,12 +168,7 @@ fn seconds(ns: u64) -> f64 {
 }
 
 impl Report {
-    pub(super) fn new(
-        spec: &Spec,
-        outcome: &Outcome,
-        labels: &[(usize, String)],
-        moves: &[(usize, u64, Parameters, String)],
-    ) -> Report {
+    pub(super) fn new(spec: &Spec, outcome: &Outcome, labels: &[(usize, String)], moves: &[Moving]) -> Report {
         let ranks = f64::from(spec.clients + spec.servers);
         let stages: Vec<StageReport> = labels
             .iter()
@@ -183,7 +211,7 @@ fn few<T>(all: &[T]) -> &[T] {
 }
 
 fn transfer_report(
-    (stage, bytes, parameters, why): &(usize, u64, Parameters, String),
+    Moving { stage, bytes, parameters, why, price, agrees }: &Moving,
     stages: &[StageReport],
 ) -> TransferReport {
     let of = || stages.iter().filter(|other| other.stage == *stage);
@@ -199,6 +227,7 @@ fn transfer_report(
         subchunk_bytes: parameters.subchunk_bytes,
         slots: parameters.slots,
         why: why.clone(),
+        predicted: Predicted::of(price, *agrees),
     }
 }
 

@@ -3,10 +3,12 @@
 use super::array::{asks, exposed};
 use super::spec::{Array, Spec, StageSpec, TransferSpec};
 use crate::Error;
+use hyperslab_layout::View;
 use hyperslab_layout::mesh::volume;
-use hyperslab_plan::profile::Profile;
+use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Facts, Machine, Parameters, Placement, Preference, Strategy, Transfer, choose_telling,
+    Ask, Direction, Effort, Exchange, Facts, Machine, Parameters, Placement, Planner, Preference, Price, Strategy,
+    Transfer, Views,
 };
 use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
 use std::rc::Rc;
@@ -19,8 +21,20 @@ pub(super) struct Built {
     /// Number of the stage that was asked for, and what it is, by stage.
     pub(super) labels: Vec<(usize, String)>,
     pub(super) lengths: Vec<(Arc<str>, u64)>,
-    /// Of each transfer: number of the stage that was asked for, bytes, parameters, and why.
-    pub(super) moves: Vec<(usize, u64, Parameters, String)>,
+    pub(super) moves: Vec<Moving>,
+}
+
+/// A transfer of a rehearsal.
+pub(super) struct Moving {
+    /// Number of the stage that was asked for.
+    pub(super) stage: usize,
+    pub(super) bytes: u64,
+    pub(super) parameters: Parameters,
+    pub(super) why: String,
+    /// What the model expects.
+    pub(super) price: Price,
+    /// Whether ranks agree before and after.
+    pub(super) agrees: bool,
 }
 
 impl Built {
@@ -86,18 +100,23 @@ fn transfer(
     let direction = if asked.write { Direction::Write } else { Direction::Read };
     let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
     let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, sync: asked.sync && asked.write });
-    let (mut parameters, why) = decide(asked, &transfer, profile, size)?;
+    let arrays: Vec<Array> = asked.arrays.clone();
+    let views = |rank: u32| -> Option<Vec<Arc<View>>> {
+        Some(alike.iter().zip(&transfer.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank).view).collect())
+    };
+    let as_if = without(profile, spec.what_if);
+    let (mut parameters, why, price) = decide(asked, &transfer, &as_if, size, &views)?;
     if parameters.strategy == Strategy::DiskDirected && asked.presort {
         let layout = (spec.disk_layout.into(), spec.seed);
         parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
     }
-    let arrays: Vec<Array> = asked.arrays.clone();
     let moved = transfer.clone();
     let bring = Rc::new(move |rank: u32| {
         let users = alike.iter().zip(&moved.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank)).collect();
         Part { users, facts: Arc::new(Facts::default()) }
     });
-    built.moves.push((number, transfer.stored_bytes(), parameters.clone(), why));
+    let (bytes, agrees) = (transfer.stored_bytes(), asked.agree);
+    built.moves.push(Moving { stage: number, bytes, parameters: parameters.clone(), why, price, agrees });
     if asked.agree {
         built.push(number, "agree", Stage::Agree);
     }
@@ -133,13 +152,28 @@ fn length(ask: &Ask) -> Option<(Arc<str>, u64)> {
     Some((object.clone(), offset + volume(&ask.stored.shape)? * ask.stored.element.bytes()))
 }
 
+/// The machine without what takes no time, for the model.
+fn without(profile: &Profile, what_if: super::WhatIf) -> Profile {
+    let mut profile = profile.clone();
+    if what_if.instant_disk {
+        profile.storage.disk = Disk::Instant;
+    }
+    if what_if.instant_network {
+        let messages = &mut profile.messages;
+        (messages.send_ns, messages.receive_ns, messages.send_byte_ns, messages.receive_byte_ns) = (0.0, 0.0, 0.0, 0.0);
+        (profile.network.latency_ns, profile.network.link_rate) = (0.0, f64::INFINITY);
+    }
+    profile
+}
+
 /// Parameters, and why: what is forced, and the library's choice for the rest.
 fn decide(
     asked: &TransferSpec,
     transfer: &Arc<Transfer>,
     profile: &Profile,
     size: Size,
-) -> Result<(Parameters, String), Error> {
+    views: Views<'_>,
+) -> Result<(Parameters, String, Price), Error> {
     let strategy = asked.strategy.as_deref().map(|name| {
         let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
         Strategy::from_name(name)
@@ -149,6 +183,7 @@ fn decide(
         Exchange::from_name(name)
             .ok_or_else(|| Error::invalid(format!("exchange is \"all\" or \"sharers\", not \"{name}\"")))
     });
+    let dedicated = || ((size.ranks - size.servers)..size.ranks).collect::<Vec<u32>>();
     let wish = Preference {
         strategy: strategy.transpose()?,
         subchunk_bytes: asked.subchunk_bytes,
@@ -156,19 +191,18 @@ fn decide(
         slots: asked.slots,
         exchange: exchange.transpose()?,
         servers: None,
+        server_ranks: asked.servers.clone().or_else(|| (size.servers > 0).then(dedicated)),
     };
     let nodes = &profile.nodes;
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let choice = choose_telling(transfer, machine, &wish).map_err(refused)?;
+    let planner = Planner { profile, machine, learned: &[] };
+    let choice = planner.choose(transfer, &wish, views).map_err(refused)?;
     let mut parameters = choice.parameters;
-    let dedicated = || ((size.ranks - size.servers)..size.ranks).collect::<Vec<u32>>();
-    if let Some(servers) = asked.servers.clone().or_else(|| (size.servers > 0).then(dedicated)) {
-        parameters.servers = servers.into();
-    }
     if let Some(bytes) = asked.direct_run_bytes {
         parameters.direct_run_bytes = bytes;
     }
     parameters.strategy.feasible(transfer, &parameters).map_err(refused)?;
-    Ok((parameters, choice.why))
+    let price = planner.price(transfer, &parameters, views, Effort::CAREFUL);
+    Ok((parameters, choice.why, price))
 }

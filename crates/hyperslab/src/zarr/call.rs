@@ -2,9 +2,10 @@
 
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
 use crate::array::{LocalArray, natural_chunks};
-use crate::course::{Call, Compiled, choose_parameters};
+use crate::course::{Call, Compiled};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
+use crate::planning::choose_parameters;
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Separator, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
@@ -397,7 +398,8 @@ impl Writing<'_> {
             Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-        let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: false };
+        let sync = self.store.options.durable && !self.store.staged;
+        let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync };
         let chosen = choose_parameters(&self.store.comm, transfer, &self.store.options.wish, self.store.held)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {

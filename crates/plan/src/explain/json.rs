@@ -1,7 +1,8 @@
 //! An explanation for programs.
 
 use super::{Counts, Explanation};
-use crate::transfer::{Ask, Direction, Placement};
+use crate::price::{Phase, Price, Resource};
+use crate::transfer::{Ask, Direction, Parameters, Placement};
 use hyperslab_format::zarr::{Map, Value};
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
@@ -84,9 +85,20 @@ impl Explanation {
             ("bytes", self.transfer.stored_bytes().into()),
             ("size", self.transfer.ranks.into()),
             ("arrays", array(&self.transfer.asks, asked)),
-            ("strategy", self.parameters.strategy.name().into()),
-            ("why", self.why.clone().into()),
-            ("parameters", self.chosen_json()),
+            ("strategy", self.choice.parameters.strategy.name().into()),
+            ("why", self.choice.why.clone().into()),
+            ("parameters", parameters(&self.choice.parameters)),
+            ("predicted", priced(&self.choice.price)),
+            (
+                "candidates",
+                array(&self.choice.candidates, |one| {
+                    object([
+                        ("strategy", one.parameters.strategy.name().into()),
+                        ("parameters", parameters(&one.parameters)),
+                        ("predicted", priced(&one.price)),
+                    ])
+                }),
+            ),
             (
                 "others",
                 array(&self.others, |(strategy, no)| {
@@ -103,17 +115,30 @@ impl Explanation {
             ("more_ranks", (u64::from(self.transfer.ranks) - self.ranks.len() as u64).into()),
         ])
     }
+}
 
-    fn chosen_json(&self) -> Value {
-        let p = &self.parameters;
-        object([
-            ("servers", p.servers.to_vec().into()),
-            ("slots", p.slots.into()),
-            ("subchunk_bytes", p.subchunk_bytes.into()),
-            ("direct_run_bytes", p.direct_run_bytes.into()),
-            ("buffer_bytes_max", p.buffer_bytes_max.into()),
-            ("exchange", p.exchange.name().into()),
-            ("order", array(&p.order, |&(first, count)| vec![first, count].into())),
-        ])
-    }
+fn parameters(p: &Parameters) -> Value {
+    object([
+        ("servers", p.servers.to_vec().into()),
+        ("slots", p.slots.into()),
+        ("subchunk_bytes", p.subchunk_bytes.into()),
+        ("direct_run_bytes", p.direct_run_bytes.into()),
+        ("buffer_bytes_max", p.buffer_bytes_max.into()),
+        ("exchange", p.exchange.name().into()),
+        ("order", array(&p.order, |&(first, count)| vec![first, count].into())),
+    ])
+}
+
+/// Seconds by phase, and how long things are busy.
+fn priced(price: &Price) -> Value {
+    let named = |names: Vec<(&'static str, f64)>| {
+        Value::Object(names.into_iter().map(|(name, ns)| (name.to_string(), (ns / 1e9).into())).collect::<Map<_, _>>())
+    };
+    object([
+        ("seconds", price.seconds().into()),
+        ("phases", named(Phase::ALL.map(|phase| (phase.name(), price.phase(phase))).to_vec())),
+        ("busy", named(Resource::ALL.map(|one| (one.name(), price.resources[one as usize])).to_vec())),
+        ("bound_by", price.bottleneck.name().into()),
+        ("buffer_bytes", price.buffer_bytes.into()),
+    ])
 }

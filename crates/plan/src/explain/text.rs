@@ -1,6 +1,8 @@
 //! An explanation for people.
 
 use super::{Explanation, Requests, Round, Share};
+use crate::choose::seconds;
+use crate::price::{Phase, Resource};
 use crate::transfer::{Ask, Direction, Exchange, Placement};
 use std::fmt::{self, Display, Formatter};
 
@@ -48,9 +50,9 @@ impl Explanation {
     }
 
     fn chosen(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let p = &self.parameters;
+        let p = &self.choice.parameters;
         writeln!(f, "\nstrategy {}", p.strategy)?;
-        writeln!(f, "  why: {}", self.why)?;
+        writeln!(f, "  why: {}", self.choice.why)?;
         writeln!(f, "  servers: {}", if self.all_serve() { "all ranks".into() } else { list(&self.server_list()) })?;
         if p.strategy == crate::Strategy::TwoPhase {
             let between = if p.exchange == Exchange::All { "all ranks" } else { "ranks that share extents" };
@@ -67,6 +69,7 @@ impl Explanation {
             p.subchunk_bytes,
             p.buffer_bytes_max
         )?;
+        self.priced(f)?;
         writeln!(f, "other strategies")?;
         for (strategy, infeasible) in &self.others {
             match infeasible {
@@ -77,12 +80,56 @@ impl Explanation {
         Ok(())
     }
 
+    /// What was compared.
+    fn priced(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let price = &self.choice.price;
+        let phase = |phase: Phase| format!("{} {}", phase.name(), seconds(price.phase(phase)));
+        let phases: Vec<String> = Phase::ALL.into_iter().map(phase).collect();
+        writeln!(f, "  predicted: {} = {}", seconds(price.ns()), phases.join(" + "))?;
+        let busy = Resource::ALL.into_iter().filter(|&resource| price.resources[resource as usize] > 0.0);
+        let busy: Vec<String> =
+            busy.map(|resource| format!("{resource} {}", seconds(price.resources[resource as usize]))).collect();
+        writeln!(f, "  busy: {}", busy.join(", "))?;
+        let all = &self.choice.candidates;
+        writeln!(f, "candidates, the cheapest first")?;
+        writeln!(
+            f,
+            "  {:<16} {:>7} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10}  bound by",
+            "strategy", "servers", "subchunk", "slots", "predicted", "exchange", "storage", "sync"
+        )?;
+        for one in all.iter().take(NAMED_MAX) {
+            let (p, price) = (&one.parameters, &one.price);
+            let sharers = p.strategy == crate::Strategy::TwoPhase && p.exchange == Exchange::Sharers;
+            let servers = match super::servers(p, self.transfer.ranks) {
+                super::Servers::All(_) if sharers => "sharers".into(),
+                super::Servers::All(_) => "all".into(),
+                super::Servers::Listed(list) => list.len().to_string(),
+            };
+            let [exchange, storage, sync] =
+                [Phase::Exchange, Phase::Storage, Phase::Sync].map(|phase| seconds(price.phase(phase)));
+            let mark = if *p == self.choice.parameters { "*" } else { " " };
+            writeln!(
+                f,
+                "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10}  {}",
+                p.strategy.name(),
+                p.subchunk_bytes,
+                p.slots,
+                seconds(price.ns()),
+                price.bottleneck
+            )?;
+        }
+        if all.len() > NAMED_MAX {
+            writeln!(f, "  ... and {} more", all.len() - NAMED_MAX)?;
+        }
+        Ok(())
+    }
+
     fn all_serve(&self) -> bool {
-        matches!(super::servers(&self.parameters, self.transfer.ranks), super::Servers::All(_))
+        matches!(super::servers(&self.choice.parameters, self.transfer.ranks), super::Servers::All(_))
     }
 
     fn server_list(&self) -> Vec<u32> {
-        super::servers(&self.parameters, self.transfer.ranks).iter().collect()
+        super::servers(&self.choice.parameters, self.transfer.ranks).iter().collect()
     }
 
     fn rounds(&self, f: &mut Formatter<'_>) -> fmt::Result {

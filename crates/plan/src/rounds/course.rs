@@ -80,6 +80,21 @@ impl Course {
         }
     }
 
+    /// Number of groups.
+    pub(crate) fn groups(&self) -> u64 {
+        match self {
+            Course::Natural { groups } | Course::Domains { groups, .. } | Course::Listed { groups, .. } => *groups,
+        }
+    }
+
+    /// Groups of the domain of a server.
+    pub(crate) fn share(&self, server: u64) -> u64 {
+        match self {
+            Course::Domains { groups, share, .. } => groups.saturating_sub(server * share).min(*share),
+            _ => self.groups(),
+        }
+    }
+
     /// One past the last place.
     pub(crate) fn places(&self) -> u64 {
         match self {

@@ -12,6 +12,7 @@ pub use two_phase::shared_extent;
 
 use crate::facts::Facts;
 use crate::program::Program;
+use crate::rounds::{Rounds, duty_of};
 use crate::transfer::{Parameters, Transfer};
 use hyperslab_layout::View;
 use std::fmt;
@@ -74,6 +75,15 @@ impl Strategy {
             Strategy::TwoPhase => two_phase::feasible(transfer, parameters),
             Strategy::ServerDirected => server_directed::feasible(transfer, parameters),
             Strategy::DiskDirected => disk_directed::feasible(transfer, parameters),
+        }
+    }
+
+    /// How many rounds a rank has as a server; `None` of strategies in which each rank handles storage for itself.
+    pub(crate) fn rounds(self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Option<f64> {
+        match self {
+            Strategy::Independent | Strategy::DataSieving => None,
+            Strategy::TwoPhase => Some(Rounds::new(transfer, parameters, rank, duty_of(parameters.exchange)).served()),
+            _ => Some(Rounds::checking(transfer, parameters, rank).served()),
         }
     }
 

@@ -1,0 +1,175 @@
+//! How rank 0 chooses: with a profile of the machine, what was learned from transfers before, and a memory of plans.
+
+mod learned;
+mod told;
+
+use crate::comm::Comm;
+use crate::report::Report;
+use hyperslab_plan::profile::Profile;
+use hyperslab_plan::{
+    Choice, Direction, Infeasible, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price, Strategy,
+    Transfer, explain,
+};
+use hyperslab_world::{Fault, FaultKind, Writer};
+use learned::Learned;
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Plans that are kept.
+const PLANS_MAX: usize = 1024;
+
+/// What rank 0 tells all others.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Decision {
+    pub(crate) parameters: Parameters,
+    /// What the transfer is expected to cost, by phase in the order of [`Phase::ALL`] \[s\].
+    pub(crate) predicted: Predicted,
+}
+
+/// Seconds by phase, in the order of [`Phase::ALL`] \[s\].
+pub(crate) type Predicted = [f64; Phase::ALL.len()];
+
+const PREDICTED_BYTES: usize = 8 * Phase::ALL.len();
+
+impl Decision {
+    /// As the first part of what rank 0 tells.
+    pub(crate) fn told(&self) -> Writer {
+        let mut bytes: Vec<u8> = self.predicted.iter().flat_map(|seconds| seconds.to_le_bytes()).collect();
+        bytes.extend(self.parameters.to_bytes());
+        Writer::default().bytes(&bytes)
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Decision> {
+        let (predicted, parameters) = bytes.split_at_checked(PREDICTED_BYTES)?;
+        let parameters = Parameters::from_bytes(parameters)?;
+        let mut seconds = predicted.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes));
+        let predicted = std::array::from_fn(|_| seconds.next().unwrap_or(0.0));
+        Some(Decision { parameters, predicted })
+    }
+}
+
+/// What kind of transfer it is, for what is learned of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Asked {
+    pub(crate) write: bool,
+    pub(crate) chunked: bool,
+    pub(crate) durable: bool,
+    pub(crate) ranks: u32,
+}
+
+impl Asked {
+    pub(crate) fn of(transfer: &Transfer) -> Asked {
+        let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
+        let write = transfer.direction == Direction::Write;
+        Asked { write, chunked, durable: transfer.sync, ranks: transfer.ranks }
+    }
+}
+
+/// What rank 0 keeps from call to call.
+#[derive(Default)]
+pub(crate) struct Planning {
+    plans: HashMap<u64, Arc<Choice>>,
+    learned: Learned,
+    /// What became of the last choice: its key, and how long choosing took \[ns\].
+    last: Option<u64>,
+    planning_ns: u64,
+}
+
+impl Planning {
+    /// Learns from a transfer that is over, and tells of it when that is wanted.
+    pub(crate) fn done(&mut self, asked: &Asked, report: &Report) {
+        let Some(choice) = self.last.take().and_then(|key| self.plans.get(&key).cloned()) else { return };
+        if choice.parameters.strategy == report.strategy() {
+            told::after(report, self.planning_ns);
+            if self.learned.hear(asked, report) {
+                // What was chosen with other numbers is chosen again.
+                self.plans.clear();
+            }
+        }
+    }
+}
+
+/// Chooses parameters on rank 0, as the first part of what it tells. `held` bytes of the budget are set aside for copies
+/// of arrays. Dedicated servers are the only ones.
+pub(crate) fn choose_parameters(
+    comm: &Comm,
+    transfer: Transfer,
+    wish: &Preference,
+    held: u64,
+) -> Result<Writer, Fault> {
+    Ok(decided(comm, &Arc::new(transfer), wish, held)?.told())
+}
+
+/// Chooses parameters.
+pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, held: u64) -> Result<Decision, Fault> {
+    let (transfer, wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
+    let mut planning = comm.planning();
+    let started = Instant::now();
+    let mut hasher = DefaultHasher::new();
+    (transfer.fingerprint(), &wish).hash(&mut hasher);
+    let key = hasher.finish();
+    let known = planning.plans.get(&key).cloned();
+    let choice = match known {
+        Some(choice) => choice,
+        None => {
+            let (profile, warnings) = crate::profile::at_hand();
+            told::warn(&warnings);
+            let asked = Asked::of(&transfer);
+            let learned = planning.learned.factors(&asked);
+            let machine = machine_at_hand(&profile, transfer.ranks);
+            let planner = Planner { profile: &profile, machine, learned: &learned };
+            let choice = Arc::new(planner.choose(&transfer, &wish, &|_| None).map_err(|no| refused(no, &wish, held))?);
+            if planning.plans.len() >= PLANS_MAX {
+                planning.plans.clear();
+            }
+            planning.plans.insert(key, choice.clone());
+            choice
+        }
+    };
+    planning.last = Some(key);
+    planning.planning_ns = started.elapsed().as_nanos() as u64;
+    if told::wanted() {
+        let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
+        told::before(&explain(&transfer, &choice, limits, &[], |_| Vec::new()));
+    }
+    Ok(Decision { parameters: choice.parameters.clone(), predicted: seconds(&choice.price) })
+}
+
+/// Seconds by phase.
+fn seconds(price: &Price) -> Predicted {
+    Phase::ALL.map(|phase| price.phase(phase) / 1e9)
+}
+
+/// How ranks lie on the machine at hand.
+fn machine_at_hand(profile: &Profile, ranks: u32) -> Machine {
+    let cores = std::thread::available_parallelism().map_or(profile.nodes.cores_per_node, |n| n.get() as u32);
+    Machine { ranks_per_node: ranks, cores_per_node: cores }
+}
+
+fn refused(no: Infeasible, wish: &Preference, held: u64) -> Fault {
+    let strategy = wish.strategy.map_or("no strategy can".to_string(), |s| format!("strategy {s} cannot"));
+    let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
+    Fault::new(FaultKind::Invalid, format!("{strategy} carry out this transfer: {}{held}", no.reason)).hint(no.hint)
+}
+
+/// The same for a communicator with dedicated servers, which work by one strategy.
+fn served(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference) -> Result<(Arc<Transfer>, Preference), Infeasible> {
+    if comm.servers() == 0 {
+        return Ok((transfer.clone(), wish.clone()));
+    }
+    if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::ServerDirected) {
+        return Err(Infeasible {
+            reason: format!("dedicated servers work by strategy {}, not {other}", Strategy::ServerDirected),
+            hint: "leave the choice of the strategy open, or use the communicator without dedicated servers".into(),
+        });
+    }
+    let clients = comm.size();
+    let transfer = Arc::new(Transfer { ranks: clients + comm.servers(), ..(**transfer).clone() });
+    let servers = wish.servers.unwrap_or(comm.servers()).clamp(1, comm.servers());
+    let server_ranks = Some((clients..clients + servers).collect());
+    let strategy = Some(Strategy::ServerDirected);
+    Ok((transfer, Preference { strategy, server_ranks, servers: None, ..wish.clone() }))
+}

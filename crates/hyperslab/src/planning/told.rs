@@ -1,0 +1,45 @@
+//! Explanations of transfers as they happen, for programs whose code nobody wants to touch.
+
+use crate::report::Report;
+use hyperslab_plan::Explanation;
+use std::sync::OnceLock;
+
+/// When it is set, and not to 0 or nothing, rank 0 prints how each transfer is done, and what came out, to stderr.
+const EXPLAIN: &str = "HYPERSLAB_EXPLAIN";
+
+/// Whether explanations are printed.
+pub(super) fn wanted() -> bool {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    *WANTED.get_or_init(|| std::env::var(EXPLAIN).is_ok_and(|value| !matches!(value.as_str(), "" | "0")))
+}
+
+/// Prints what is going to happen.
+pub(super) fn before(told: &Explanation) {
+    print(&told.to_string());
+}
+
+/// Prints predicted beside measured.
+pub(super) fn after(report: &Report, planning_ns: u64) {
+    if wanted() {
+        let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
+        let mut text = format!("{report}\n  planned in {:.0} us\n", planning_ns as f64 / 1e3);
+        text += &format!("  {:<10} {:>12} {:>12}\n", "phase", "predicted", "measured");
+        for (name, predicted, measured) in report.phases() {
+            text += &format!("  {name:<10} {:>12} {:>12}\n", ms(predicted), ms(measured));
+        }
+        let predicted = report.predicted().iter().sum();
+        text += &format!("  {:<10} {:>12} {:>12}\n", "all", ms(predicted), ms(report.seconds()));
+        print(&text);
+    }
+}
+
+/// Tells once of what is wrong with the profile of the machine.
+pub(super) fn warn(warnings: &[String]) {
+    static TOLD: OnceLock<()> = OnceLock::new();
+    TOLD.get_or_init(|| warnings.iter().for_each(|warning| print(&format!("warning: {warning}\n"))));
+}
+
+fn print(text: &str) {
+    let lines = text.lines().map(|line| format!("hyperslab: {line}\n"));
+    eprint!("{}", lines.collect::<String>());
+}

@@ -1,0 +1,52 @@
+//! Why a candidate was taken, for people.
+
+use super::{Candidate, Preference};
+use crate::strategies::{Infeasible, Strategy};
+use crate::units::shared_chunk;
+
+/// Seconds for people.
+pub(crate) fn seconds(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+/// Says what was compared, and what limits the one that was taken.
+pub(super) fn why(
+    chosen: &Candidate,
+    priced: &[Candidate],
+    refused: &[(Strategy, Infeasible)],
+    wish: &Preference,
+) -> String {
+    let _ = shared_chunk;
+    let strategy = chosen.parameters.strategy;
+    let price = format!("{} predicted, bound by the {}", seconds(chosen.price.ns()), chosen.price.bottleneck);
+    if wish.strategy.is_some() {
+        return format!("this strategy was asked for; {price}");
+    }
+    let other = priced.iter().find(|one| one.parameters.strategy != strategy);
+    let mut text = match other {
+        Some(other) if other.price.ns() <= chosen.price.ns() * (1.0 + super::MARGIN) => {
+            format!(
+                "{price}; no other is cheaper by more than the model's error ({} has {})",
+                other.parameters.strategy,
+                seconds(other.price.ns())
+            )
+        }
+        Some(other) => {
+            let times = other.price.ns() / chosen.price.ns().max(1.0);
+            format!(
+                "{price}; next is {} with {} ({times:.1} times)",
+                other.parameters.strategy,
+                seconds(other.price.ns())
+            )
+        }
+        None => price,
+    };
+    if let Some((strategy, no)) = refused.iter().find(|(strategy, _)| *strategy != Strategy::RootGather) {
+        text += &format!("; {strategy} is out, since {}", no.reason);
+    }
+    text
+}

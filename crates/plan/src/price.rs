@@ -1,0 +1,227 @@
+//! The model: what a transfer costs on a machine, without carrying it out.
+//!
+//! ```text
+//! programs of some ranks --> rounds of work --> times of rounds --> time of each rank   \   the largest
+//!   (work.rs)                                    (costs.rs)         (pipeline.rs)        >  of these is
+//!                                                                   busy shared things  /   the price
+//! ```
+//!
+//! The first rounds of a few ranks stand for all: what they do is read off the very programs that would run, so a
+//! strategy has no second description. Each round's exchange and storage follow from the numbers of a profile, with the
+//! delays of a server that waits for its clients (Chen et al. 1996, formula F11). Rounds then overlap as far as slots
+//! allow. What ranks share (cores, links, the lock of a file, servers of files, disks) may not be busy for longer than
+//! all takes; the busiest of these is the bottleneck.
+//!
+//! Arrays that are alike are priced once. Pieces without a closed form are priced as if each rank held as much as the
+//! others, one slab each, since nobody knows all of them.
+
+mod busy;
+mod classes;
+mod costs;
+mod pipeline;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use crate::choose::Machine;
+use crate::profile::Profile;
+use crate::transfer::{Direction, Parameters, Transfer};
+use busy::Busy;
+use costs::Costs;
+use hyperslab_layout::View;
+use std::fmt;
+use std::sync::Arc;
+
+/// A part of the time of a transfer, as a rank lives through it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Agreeing on what is asked.
+    Open,
+    /// Data move between memories, which includes copies.
+    Exchange,
+    /// Data move between buffers and storage, as far as no exchange goes on meanwhile.
+    Storage,
+    /// Making durable.
+    Sync,
+    /// Agreeing on the outcome, and publishing.
+    Close,
+}
+
+impl Phase {
+    /// All, in the order of time.
+    pub const ALL: [Phase; 5] = [Phase::Open, Phase::Exchange, Phase::Storage, Phase::Sync, Phase::Close];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Open => "open",
+            Phase::Exchange => "exchange",
+            Phase::Storage => "storage",
+            Phase::Sync => "sync",
+            Phase::Close => "close",
+        }
+    }
+}
+
+/// What ranks share, or are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Resource {
+    /// A rank that handles storage, with its waiting.
+    Server,
+    /// A rank whose elements others move.
+    Client,
+    /// The cores of a node.
+    Cores,
+    /// The link of a node.
+    Link,
+    /// The lock of a file, which lets so many writers in.
+    File,
+    /// Processors and links of file servers.
+    FileServer,
+    /// Disks.
+    Disk,
+}
+
+impl Resource {
+    /// All.
+    pub const ALL: [Resource; 7] = [
+        Resource::Server,
+        Resource::Client,
+        Resource::Cores,
+        Resource::Link,
+        Resource::File,
+        Resource::FileServer,
+        Resource::Disk,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Server => "server",
+            Resource::Client => "client",
+            Resource::Cores => "cores",
+            Resource::Link => "link",
+            Resource::File => "file's lock",
+            Resource::FileServer => "file server",
+            Resource::Disk => "disk",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a transfer is expected to cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Price {
+    /// By phase, in the order of [`Phase::ALL`]; their sum is the whole \[ns\].
+    pub phases: [f64; Phase::ALL.len()],
+    /// How long the busiest of each kind is busy, in the order of [`Resource::ALL`] \[ns\].
+    pub resources: [f64; Resource::ALL.len()],
+    /// The busiest of all while data move.
+    pub bottleneck: Resource,
+    /// Buffers of a rank that handles storage \[B\].
+    pub buffer_bytes: u64,
+    /// Steps of programs that were looked at for it.
+    pub looked_at: u64,
+}
+
+impl Price {
+    /// From the call to its return \[ns\].
+    pub fn ns(&self) -> f64 {
+        self.phases.iter().sum()
+    }
+
+    /// The same in seconds \[s\].
+    pub fn seconds(&self) -> f64 {
+        self.ns() / 1e9
+    }
+
+    /// What a phase takes \[ns\].
+    pub fn phase(&self, phase: Phase) -> f64 {
+        self.phases[phase as usize]
+    }
+
+    /// Multiplies what is not spent on agreements.
+    pub(crate) fn scale_moving(&mut self, factor: f64) {
+        for phase in [Phase::Exchange, Phase::Storage, Phase::Sync] {
+            self.phases[phase as usize] *= factor;
+        }
+    }
+
+    /// While data move, without agreements \[ns\].
+    pub fn moving_ns(&self) -> f64 {
+        self.ns() - self.phase(Phase::Open) - self.phase(Phase::Close)
+    }
+}
+
+/// How much of programs is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// Ranks that handle storage.
+    pub ranks: u32,
+    /// Rounds of each.
+    pub rounds: usize,
+    /// Steps of each.
+    pub steps: usize,
+}
+
+impl Effort {
+    /// Enough to tell candidates apart.
+    pub const QUICK: Effort = Effort { ranks: 4, rounds: 4, steps: 160 };
+    /// For people who wait for the answer.
+    pub const CAREFUL: Effort = Effort { ranks: 32, rounds: 64, steps: 40_000 };
+}
+
+/// Where the elements of ranks lie, where it is known: the views of a rank by the numbers of arrays. Otherwise parts are
+/// taken as dense, the last dimension the fastest.
+pub type Views<'a> = &'a dyn Fn(u32) -> Option<Vec<Arc<View>>>;
+
+/// A machine as the model sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Priced<'a> {
+    /// Its numbers.
+    pub profile: &'a Profile,
+    /// How ranks lie on nodes; of a machine at hand, as they do, and not as the profile says.
+    pub machine: Machine,
+}
+
+/// What a transfer costs with these parameters, of which the strategy is feasible.
+pub fn price(
+    priced: Priced<'_>,
+    transfer: &Arc<Transfer>,
+    parameters: &Parameters,
+    views: Views<'_>,
+    effort: Effort,
+) -> Price {
+    let costs = Costs::new(priced, transfer);
+    let mut busy = Busy::default();
+    let (mut exchange, mut storage, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0, 0);
+    for class in classes::of(transfer, parameters) {
+        let timed = pipeline::time(&costs, &class, parameters, views, effort, &mut busy);
+        busy.end_class();
+        exchange += timed.exchange_ns;
+        storage += timed.storage_ns;
+        buffer_bytes = buffer_bytes.max(timed.buffer_bytes);
+        looked_at += timed.looked_at;
+    }
+    busy.servers_take(exchange + storage);
+    let (bottleneck, moving) = busy.busiest(&costs);
+    // What is beyond the servers' own time is waited for where it belongs.
+    let more = moving - (exchange + storage);
+    let exchanging = match bottleneck {
+        Resource::Client | Resource::Link => 1.0,
+        Resource::Cores => exchange / (exchange + storage).max(1.0),
+        _ => 0.0,
+    };
+    exchange += more * exchanging;
+    storage += more * (1.0 - exchanging);
+    let durable = transfer.sync && transfer.direction == Direction::Write;
+    let sync = if durable { busy.sync_ns(&costs, moving) } else { 0.0 };
+    let (open, close) = (costs.agreement_ns(), costs.agreement_ns() + costs.publishing_ns(transfer));
+    let phases = [open, exchange, storage, sync, close];
+    Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, looked_at }
+}

@@ -1,0 +1,165 @@
+//! How long things are busy that ranks share.
+
+use super::Resource;
+use super::costs::{Costs, Message, Stored};
+use super::work::{Moved, Request};
+use crate::profile::{Cache, Disk, Layout};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A round of a rank, with what it costs.
+pub(super) struct Priced<'a> {
+    pub(super) rank: u32,
+    /// Its number among those of the rank that were looked at.
+    pub(super) number: usize,
+    pub(super) messages: &'a [(Moved, Message)],
+    pub(super) requests: &'a [Request],
+    pub(super) stored: &'a [Stored],
+    /// The rank's own processor, for data and for calls \[ns\].
+    pub(super) own_ns: f64,
+    /// Rounds, and ranks, for which it stands.
+    pub(super) rounds: f64,
+    pub(super) ranks: f64,
+}
+
+/// Busy times of shared things \[ns\].
+#[derive(Default)]
+pub(super) struct Busy {
+    /// What a round of all servers asks of each client, and of the link of each node of clients.
+    clients: BTreeMap<(usize, u32), f64>,
+    client_links: BTreeMap<(usize, u32), f64>,
+    /// The busiest client, and link of clients, of all rounds of the arrays before.
+    client_ns: f64,
+    client_link_ns: f64,
+    /// Of nodes on which storage is handled: processors, links, disks.
+    cores: BTreeMap<u32, f64>,
+    links: BTreeMap<u32, f64>,
+    disks: BTreeMap<u32, f64>,
+    /// Of all nodes together: processors, disks.
+    all_cores_ns: f64,
+    all_disks_ns: f64,
+    files: BTreeMap<Arc<str>, f64>,
+    file_servers_ns: f64,
+    server_ns: f64,
+    /// What is in the cache and must be made durable: files of their own, files that are shared, bytes.
+    chunks: f64,
+    cached_bytes: f64,
+}
+
+impl Busy {
+    /// Adds a round.
+    pub(super) fn add(&mut self, costs: &Costs<'_>, round: &Priced<'_>) {
+        let (node, all) = (costs.node(round.rank), round.rounds * round.ranks);
+        *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
+        self.all_cores_ns += round.own_ns * all;
+        let mut wire = 0.0;
+        for (moved, message) in round.messages {
+            let key = (round.number, moved.peer);
+            *self.clients.entry(key).or_default() += message.array_ns * all;
+            self.all_cores_ns += message.array_ns * all;
+            if message.wire_ns > 0.0 {
+                let key = (round.number, costs.node(moved.peer));
+                *self.client_links.entry(key).or_default() += message.wire_ns * all;
+                wire += message.wire_ns;
+            }
+        }
+        for (request, stored) in round.requests.iter().zip(round.stored) {
+            wire += stored.wire_ns;
+            match &request.file {
+                Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * all,
+                None => self.chunks += all,
+            }
+            if request.write && !request.direct {
+                self.cached_bytes += request.bytes as f64 * all;
+            }
+            self.file_servers_ns += stored.server_ns * all;
+            *self.disks.entry(node).or_default() += stored.disk_ns * round.rounds;
+            self.all_disks_ns += stored.disk_ns * all;
+        }
+        *self.links.entry(node).or_default() += wire * round.rounds;
+    }
+
+    /// Ends the rounds of arrays that are alike.
+    pub(super) fn end_class(&mut self) {
+        let peaks = |loads: &mut BTreeMap<(usize, u32), f64>| {
+            let mut peaks: BTreeMap<usize, f64> = BTreeMap::new();
+            for ((number, _), ns) in std::mem::take(loads) {
+                let peak = peaks.entry(number).or_default();
+                *peak = peak.max(ns);
+            }
+            peaks.into_values().sum::<f64>()
+        };
+        self.client_ns += peaks(&mut self.clients);
+        self.client_link_ns += peaks(&mut self.client_links);
+    }
+
+    /// That ranks that handle storage need so long.
+    pub(super) fn servers_take(&mut self, ns: f64) {
+        self.server_ns = ns;
+    }
+
+    /// How long the busiest of each kind is busy, in the order of [`Resource::ALL`] \[ns\].
+    pub(super) fn all(&self, costs: &Costs<'_>) -> [f64; Resource::ALL.len()] {
+        let fullest = |of: &BTreeMap<u32, f64>| of.values().copied().fold(0.0, f64::max);
+        let cores = (fullest(&self.cores) / costs.cores()).max(self.all_cores_ns / costs.nodes() / costs.cores());
+        let file = self.files.values().copied().fold(0.0, f64::max);
+        let mut all = [0.0; Resource::ALL.len()];
+        all[Resource::Server as usize] = self.server_ns;
+        all[Resource::Client as usize] = self.client_ns;
+        all[Resource::Cores as usize] = cores;
+        all[Resource::Link as usize] = fullest(&self.links).max(self.client_link_ns);
+        all[Resource::File as usize] = file;
+        all[Resource::FileServer as usize] = self.file_servers_ns / costs.file_servers().0;
+        all[Resource::Disk as usize] = self.disk_ns(costs);
+        all
+    }
+
+    /// How long the busiest disk works \[ns\].
+    fn disk_ns(&self, costs: &Costs<'_>) -> f64 {
+        match costs.profile().storage.servers.layout {
+            Layout::Apart { .. } | Layout::Ranks { .. } => self.all_disks_ns / costs.file_servers().1,
+            Layout::Local => {
+                let fullest = self.disks.values().copied().fold(0.0, f64::max);
+                fullest.max(self.all_disks_ns / costs.nodes()) / f64::from(costs.profile().storage.servers.disks)
+            }
+        }
+    }
+
+    /// What of that may go on after the data have left, because caches hold so much \[ns\].
+    fn later_ns(&self, costs: &Costs<'_>) -> f64 {
+        let storage = &costs.profile().storage;
+        match (&storage.cache, &storage.disk) {
+            (
+                Cache::WriteBehind { limit_bytes, .. },
+                Disk::Rated { write_rate, .. } | Disk::Nvme { write_rate, .. },
+            ) if costs.write && costs.measured().is_none() => {
+                *limit_bytes as f64 * 1e9 / (write_rate * f64::from(storage.servers.disks))
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The busiest of all while data move, and for how long \[ns\].
+    pub(super) fn busiest(&self, costs: &Costs<'_>) -> (Resource, f64) {
+        let mut all = self.all(costs);
+        let disk = &mut all[Resource::Disk as usize];
+        *disk = (*disk - self.later_ns(costs)).max(0.0);
+        // Of equals the first, which is nearest to the user.
+        let mut busiest = Resource::Server;
+        for resource in Resource::ALL {
+            if all[resource as usize] > all[busiest as usize] {
+                busiest = resource;
+            }
+        }
+        (busiest, all[busiest as usize])
+    }
+
+    /// How long it takes until all is durable, after data have moved for so long \[ns\].
+    pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64) -> f64 {
+        if costs.measured().is_some() {
+            let files = self.files.len() as f64 + self.chunks / f64::from(costs.ranks);
+            return costs.sync_ns(files, self.cached_bytes);
+        }
+        (self.disk_ns(costs) - moving_ns).max(0.0)
+    }
+}

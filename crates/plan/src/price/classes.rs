@@ -1,0 +1,90 @@
+//! Arrays of a transfer that are alike, of which some are priced for all.
+
+use crate::transfer::{Ask, Parameters, Placement, Spread, Transfer};
+use hyperslab_layout::{Dim, Distribution};
+use std::sync::Arc;
+
+/// Rounds of each server that the arrays priced for all others should fill.
+const ROUNDS: u64 = 4;
+/// Most arrays that are priced for all others.
+const ARRAYS_MAX: u64 = 256;
+
+/// Arrays alike.
+pub(super) struct Class {
+    /// A transfer of some of them.
+    pub(super) some: Arc<Transfer>,
+    /// By how much all of them are more.
+    pub(super) times: f64,
+}
+
+/// The classes of a transfer, in the order of their first arrays.
+pub(super) fn of(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<Class> {
+    let explicit = transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit);
+    let [first, rest @ ..] = transfer.asks.as_slice() else { return Vec::new() };
+    if !explicit && rest.is_empty() {
+        return vec![Class { some: transfer.clone(), times: 1.0 }];
+    }
+    let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
+    for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
+        match kinds.iter_mut().find(|(kind, _)| alike(kind, ask)) {
+            Some((_, members)) => members.push(number),
+            None => kinds.push((ask, vec![number])),
+        }
+    }
+    kinds.into_iter().map(|(kind, members)| class(transfer, parameters, kind, &members)).collect()
+}
+
+fn class(transfer: &Arc<Transfer>, parameters: &Parameters, kind: &Ask, members: &[usize]) -> Class {
+    let count = members.len() as u64;
+    let bytes = kind.stored_bytes().max(1);
+    let servers = parameters.servers.len() as u64;
+    let enough = (ROUNDS * servers * parameters.subchunk_bytes).div_ceil(bytes);
+    let taken = count.min(enough.clamp(ROUNDS * servers, ARRAYS_MAX.max(ROUNDS * servers)));
+    let regular = |number: &usize| in_closed_form(&transfer.asks[*number], transfer.ranks);
+    let asks = members.iter().take(taken as usize).map(regular).collect();
+    let some = Arc::new(Transfer { asks, ..(**transfer).clone_without_asks() });
+    Class { some, times: count as f64 / taken as f64 }
+}
+
+impl Transfer {
+    /// The same of no array.
+    fn clone_without_asks(&self) -> Transfer {
+        Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, sync: self.sync }
+    }
+}
+
+/// Whether what one array costs, another costs too.
+fn alike(a: &Ask, b: &Ask) -> bool {
+    let placed = match (&a.stored.placement, &b.stored.placement) {
+        (Placement::File { .. }, Placement::File { .. }) => true,
+        (
+            Placement::Chunks { chunk: a, codecs: x, fresh: s, .. },
+            Placement::Chunks { chunk: b, codecs: y, fresh: t, .. },
+        ) => a == b && x == y && s == t,
+        _ => false,
+    };
+    placed
+        && a.stored.shape == b.stored.shape
+        && a.section == b.section
+        && a.spread == b.spread
+        && a.memory == b.memory
+        && a.stored.element == b.stored.element
+        && a.stored.order == b.stored.order
+}
+
+/// The same array, held in equal slabs where nobody knows who holds what.
+fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
+    if ask.spread != Spread::Explicit {
+        return ask.clone();
+    }
+    let shape = ask.section.shape();
+    // Along the slowest dimension that is long enough, or the longest.
+    let order = &ask.stored.order;
+    let long = order.iter().copied().find(|&d| shape[d] >= u64::from(ranks));
+    let along = long.or_else(|| order.iter().copied().max_by_key(|&d| shape[d]));
+    let dims: Vec<Dim> = (0..shape.len()).map(|d| if Some(d) == along { Dim::Block } else { Dim::Whole }).collect();
+    let mesh: &[u64] = if along.is_some() { &[u64::from(ranks)] } else { &[] };
+    let slabs = Distribution::new(&shape, mesh, &dims, None);
+    let spread = slabs.map_or_else(|_| ask.spread.clone(), Spread::Regular);
+    Ask { spread, ..ask.clone() }
+}

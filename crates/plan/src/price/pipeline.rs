@@ -1,0 +1,189 @@
+//! Rounds of one rank, one after another and one beside another.
+
+use super::busy::{Busy, Priced};
+use super::classes::Class;
+use super::costs::{Costs, Message, Stored};
+use super::work::{Memories, Moved, Round, Work};
+use super::{Effort, Views};
+use crate::strategies::Strategy;
+use crate::transfer::{Exchange, Parameters};
+use hyperslab_layout::View;
+use std::sync::Arc;
+
+/// What arrays alike take.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Timed {
+    pub(super) exchange_ns: f64,
+    pub(super) storage_ns: f64,
+    pub(super) buffer_bytes: u64,
+    /// Steps of programs that were looked at.
+    pub(super) looked_at: u64,
+}
+
+/// What a round takes.
+struct Lap {
+    /// Waiting for the first data, which other rounds can hide \[ns\].
+    wait_ns: f64,
+    /// The rank's own work on messages, copies and coding, with waiting that nothing hides \[ns\].
+    exchange_ns: f64,
+    /// Requests to storage: the rank's own part, and in all \[ns\].
+    calls_ns: f64,
+    storage_ns: f64,
+}
+
+/// Times the ranks that handle storage of these arrays, and adds what they share; gives the slowest.
+pub(super) fn time(
+    costs: &Costs<'_>,
+    class: &Class,
+    parameters: &Parameters,
+    views: Views<'_>,
+    effort: Effort,
+    busy: &mut Busy,
+) -> Timed {
+    // Views are those of all arrays of the user; of some of them the first ones are taken.
+    let count = class.some.asks.len();
+    let first = |rank: u32| -> Option<Vec<Arc<View>>> { Some(views(rank)?.into_iter().take(count).collect()) };
+    let memories = Memories::new(&class.some, &first);
+    let servers = servers(parameters, class.some.ranks);
+    let looked_at = spread(servers.len(), effort.ranks as usize);
+    let (mut slowest, mut steps) = (Timed::default(), 0);
+    let stands_for = servers.len() as f64 / looked_at.len().max(1) as f64;
+    for number in looked_at {
+        let rank = servers.get(number);
+        let Some(work) = Work::of(&class.some, parameters, &memories, rank, effort) else { continue };
+        steps += work.looked_at();
+        let timed = of_rank(costs, &work, class.times, stands_for, busy);
+        if timed.exchange_ns + timed.storage_ns > slowest.exchange_ns + slowest.storage_ns {
+            slowest = timed;
+        }
+    }
+    Timed { looked_at: steps, ..slowest }
+}
+
+/// Ranks that handle storage.
+enum Servers<'a> {
+    Listed(&'a [u32]),
+    All(u32),
+}
+
+impl Servers<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Servers::Listed(list) => list.len(),
+            Servers::All(ranks) => *ranks as usize,
+        }
+    }
+
+    fn get(&self, number: usize) -> u32 {
+        match self {
+            Servers::Listed(list) => list[number],
+            Servers::All(_) => number as u32,
+        }
+    }
+}
+
+fn servers(parameters: &Parameters, ranks: u32) -> Servers<'_> {
+    match parameters.strategy {
+        Strategy::RootGather => Servers::Listed(&[0]),
+        Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
+        Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
+        _ => Servers::Listed(&parameters.servers),
+    }
+}
+
+/// At most `most` of `count` numbers, the first among them. Their distances differ, so that no period of overlaps with
+/// clients hides between them.
+fn spread(count: usize, most: usize) -> Vec<usize> {
+    if count <= most {
+        return (0..count).collect();
+    }
+    let step = count as f64 / most as f64;
+    let mut numbers: Vec<usize> =
+        (0..most).map(|i| (i as f64 * step) as usize + (i * i) % (step as usize).max(1)).collect();
+    numbers.retain(|&number| number < count);
+    numbers.dedup();
+    numbers
+}
+
+fn of_rank(costs: &Costs<'_>, work: &Work, times: f64, stands_for: f64, busy: &mut Busy) -> Timed {
+    let whole = work.total * times;
+    let scale = whole / work.rounds.len() as f64;
+    let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| request.direct);
+    let mut laps = Vec::with_capacity(work.rounds.len());
+    for (number, round) in work.rounds.iter().enumerate() {
+        let messages: Vec<(Moved, Message)> =
+            round.messages.iter().map(|&moved| (moved, costs.message(work.rank, moved))).collect();
+        let stored: Vec<Stored> = round.requests.iter().map(|request| costs.request(request)).collect();
+        let lap = lap(costs, round, &messages, &stored);
+        let (rank, own_ns) = (work.rank, lap.exchange_ns + lap.calls_ns);
+        let requests = &round.requests;
+        let (messages, stored) = (&messages, &stored);
+        busy.add(costs, &Priced { rank, number, messages, requests, stored, own_ns, rounds: scale, ranks: stands_for });
+        laps.push(lap);
+    }
+    let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
+    let all = seen + slope * (whole - laps.len() as f64).max(0.0);
+    let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
+    let own = if costs.one_processor() { laps.iter().map(|lap| lap.calls_ns).sum::<f64>() * scale } else { 0.0 };
+    let all = all.max(exchange + own);
+    let exchange_ns = exchange.min(all);
+    Timed { exchange_ns, storage_ns: all - exchange_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
+}
+
+fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored]) -> Lap {
+    let planning = costs.planning_ns(round.steps, round.pieces);
+    let own = costs.copy_ns(round.copied.0, round.copied.1) + costs.code_ns(round.coded);
+    let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
+    let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
+    let parts: Vec<(f64, f64)> =
+        messages.iter().map(|(_, message)| (message.handled_ns, message.slot_ns - message.ask_ns)).collect();
+    let wait_ns = if costs.write { delays(asks, &parts) } else { 0.0 };
+    Lap {
+        wait_ns,
+        exchange_ns: planning + own + slots,
+        calls_ns: stored.iter().map(|stored| stored.cpu_ns).sum(),
+        storage_ns: stored.iter().map(|stored| stored.wall_ns).sum(),
+    }
+}
+
+/// How long a server waits for its clients in a round, when it asks all of them first and takes their data in order:
+/// formulas F8 to F11 of Chen et al. (1996). `asks` is what asking all takes; of each client, how long it takes to
+/// answer, and what receiving takes.
+pub(super) fn delays(asks: f64, clients: &[(f64, f64)]) -> f64 {
+    let ask = asks / clients.len().max(1) as f64;
+    // Since the client at hand was asked: the others were, and the data of those before it came.
+    let (mut since, mut waited) = (asks, 0.0);
+    for &(handled, receiving) in clients {
+        since -= ask;
+        let delay = (handled - since).max(0.0);
+        waited += delay;
+        since += delay + receiving;
+    }
+    waited
+}
+
+/// When all rounds are over, and how much later each further round ends.
+fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, f64) {
+    let mut exchanged: Vec<f64> = Vec::with_capacity(laps.len());
+    let mut stored: Vec<f64> = Vec::with_capacity(laps.len());
+    let before = |ends: &[f64], back: usize| ends.len().checked_sub(back).map_or(0.0, |at| ends[at]);
+    for lap in laps {
+        if costs.write {
+            let free = before(&stored, slots) + lap.wait_ns;
+            let begin = free.max(before(&exchanged, 1));
+            exchanged.push(begin + lap.exchange_ns);
+            let begin = before(&exchanged, 1).max(before(&stored, at_once));
+            stored.push(begin + lap.storage_ns);
+        } else {
+            let begin = before(&exchanged, slots).max(before(&stored, at_once));
+            stored.push(begin + lap.storage_ns);
+            let begin = before(&stored, 1).max(before(&exchanged, 1));
+            exchanged.push(begin + lap.exchange_ns);
+        }
+    }
+    let ends = if costs.write { &stored } else { &exchanged };
+    let last = ends.iter().copied().fold(0.0, f64::max);
+    let half = ends.len() / 2;
+    let slope = if half > 0 { (last - ends[half - 1]) / (ends.len() - half) as f64 } else { last };
+    (last, slope)
+}

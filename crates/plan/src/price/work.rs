@@ -1,0 +1,321 @@
+//! What one rank does, read off the beginning of its program.
+
+use super::{Effort, Views};
+use crate::facts::Facts;
+use crate::program::{Action, Lane, Parts, Place, Step};
+use crate::transfer::{Parameters, Spread, Transfer};
+use hyperslab_layout::{Region, View, dense_strides, nests};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Data that move between the buffers of a rank and a user's array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// Whose array.
+    pub(super) peer: u32,
+    pub(super) bytes: u64,
+    /// Contiguous runs, each of which lies together on both sides.
+    pub(super) runs: u64,
+}
+
+/// A request to storage.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// The file; `None` when it is a chunk's own.
+    pub(super) file: Option<Arc<str>>,
+    pub(super) write: bool,
+    pub(super) bytes: u64,
+    /// Contiguous ranges of the object.
+    pub(super) ranges: u64,
+    /// What the ranges are joined of: runs that lie together in memory, too.
+    pub(super) runs: u64,
+    /// Bytes of the object between the ranges \[B\].
+    pub(super) gaps: u64,
+    /// Whether the system's cache shall be bypassed.
+    pub(super) direct: bool,
+    /// Whether a reader must see the old object or the new one.
+    pub(super) replace: bool,
+}
+
+/// What a rank does between one use of a buffer and the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    /// Steps and pieces of messages that are derived.
+    pub(super) steps: u64,
+    pub(super) pieces: u64,
+    pub(super) messages: SmallVec<[Moved; 4]>,
+    /// Copies on this rank: bytes, and contiguous runs.
+    pub(super) copied: (u64, u64),
+    /// Bytes compressed or decompressed.
+    pub(super) coded: u64,
+    pub(super) requests: SmallVec<[Request; 2]>,
+}
+
+/// The beginning of what a rank does.
+pub(super) struct Work {
+    pub(super) rank: u32,
+    pub(super) rounds: Vec<Round>,
+    /// Rounds in all, these among them.
+    pub(super) total: f64,
+    pub(super) slots: u32,
+    pub(super) buffer_bytes: u64,
+}
+
+/// Where elements lie on ranks.
+pub(super) struct Memories<'a> {
+    transfer: &'a Transfer,
+    given: Views<'a>,
+    known: RefCell<BTreeMap<u32, Vec<Arc<View>>>>,
+}
+
+impl<'a> Memories<'a> {
+    pub(super) fn new(transfer: &'a Transfer, given: Views<'a>) -> Memories<'a> {
+        Memories { transfer, given, known: RefCell::default() }
+    }
+
+    pub(super) fn of(&self, rank: u32) -> Vec<Arc<View>> {
+        let mut known = self.known.borrow_mut();
+        known.entry(rank).or_insert_with(|| self.views(rank)).clone()
+    }
+
+    fn views(&self, rank: u32) -> Vec<Arc<View>> {
+        let asks = &self.transfer.asks;
+        let given = (self.given)(rank).filter(|views| views.len() == asks.len());
+        given.unwrap_or_else(|| {
+            let dense = |ask: &crate::transfer::Ask| {
+                let region = match &ask.spread {
+                    Spread::Regular(distribution) => distribution.owned(rank),
+                    Spread::Explicit => Region::empty(ask.section.dims.len()),
+                };
+                let order: Vec<usize> = (0..region.ndim()).collect();
+                let strides = dense_strides(&region.shape(), &order, ask.memory.bytes());
+                Arc::new(View::held(&region, 0, &strides, ask.memory))
+            };
+            asks.iter().map(dense).collect()
+        })
+    }
+
+    /// The view of an array on a rank.
+    fn view(&self, rank: u32, array: u32) -> Option<Arc<View>> {
+        let mut known = self.known.borrow_mut();
+        known.entry(rank).or_insert_with(|| self.views(rank)).get(array as usize).cloned()
+    }
+}
+
+impl Work {
+    /// The beginning of what a rank does; nothing when it handles no storage.
+    pub(super) fn of(
+        transfer: &Arc<Transfer>,
+        parameters: &Parameters,
+        memories: &Memories<'_>,
+        rank: u32,
+        effort: Effort,
+    ) -> Option<Work> {
+        let strategy = parameters.strategy;
+        let program = strategy.program(transfer, parameters, &Arc::new(Facts::default()), rank, &memories.of(rank));
+        let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
+        let mut reader = Reader { memories, rank, rounds: Vec::new(), number: u64::MAX };
+        let mut cut = false;
+        for lane in program.lanes {
+            cut |= reader.read(lane, effort);
+        }
+        let mut rounds = reader.rounds;
+        if cut && rounds.len() > 1 {
+            rounds.pop();
+        }
+        if rounds.is_empty() {
+            return None;
+        }
+        let seen = rounds.len() as f64;
+        let total = if cut { strategy.rounds(transfer, parameters, rank).unwrap_or(0.0).max(seen) } else { seen };
+        let mut work = Work { rank, rounds, total, slots, buffer_bytes };
+        if cut && strategy.rounds(transfer, parameters, rank).is_none() {
+            work.total = work.own_rounds(transfer).max(seen);
+        }
+        Some(work)
+    }
+
+    /// Steps that were looked at, and some for the program itself.
+    pub(super) fn looked_at(&self) -> u64 {
+        10 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
+    }
+
+    /// Rounds of a rank that moves its own elements, by how much of them the first ones move.
+    fn own_rounds(&self, transfer: &Transfer) -> f64 {
+        let own = |ask: &crate::transfer::Ask| match &ask.spread {
+            Spread::Regular(distribution) => {
+                let all = distribution.owned(self.rank).elements() * ask.memory.bytes();
+                let share = if transfer.direction == crate::Direction::Write { distribution.replication() } else { 1 };
+                all / share.max(1)
+            }
+            Spread::Explicit => 0,
+        };
+        let all: u64 = transfer.asks.iter().map(own).sum();
+        let moved = |round: &Round| {
+            let requested: u64 = round.requests.iter().map(|request| request.bytes).sum();
+            if round.copied.0 > 0 { round.copied.0 } else { requested }
+        };
+        let seen: u64 = self.rounds.iter().map(moved).sum();
+        self.rounds.len() as f64 * all as f64 / seen.max(1) as f64
+    }
+}
+
+/// Reads lanes.
+struct Reader<'a> {
+    memories: &'a Memories<'a>,
+    rank: u32,
+    rounds: Vec<Round>,
+    /// Number of the last round.
+    number: u64,
+}
+
+impl Reader<'_> {
+    /// Reads the beginning of a lane. Returns whether it goes on.
+    fn read(&mut self, lane: Lane, effort: Effort) -> bool {
+        self.number = u64::MAX;
+        for (seen, step) in lane.enumerate() {
+            // What others move in a user's array is their work, and nothing else is in such a lane.
+            if is_passive(&step.action) {
+                return false;
+            }
+            if matches!(step.action, Action::Sync { .. }) {
+                continue;
+            }
+            if step.round != self.number || self.rounds.is_empty() {
+                if self.rounds.len() > effort.rounds {
+                    return true;
+                }
+                self.number = step.round;
+                self.rounds.push(Round::default());
+            }
+            if seen > effort.steps && self.rounds.len() > 1 {
+                return true;
+            }
+            self.step(step);
+        }
+        false
+    }
+
+    fn step(&mut self, step: Step) {
+        let moved = self.moved(&step.action);
+        let request = self.request(&step.action);
+        let Some(round) = self.rounds.last_mut() else { return };
+        match &step.action {
+            Action::Send { parts, .. } | Action::Recv { parts, .. } => {
+                round.pieces += parts.len() as u64;
+                round.messages.extend(moved);
+            }
+            Action::Copy { .. } => {
+                round.steps += 1;
+                let (bytes, runs) = moved.map_or((0, 0), |moved| (moved.bytes, moved.runs));
+                round.copied = (round.copied.0 + bytes, round.copied.1 + runs);
+            }
+            Action::Fill { region, at, .. } => {
+                round.steps += 1;
+                let bytes = if let Place::Slot(_, view) = at { region.elements() * view.element.bytes() } else { 0 };
+                round.copied = (round.copied.0 + bytes / 2, round.copied.1 + 1);
+            }
+            Action::Encode { region, from: Place::Slot(_, view), .. }
+            | Action::Decode { region, to: Place::Slot(_, view), .. } => {
+                round.steps += 1;
+                round.coded += region.elements() * view.element.bytes();
+            }
+            _ => round.steps += 1,
+        }
+        round.requests.extend(request);
+        // Encoded objects are taken to be as large as they were.
+        if let Action::Put { replace, .. } = step.action {
+            let bytes = round.coded;
+            round.requests.push(Request::object(bytes, true, replace));
+        }
+        if let Action::Get { bytes_max, .. } = step.action {
+            round.requests.push(Request::object(bytes_max * 8 / 9, false, false));
+        }
+    }
+
+    /// What a message or copy moves between a slot and a user's array.
+    fn moved(&self, action: &Action) -> Option<Moved> {
+        let runs = |region: &Region, a: &View, b: &View| {
+            nests(region, a, b).map(|nest| nest.runs(a.element.bytes(), b.element.bytes())).sum::<u64>()
+        };
+        match action {
+            Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => Some(self.message(*peer, parts)),
+            Action::Copy { region, from, to } => {
+                let view = |place: &Place| match place {
+                    Place::User(array) => self.memories.view(self.rank, *array),
+                    Place::Slot(_, view) => Some(view.clone()),
+                };
+                let (from, to) = (view(from)?, view(to)?);
+                let bytes = region.elements() * to.element.bytes();
+                Some(Moved { peer: self.rank, bytes, runs: runs(region, &from, &to) })
+            }
+            _ => None,
+        }
+    }
+
+    fn message(&self, peer: u32, parts: &Parts) -> Moved {
+        let mut moved = Moved { peer, bytes: 0, runs: 0 };
+        for (array, region, place) in parts {
+            let Place::Slot(_, here) = place else { continue };
+            moved.bytes += region.elements() * here.element.bytes();
+            let there = self.memories.view(peer, *array);
+            let there = there.as_deref().unwrap_or(here);
+            let sizes = (here.element.bytes(), there.element.bytes());
+            moved.runs += nests(region, here, there).map(|nest| nest.runs(sizes.0, sizes.1)).sum::<u64>();
+        }
+        moved
+    }
+
+    fn request(&self, action: &Action) -> Option<Request> {
+        let (object, region, place, there, whole, direct, replace, write) = match action {
+            Action::Read { object, region, to, there, whole, direct, .. } => {
+                (object, region, to, there, whole, *direct, false, false)
+            }
+            Action::Write { object, region, from, there, whole, direct, replace } => {
+                (object, region, from, there, whole, *direct, *replace, true)
+            }
+            _ => return None,
+        };
+        let here = match place {
+            Place::User(array) => self.memories.view(self.rank, *array)?,
+            Place::Slot(_, view) => view.clone(),
+        };
+        let each = there.element.bytes();
+        let bytes = region.elements() * each;
+        let runs = nests(region, &here, there).map(|nest| nest.runs(each, each)).sum();
+        let (mut ranges, mut hull) = (0, (i64::MAX, i64::MIN));
+        for nest in nests(region, there, there) {
+            ranges += nest.runs(each, each);
+            let (low, high) = nest.hull_b(each).unwrap_or_default();
+            hull = (hull.0.min(low), hull.1.max(high));
+        }
+        let gaps = u64::try_from(hull.1.saturating_sub(hull.0)).unwrap_or(0).saturating_sub(bytes);
+        let chunk = whole.is_some() || self.in_chunks(object);
+        let file = (!chunk).then(|| object.clone());
+        Some(Request { file, write, bytes, ranges, runs, gaps, direct, replace })
+    }
+
+    /// Whether an object is one of many.
+    fn in_chunks(&self, object: &Arc<str>) -> bool {
+        let placed = |ask: &crate::transfer::Ask| match &ask.stored.placement {
+            crate::Placement::File { object: file, .. } => file == object,
+            crate::Placement::Chunks { .. } => false,
+        };
+        !self.memories.transfer.asks.iter().any(placed)
+    }
+}
+
+impl Request {
+    /// An object that is moved whole.
+    fn object(bytes: u64, write: bool, replace: bool) -> Request {
+        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct: false, replace }
+    }
+}
+
+/// Whether a step only lets a peer move data.
+fn is_passive(action: &Action) -> bool {
+    let (Action::Send { parts, .. } | Action::Recv { parts, .. }) = action else { return false };
+    matches!(parts.first(), Some((_, _, Place::User(_))))
+}
