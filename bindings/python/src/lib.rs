@@ -4,6 +4,7 @@
 //! notices Ctrl-C.
 
 mod arrays;
+mod calibration;
 mod comm;
 mod errors;
 mod files;
@@ -27,6 +28,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<files::RawFile>()?;
     module.add_class::<memory::Memory>()?;
     module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::measure_alone, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::measure_together, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::identity, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::default_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::profile_path, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::profile_at_hand, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;

@@ -233,7 +233,7 @@ impl Drop for Restoring<'_> {
 const OBSERVE: Duration = Duration::from_millis(100);
 
 /// Walks a program to its end. The outer error is one that ended the call on all ranks.
-fn run(
+pub(crate) fn run(
     machine: &mut Machine,
     party: &mut Party,
     mut walk: Walk,

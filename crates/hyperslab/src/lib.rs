@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+pub mod calibrate;
 mod comm;
 mod course;
 mod error;

@@ -1,5 +1,6 @@
 //! The machine at hand: threads and MPI, the memory of neighbours, POSIX files, and the clock.
 
+pub mod calibration;
 mod courier_bytes;
 mod directory;
 mod extents;

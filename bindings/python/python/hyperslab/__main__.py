@@ -109,11 +109,12 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _bench, _simulate_command
+    from hyperslab import _bench, _calibrate, _simulate_command
     from hyperslab.reproduce import _command as reproduce
 
     _simulate_command.add_verb(verbs)
     reproduce.add_verb(verbs)
+    _calibrate.add_verb(verbs)
     _bench.add_verbs(verbs)
     return top
 

@@ -1,0 +1,348 @@
+"""From what was measured to a machine profile in TOML."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+from hyperslab import _core
+from hyperslab._calibrate_fit import Times, fit, jump
+from hyperslab._calibrate_ranks import FAR, NEAR, WIRE
+
+__all__ = ["BEGIN", "END", "profile"]
+
+#: The first words and the last line of a profile: one that ends otherwise was cut off.
+BEGIN = "# Measured by hyperslab calibrate"
+END = "# end of profile"
+
+TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+RATES = (("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0))
+#: Slowest and fastest that a rate can sensibly be [B/s]: noise must not make a profile that no one can read.
+RATE_MIN, RATE_MAX = 1e3, 1e12
+
+
+def _in_units(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    unit, factor = next((unit for unit in units if value >= unit[1]), units[-1])
+    return f"{value / factor:.4g} {unit}"
+
+
+def time_text(seconds: float) -> str:
+    """A time, such as ``12.5 us``."""
+    return _in_units(max(seconds, 0.0), TIMES)
+
+
+def rate_text(rate: float) -> str:
+    """A rate, such as ``6.4 GB/s``."""
+    return _in_units(min(max(rate, RATE_MIN), RATE_MAX), RATES)
+
+
+def _inverse(seconds_per_byte: float) -> float:
+    return 1 / seconds_per_byte if seconds_per_byte > 1 / RATE_MAX else RATE_MAX
+
+
+def _one(_at: Mapping[str, float]) -> float:
+    return 1.0
+
+
+def _bytes(at: Mapping[str, float]) -> float:
+    return at["bytes"]
+
+
+def _runs(at: Mapping[str, float]) -> float:
+    return at["runs"]
+
+
+class _Numbers:
+    """Numbers by key, with their sources; those of the default until they are known better."""
+
+    def __init__(self) -> None:
+        self.document: dict[str, Any] = tomllib.loads(_core.default_profile())
+        self.how = f"{datetime.datetime.now(tz=datetime.UTC).date().isoformat()}"
+        self._as_guesses(self.document)
+
+    def _as_guesses(self, table: dict[str, Any]) -> None:
+        for value in table.values():
+            if isinstance(value, dict) and "from" in value:
+                if not value["from"].startswith("public:"):
+                    said = re.sub(r"^\w+: ", "", value["from"])
+                    value["from"] = f"guess: not measured here; of the default: {said}"
+            elif isinstance(value, dict):
+                self._as_guesses(value)
+
+    def _table(self, key: str) -> tuple[dict[str, Any], str]:
+        *path, last = key.split(".")
+        table = self.document
+        for part in path:
+            table = table[part]
+        return table, last
+
+    def put(self, key: str, value: str | float, source: str) -> None:
+        """A number and its source."""
+        table, last = self._table(key)
+        assert last in table, key
+        table[last] = {"is": value, "from": source}
+
+    def measured(self, key: str, value: str | float, how: str) -> None:
+        """A number that was measured."""
+        self.put(key, value, f"measured: {how}, {self.how}")
+
+    def word(self, key: str, value: str) -> None:
+        """A word."""
+        table, last = self._table(key)
+        assert last in table, key
+        table[last] = value
+
+    def text(self) -> str:
+        """As TOML."""
+        lines: list[str] = []
+        self._section("", self.document, lines)
+        return "\n".join(lines).strip() + "\n"
+
+    def _section(self, path: str, table: dict[str, Any], lines: list[str]) -> None:
+        nested = {key: value for key, value in table.items() if isinstance(value, dict) and "from" not in value}
+        if path and len(nested) < len(table):
+            lines += ["", f"[{path}]"]
+        for key, value in table.items():
+            if isinstance(value, dict) and "from" in value:
+                said = json.dumps(value["from"], ensure_ascii=False)
+                lines.append(f"{key} = {{ is = {json.dumps(value['is'])}, from = {said} }}")
+            elif key not in nested:
+                lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+        for key, value in nested.items():
+            self._section(f"{path}.{key}" if path else key, value, lines)
+
+
+def _processor(it: _Numbers, times: Times, together: int) -> None:
+    points = times.points("copy", NEAR) or times.points("copy", "alone")
+    many = f"{together} ranks at the same time" if times.points("copy", NEAR) else "one process"
+    if points:
+        each, run = fit(points, _bytes, _runs)
+        longest = min(points, key=lambda point: point.at["runs"])
+        rate = longest.at["bytes"] / longest.seconds
+        alone = [p for p in times.points("copy", "alone") if p.at["runs"] == longest.at["runs"]]
+        said = f"; one alone {rate_text(alone[0].at['bytes'] / alone[0].seconds)}" if alone else ""
+        it.measured("processor.copy_rate", rate_text(rate), f"copies of an array's runs of 2 MiB, {many}{said}")
+        it.measured("processor.run", time_text(run), f"copies of runs of 8 B to 8 KiB, four times as far apart, {many}")
+        del each
+    coded = [times.seconds(kernel) for kernel in ("encode", "decode")]
+    points = times.points("encode")
+    if coded[0] and coded[1]:
+        nbytes = points[0].at["bytes"]
+        rate = 2 * nbytes / (coded[0] + coded[1])
+        said = f"zstd of level 1 with a checksum, {rate_text(nbytes / coded[0])} coding, "
+        it.measured("processor.code_rate", rate_text(rate), said + f"{rate_text(nbytes / coded[1])} decoding")
+    points = times.points("plan")
+    if points:
+        step, piece = fit(points, lambda at: at["steps"], lambda at: at["pieces"])
+        said = "programs of a server of 4, 64 and 256 ranks"
+        it.measured("processor.step", time_text(step), said)
+        it.measured("processor.piece", time_text(piece), said)
+
+
+def _message_fit(times: Times, way: str, run_bytes_min: float) -> tuple[float, float, float] | None:
+    """Seconds a message, a byte, a run, of messages that go this way."""
+    whole = times.points("message", way, lambda at: at["runs"] == 1)
+    if len(whole) < 2:
+        return None
+    start, each = fit(whole, _one, _bytes)
+    parts = times.points("message", way, lambda at: at["runs"] > 1 and at["bytes"] / at["runs"] >= run_bytes_min)
+    more = [max(point.seconds - start - each * point.at["bytes"], 0.0) / point.at["runs"] for point in parts]
+    return start, each, sorted(more)[len(more) // 2] if more else 0.0
+
+
+def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
+    found = _message_fit(times, NEAR, 256)
+    pairs = f"{ranks} ranks in pairs, each taking the other's messages"
+    if found:
+        start, each, run = found
+        it.measured("measured.neighbours.message", time_text(start), f"{pairs}, 64 B to 4 MiB")
+        it.measured("measured.neighbours.rate", rate_text(_inverse(each)), f"{pairs}, 64 B to 4 MiB")
+        it.measured("measured.neighbours.run", time_text(run), f"{pairs}, 1 MiB in runs of 256 B to 16 KiB")
+    found = _message_fit(times, FAR, 0) or _message_fit(times, WIRE, 0)
+    if not found:
+        return
+    start, each, run = found
+    way = FAR if times.points("message", FAR) else WIRE
+    said = f"{pairs}, packed, by {wire}" + (", between nodes" if way == FAR else "")
+    for end in ("send", "receive"):
+        it.measured(f"messages.{end}", time_text(start / 2), f"half of a message's start-up; {said}")
+        if way == WIRE:
+            it.measured(f"messages.{end}_per_byte", f"{each / 2 * 1e9:.4g} ns/B", f"half of a byte's time; {said}")
+    it.measured("messages.array_per_run", time_text(run), f"{said}, 1 MiB in runs of 64 B to 16 KiB")
+    step = jump(times.points("message", way, lambda at: at["runs"] == 1))
+    if step:
+        it.measured("messages.eager", f"{step:.0f} B", f"longer messages take a step longer; {said}")
+    else:
+        eager = it.document["messages"]["eager"]["is"]
+        it.put("messages.eager", eager, "guess: no step was seen in the time of messages of 64 B to 4 MiB")
+    echo = times.seconds("echo", FAR)
+    if echo and way == FAR:
+        it.measured(
+            "network.latency", time_text(max(echo - start, 0.0)), f"half of there and back, less start-up; {said}"
+        )
+        it.measured("network.link_rate", rate_text(_inverse(each)), said)
+
+
+def _agreements(it: _Numbers, times: Times, cores: int) -> None:
+    points = {int(point.at["ranks"]): point.seconds for point in times.points("agree")}
+    if not points:
+        return
+    counts = ", ".join(f"{ranks}: {time_text(seconds)}" for ranks, seconds in sorted(points.items()))
+    said = f"agreements in a row, by ranks ({counts})"
+    base = points.get(1, min(points.values()))
+    it.measured("measured.agreements.base", time_text(base), said)
+    fits = {ranks: seconds for ranks, seconds in points.items() if 1 < ranks <= cores}
+    rank = 0.0
+    if fits:
+        most = max(fits)
+        rank = max(fits[most] - base, 0.0) / (most - 1)
+        it.measured("measured.agreements.rank", time_text(rank), said)
+    beyond = {ranks: seconds for ranks, seconds in points.items() if ranks > cores}
+    if beyond:
+        full = base + rank * (cores - 1)
+        each = [max(seconds - full, 0.0) / (ranks - cores) for ranks, seconds in beyond.items()]
+        it.measured("measured.agreements.crowded", time_text(sum(each) / len(each)), said)
+    late = [point.seconds for point in times.points("late-agree", None, lambda at: 1 < at["ranks"] <= cores)]
+    late = late or [point.seconds for point in times.points("late-agree")]
+    if late:
+        it.measured(
+            "measured.neighbours.wake",
+            time_text(min(late) / 2),
+            "half of an agreement as seen by a rank for which the others waited for 1 ms",
+        )
+
+
+def _files(it: _Numbers, times: Times) -> None:
+    for kernel in ("write", "read"):
+        points = times.points(kernel, None, lambda at: at["runs"] == 1)
+        if points:
+            start, each = fit(points, _one, _bytes)
+            said = f"{kernel}s of 4 KiB to 16 MiB of a fresh file in the cache, one rank"
+            it.measured(f"measured.files.{kernel}", time_text(start), said)
+            it.measured(f"measured.files.{kernel}_rate", rate_text(_inverse(each)), said)
+            if kernel == "write":
+                it.measured("storage.call", time_text(start), said)
+                it.measured("storage.call_per_byte", rate_text(_inverse(each)), said)
+                it.measured("storage.cache.copy_rate", rate_text(_inverse(each)), said)
+                _gather(it, times, start, each)
+    points = times.points("sync")
+    if points:
+        start, each = fit(points, _one, _bytes)
+        sizes = f"{min(p.at['bytes'] for p in points) / 1024:.0f} KiB to {max(p.at['bytes'] for p in points) / 2**20:.0f} MiB"
+        it.measured("measured.files.sync", time_text(start), f"fsync of {sizes} just written")
+        it.measured("measured.files.sync_rate", rate_text(_inverse(each)), f"fsync of {sizes} just written")
+    for point in times.points("cold"):
+        rate = point.at["bytes"] / point.seconds
+        it.measured("measured.files.cold_rate", rate_text(rate), "reads after fsync and POSIX_FADV_DONTNEED")
+    _direct(it, times)
+    for kernel in ("create", "open", "rename", "remove"):
+        seconds = times.seconds(kernel)
+        if seconds:
+            it.measured(f"measured.files.{kernel}", time_text(seconds), "16 small files in a row")
+    opened = times.seconds("open")
+    if opened:
+        it.measured(
+            "storage.metadata.open", time_text(opened), "opening, reading a byte and closing; 16 files in a row"
+        )
+
+
+def _gather(it: _Numbers, times: Times, start: float, each: float) -> None:
+    points = times.points("write", None, lambda at: at["runs"] > 1)
+    more = sorted(max(p.seconds - start - each * p.at["bytes"], 0.0) / p.at["runs"] for p in points)
+    if more:
+        said = "writes of 1 MiB out of runs of 256 B to 4 KiB, less those of one run"
+        it.measured("measured.files.gather", time_text(more[len(more) // 2]), said)
+
+
+def _direct(it: _Numbers, times: Times) -> None:
+    for way in ("write", "read"):
+        points = times.points(f"direct-{way}", None, lambda at: at["at_once"] == 1)
+        if not points:
+            continue
+        longest = max(points, key=_point_bytes)
+        rate = longest.at["bytes"] / longest.seconds
+        said = f"{way}s of {longest.at['bytes'] / 2**20:.3g} MiB past the cache, 8 at once"
+        it.measured(f"measured.files.direct_{way}_rate", rate_text(rate), said)
+        it.measured(f"storage.disk.{way}_rate", rate_text(rate), said)
+        single = times.points(f"direct-{way}", None, lambda at: at["at_once"] == 0)
+        if single:
+            seconds = max(single[0].seconds - single[0].at["bytes"] / rate, 0.0)
+            said = f"a {way} of {single[0].at['bytes'] / 1024:.0f} KiB past the cache, alone, less its bytes at the full rate"
+            it.measured(f"storage.disk.{way}", time_text(seconds), said)
+
+
+def _point_bytes(point: Any) -> float:
+    return float(point.at["bytes"])
+
+
+def _writers(it: _Numbers, times: Times) -> None:
+    own, one = times.points("own-file"), times.points("one-file")
+    if not own or not one:
+        return
+    ranks = int(own[0].at["ranks"])
+    writers = max(1, round(ranks * min(1.0, own[0].seconds / one[0].seconds)))
+    total = ranks * own[0].at["bytes"]
+    said = f"{ranks} ranks, own files {rate_text(total / own[0].seconds)}, one file {rate_text(total / one[0].seconds)}"
+    it.measured("measured.files.writers", writers, said)
+
+
+def _limits(it: _Numbers) -> None:
+    """What the system says of itself."""
+    ratio = Path("/proc/sys/vm/dirty_ratio")
+    memory = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    percent = int(ratio.read_text()) if ratio.exists() else 0
+    if percent and memory:
+        limit = percent * int(memory[1]) * 1024 // 100
+        mib = max(1, limit >> 20)
+        it.measured("storage.cache.limit", f"{mib} MiB", f"vm.dirty_ratio, {percent} % of the memory available")
+
+
+def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str, Any]) -> str:
+    """The profile of the machine at hand, as TOML.
+
+    Parameters
+    ----------
+    series : list
+        All that was measured.
+    directory : Path
+        On the file system that was measured.
+    launched : mapping
+        ``ranks_per_node`` [ranks], ``together`` (ranks that exchanged messages) and ``wire`` (what joined them).
+    """
+    times, it = Times(series), _Numbers()
+    host, processor, system, cores, file_system = _core.identity(directory)
+    it.word("name", re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-") or "here")
+    it.word("description", f"{host}: {processor}, {cores} cores, {system}, {file_system}")
+    it.measured("nodes.cores_per_node", cores, "processors that a process may use")
+    it.measured("nodes.ranks_per_node", launched["ranks_per_node"], "most ranks of a node that measured together")
+    words = {"host": host, "processor": processor, "system": system, "file_system": file_system}
+    for key, value in (words | {"library": hs.__version__, "date": it.how}).items():
+        it.word(f"measured.{key}", value)
+    _processor(it, times, launched["together"])
+    _messages(it, times, launched["together"], launched["wire"])
+    _agreements(it, times, cores)
+    _files(it, times)
+    _writers(it, times)
+    _limits(it)
+    for key, kernels in NOISE.items():
+        noise = times.noise(*kernels)
+        if noise is not None and math.isfinite(noise):
+            said = f"half the distance of quartiles over the median, {times.rounds(*kernels)} rounds or more"
+            it.measured(f"measured.noise.{key}", round(noise, 4), said)
+    return f"{BEGIN} {hs.__version__}; docs/machines.md says what the keys mean.\n\n{it.text()}\n{END}\n"
+
+
+#: Kernels whose noise is told under one name.
+NOISE = {
+    "copy": ("copy",),
+    "message": ("message", "agree"),
+    "file": ("write", "read", "own-file", "one-file"),
+    "sync": ("sync", "own-sync", "one-sync"),
+}

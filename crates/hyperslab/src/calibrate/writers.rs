@@ -1,0 +1,112 @@
+//! Writers of one file, beside writers that have a file each.
+
+use super::ranks::{rounds, together, touched, walked};
+use crate::Comm;
+use hyperslab_layout::{ElementType, Kind, Region, View};
+use hyperslab_plan::{Action, After, Lane, Place, Program, Step};
+use hyperslab_real::Directory;
+use hyperslab_real::calibration::{Effort, Series};
+use hyperslab_world::{Exposed, Fault, FaultKind, Names};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of a request \[B\]: those of a common subchunk.
+const REQUEST_BYTES: u64 = 2 << 20;
+
+/// Times of writing a rank's bytes to a file of its own (`own-file`) and to its part of one file (`one-file`), at
+/// `bytes` of a rank and `ranks`; and the same, made durable (`own-sync`, `one-sync`).
+pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<Vec<Series>, Fault> {
+    let what = "measuring writers";
+    // Rank 0's directory is everybody's.
+    let mut made = None;
+    let told = {
+        let question = hyperslab_walk::Question { what: what.into(), fields: Vec::new(), fault: None, opens: true };
+        comm.agree(question, || {
+            let root = directory.join(format!(".hyperslab-calibrate-{}", std::process::id()));
+            let root = Directory::new(Directory::new(root).resolve()?);
+            root.make("")?;
+            made = Some(root.clone());
+            Ok(root.full("").into_bytes())
+        })
+    };
+    let measured = told.and_then(|root| {
+        let root = String::from_utf8(root)
+            .map_err(|_| Fault::new(FaultKind::Invalid, format!("{what}: the directory's name is no text")))?;
+        measure(comm, what, &Directory::new(root), effort)
+    });
+    if let Some(made) = made {
+        made.remove("")?;
+    }
+    measured
+}
+
+fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result<Vec<Series>, Fault> {
+    let request = REQUEST_BYTES.min(effort.bytes / 2);
+    let count = (effort.bytes / 2 / request).max(1);
+    let bytes = count * request;
+    let (memory, fault) = match touched(bytes) {
+        Ok(memory) => (Some(memory), None),
+        Err(fault) => (None, Some(fault)),
+    };
+    together(comm, what, fault, || true)?;
+    let memory = memory.expect("all ranks have theirs");
+    let at = [("bytes", bytes as f64), ("ranks", f64::from(comm.size()))];
+    let mut series = ["own-file", "one-file", "own-sync", "one-sync"].map(|kernel| Series::new(kernel, &at));
+    rounds(comm, what, effort, |counts| {
+        for (case, series) in series.iter_mut().enumerate() {
+            let (one, sync) = (case % 2 == 1, case > 1);
+            let name = if one { "one".to_string() } else { format!("own-{}", comm.rank()) };
+            let (makes, length) = if one { (comm.rank() == 0, bytes * u64::from(comm.size())) } else { (true, bytes) };
+            let fault = if makes { names.create(&name, &[], length).err() } else { None };
+            together(comm, what, fault, || true)?;
+            let offset = if one { bytes * u64::from(comm.rank()) } else { 0 };
+            let (program, user) = writing(&memory, names.full(&name).into(), offset, (request, count), sync);
+            let seconds = walked(comm, what, program, vec![user])?;
+            let mut member = comm.member();
+            member.machine.forget_unsynced([names.full(&name).into()].into());
+            member.machine.release_files();
+            drop(member);
+            // All have written before it goes.
+            let fault = if makes { names.remove(&name).err() } else { None };
+            together(comm, what, fault, || true)?;
+            if counts {
+                series.seconds.push(seconds);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(series.into())
+}
+
+/// A program that writes an array to an object, in requests of this size and number.
+fn writing(
+    memory: &hyperslab_pack::Memory,
+    object: Arc<str>,
+    offset: u64,
+    (request, count): (u64, u64),
+    sync: bool,
+) -> (Program, Exposed) {
+    let element = ElementType::native(Kind::UInt8);
+    let whole = Region::whole(&[request * count]);
+    let user = Exposed { memory: memory.clone(), view: Arc::new(View::held(&whole, 0, &[1], element)) };
+    let there = Arc::new(View::held(&whole, offset as i64, &[1], element));
+    let below: Arc<[Arc<str>]> = [object.clone()].into();
+    let writes = (0..count).map(move |number| Step {
+        id: number,
+        round: number,
+        after: After::none(),
+        action: Action::Write {
+            object: object.clone(),
+            region: Region::boxed(&[number * request], &[(number + 1) * request]),
+            from: Place::User(0),
+            there: there.clone(),
+            whole: None,
+            replace: false,
+            direct: false,
+        },
+    });
+    let after = After::range(0, count);
+    let last = sync.then(|| Step { id: count, round: count, after, action: Action::Sync { below } });
+    let lane: Lane = Box::new(writes.chain(last));
+    (Program { lanes: vec![lane], ..Program::idle() }, user)
+}
