@@ -51,12 +51,12 @@ def test_it_walks_the_programs_that_explain_tells_of() -> None:
         assert result["calls"]["write"]["bytes"] == sum(server["bytes"] for server in told["servers"])
 
 
-def test_the_same_seed_gives_the_same_trace() -> None:
+def test_the_same_seed_gives_the_same_log() -> None:
     def traced(seed: int) -> tuple[str, str]:
         read = transfer(write=False, strategy="independent")
-        options: Any = {"clients": 4, "servers": 2, "disk_layout": "random-blocks", "seed": seed, "trace": True}
+        options: Any = {"clients": 4, "servers": 2, "disk_layout": "random-blocks", "seed": seed, "log": True}
         result = hs.simulate("starfish", [read], **options)
-        return result["trace"], json.dumps(result)
+        return result["log"], json.dumps(result)
 
     assert traced(3) == traced(3)
     assert traced(3) != traced(4)
@@ -227,7 +227,7 @@ def test_the_command(tmp_path: Path) -> None:
     shape = ("simulate", "--machine", "nas-sp2", "--shape", "64,64", "--mesh", "2,2", "--dims", "block,block")
     assert "busiest:" in run(*shape, "--servers", 2, "--instant-disk").stdout
     trace = tmp_path / "trace"
-    told = json.loads(run(*shape, "--json", "--trace", trace, "--scale", "messages.send=2").stdout)
+    told = json.loads(run(*shape, "--json", "--log", trace, "--scale", "messages.send=2").stdout)
     assert told["transfers"][0]["bytes"] == 64 * 64 * 8
     assert trace.read_text().count("\n") > 4
     stages = tmp_path / "stages.json"

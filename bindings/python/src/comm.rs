@@ -4,6 +4,7 @@ use crate::errors::{INTERRUPTED, kind, raise};
 use hyperslab::Unready;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -161,6 +162,23 @@ impl Comm {
         let why = Unready { kind: kind(name), text, hint };
         let error = py.detach(|| self.0.attend(what, why));
         raise(py, error)
+    }
+
+    /// Records all further calls into a directory, or no more.
+    #[pyo3(signature = (directory))]
+    fn record(&self, py: Python<'_>, directory: Option<PathBuf>) -> PyResult<()> {
+        py.detach(|| self.0.record(directory.as_deref())).map_err(|error| raise(py, error))
+    }
+
+    /// Whether calls are recorded.
+    #[getter]
+    fn recorded(&self) -> bool {
+        self.0.is_recorded()
+    }
+
+    /// Records what the application did between two moments of the monotonic clock [ns].
+    fn note(&self, what: &str, begin: u64, end: u64, bytes: u64) {
+        self.0.note(what, (begin, end), bytes);
     }
 
     /// Whether requests move while their ranks compute.

@@ -2,6 +2,7 @@
 
 use crate::line::{Finished, Line, Outcome};
 use crate::planning::Planning;
+use crate::recording::Recording;
 use crate::request::Request;
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
@@ -42,6 +43,7 @@ struct Shared {
     member: Mutex<Member>,
     /// Used on rank 0.
     planning: Mutex<Planning>,
+    recording: Mutex<Recording>,
 }
 
 /// Keeps a membership while its line works.
@@ -91,8 +93,8 @@ impl Comm {
                 machine.count_by(pump.clone());
             }
             let member = Mutex::new(Member { machine, party, observer: None });
-            let planning = Mutex::default();
-            Shared { rank, size, servers, description, line: Line::new(pump), member, planning }
+            let (planning, recording) = (Mutex::default(), Mutex::new(Recording::from_environment()));
+            Shared { rank, size, servers, description, line: Line::new(pump), member, planning, recording }
         });
         Comm { shared, inside: None }
     }
@@ -185,6 +187,10 @@ impl Comm {
         self.shared.planning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn recording_of(&self) -> &Mutex<Recording> {
+        &self.shared.recording
+    }
+
     pub(crate) fn line(&self) -> &Line {
         &self.shared.line
     }
@@ -249,6 +255,7 @@ impl Comm {
     /// the number of calls given up.
     pub fn finish(&self, patience: Duration) -> (Vec<crate::Error>, usize) {
         let (failures, given_up) = self.shared.line.finish(patience);
+        self.flush_notes();
         (failures.into_iter().map(crate::Error::from).collect(), given_up)
     }
 

@@ -3,10 +3,12 @@
 use crate::comm::{Comm, Member, Observer};
 use crate::line::Line;
 use crate::planning::{Asked, Decision};
+use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
 use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
 use hyperslab_real::Machine;
+use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World};
 use std::collections::BTreeMap;
@@ -35,7 +37,11 @@ impl Comm {
         let mut member = self.member();
         self.bring_failure(&mut question, NO_TARGET);
         let Member { machine, party, .. } = &mut *member;
-        self.decided(machine, party, question, decide)
+        self.heed_environment(machine, party)?;
+        let noted = self.begin_note(machine, party, &question.what, Kind::Commit);
+        let decided = self.decided(machine, party, question, decide);
+        self.end_note(machine, party, noted, decided.as_ref().err());
+        decided
     }
 
     /// Agrees on something that servers need not know.
@@ -67,9 +73,24 @@ impl Comm {
 
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, call: Call) -> Result<Report, Fault> {
-        let started = Instant::now();
         let mut member = self.member();
         let Member { machine, party, observer } = &mut *member;
+        self.heed_environment(machine, party)?;
+        let mut noted = self.begin_note(machine, party, &call.what, Kind::Plan);
+        let report = self.carry_out(machine, party, observer, call, &mut noted);
+        self.end_note(machine, party, noted, report.as_ref().err());
+        report
+    }
+
+    fn carry_out(
+        &self,
+        machine: &mut Machine,
+        party: &mut Party,
+        observer: &mut Option<Observer>,
+        call: Call,
+        noted: &mut Noted,
+    ) -> Result<Report, Fault> {
+        let started = Instant::now();
         let limits = party.limits;
         if self.is_inside() && self.line().needs_caller() {
             // A rank that computes for long moves no messages meanwhile, and that is allowed.
@@ -83,6 +104,7 @@ impl Comm {
         let opening = Opening { question, decide, compile, durable };
         let (Compiled { transfer, users, mine, fault }, decision) = self.open(machine, party, opening)?;
         let opened = started.elapsed();
+        noted.tell(party, &transfer, &decision);
         let Decision { parameters, predicted } = decision;
         let asked = Asked::of(&transfer);
         let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == hyperslab_plan::Direction::Write);
@@ -177,20 +199,37 @@ impl Comm {
     ) -> Result<(), Fault> {
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
+        self.heed_environment(machine, party)?;
+        let noted = self.begin_note(machine, party, what, Kind::Commit);
         let mut question = Question { what: what.into(), fields: Vec::new(), fault, opens: true };
         if question.fault.is_none() {
             self.bring_failure(&mut question, target);
             question.fault = question.fault.map(|fault| fault.context(what));
         }
-        if let Some(below) = sync.filter(|_| party.poisoned().is_none()) {
-            if self.servers() > 0 {
-                served::sync_servers(machine, party, question.clone(), &below)?;
-            } else if question.fault.is_none() {
-                let watched = Watched::by_nobody(what, self.line());
-                question.fault = synced(machine, party, &below, watched)?.err();
-            }
+        let sync = sync.filter(|_| party.poisoned().is_none());
+        let result = self
+            .synced_below(machine, party, &mut question, sync)
+            .and_then(|()| self.decided(machine, party, question, publish).map(|_| ()));
+        self.end_note(machine, party, noted, result.as_ref().err());
+        result
+    }
+
+    /// Makes durable what was written below a name, if one is given; what goes wrong on this rank is for the agreement.
+    fn synced_below(
+        &self,
+        machine: &mut Machine,
+        party: &mut Party,
+        question: &mut Question,
+        below: Option<String>,
+    ) -> Result<(), Fault> {
+        let Some(below) = below else { return Ok(()) };
+        if self.servers() > 0 {
+            served::sync_servers(machine, party, question.clone(), &below)?;
+        } else if question.fault.is_none() {
+            let watched = Watched::by_nobody(&question.what, self.line());
+            question.fault = synced(machine, party, &below, watched)?.err();
         }
-        self.decided(machine, party, question, publish).map(|_| ())
+        Ok(())
     }
 }
 
@@ -267,7 +306,11 @@ pub(crate) fn moved(
 ) -> Result<Result<Walked, Fault>, Fault> {
     let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
     let transfer = Arc::new(transfer);
+    let begin_ns = machine.clock().stamp_ns();
     let facts = Arc::new(learn(machine, party, watched.what, &transfer, parameters, mine)?);
+    if let Some(trace) = &mut party.trace {
+        trace.push(Span::plain(Kind::Plan, begin_ns, machine.clock().stamp_ns()));
+    }
     let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
     let walked = run(machine, party, Walk::new(program, users), watched)?;
     if !durable {

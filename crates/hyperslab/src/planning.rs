@@ -139,7 +139,7 @@ pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, 
 }
 
 /// Seconds by phase.
-fn seconds(price: &Price) -> Predicted {
+pub(crate) fn seconds(price: &Price) -> Predicted {
     Phase::ALL.map(|phase| price.phase(phase) / 1e9)
 }
 

@@ -6,10 +6,12 @@
 use crate::comm::{Comm, Member};
 use crate::course::{Watched, moved, synced};
 use crate::holding::{Holding, number_parts};
+use crate::recording::Noted;
 use crate::telling;
 use crate::zarr::destinations;
 use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_real::Machine;
+use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 use std::time::Duration;
@@ -24,6 +26,8 @@ mod kind {
     pub(super) const SYNC: u8 = 2;
     /// Ends the service.
     pub(super) const END: u8 = 3;
+    /// Begins or ends recording; an agreement will follow.
+    pub(super) const RECORD: u8 = 4;
 }
 
 /// A decision that concerns clients only.
@@ -36,6 +40,11 @@ pub(crate) fn opening(payload: &[u8], what: &str, transfer: &Transfer, durable: 
     let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let w = Writer::tagged(kind::TRANSFER).bytes(payload).bytes(what.as_bytes()).bytes(&telling::tell(transfer));
     w.number(u64::from(durable)).number(nanos(limits.arrival)).number(nanos(limits.progress)).0
+}
+
+/// The decision to begin or end recording.
+pub(crate) fn recording(payload: &[u8]) -> Vec<u8> {
+    Writer::tagged(kind::RECORD).bytes(payload).0
 }
 
 fn syncing(below: &str) -> Vec<u8> {
@@ -65,9 +74,11 @@ impl Comm {
         let Member { machine, party, .. } = &mut *member;
         loop {
             let question = Question { what: "waiting for clients".into(), ..Question::default() };
+            let noted = self.begin_note(machine, party, "", Kind::Commit);
             let told = party.agree(machine, question, || Ok(Vec::new()));
+            let told = told.map(|told| (noted, told));
             match (told, party.poisoned()) {
-                (Ok(told), _) => match self.serve_one(machine, party, &told) {
+                (Ok((noted, told)), _) => match self.serve_noted(machine, party, noted, &told) {
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
                     // Pieces that overlap are refused on all ranks, and the service goes on.
@@ -81,11 +92,22 @@ impl Comm {
         }
     }
 
+    /// Does what was decided, and records it if that is wanted. Returns whether the service goes on.
+    fn serve_noted(&self, machine: &mut Machine, party: &mut Party, noted: Noted, told: &[u8]) -> Result<bool, Fault> {
+        let goes_on = self.serve_one(machine, party, told);
+        self.end_note(machine, party, noted, goes_on.as_ref().err());
+        goes_on
+    }
+
     /// Does what was decided. Returns whether the service goes on.
     fn serve_one(&self, machine: &mut Machine, party: &mut Party, told: &[u8]) -> Result<bool, Fault> {
         let mut r = Reader::new(told);
         let (what, outcome) = match r.tag() {
             Some(kind::END) => return Ok(false),
+            Some(kind::RECORD) => {
+                let heard = payload(told).and_then(|payload| self.heed(machine, party, &payload));
+                ("recording".to_string(), heard)
+            }
             Some(kind::SYNC) => {
                 let below = r.text().ok_or_else(|| senseless("a sync"));
                 let below = below.map_err(|fault| party.abandon(machine, fault))?;

@@ -5,6 +5,7 @@
 //! machine never meet but here.
 
 mod array;
+mod recording;
 mod report;
 mod spec;
 mod stages;
@@ -17,6 +18,7 @@ pub use spec::{
 use crate::Error;
 use hyperslab_plan::profile;
 use hyperslab_sim::{Rehearsal, Size};
+use recording::Recording;
 
 /// Most ranks of a simulation.
 const RANKS_MAX: u32 = 1 << 22;
@@ -53,12 +55,22 @@ pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Re
         on_disk: spec.disk_layout.into(),
         seed: spec.seed,
         period: spec.period.into(),
-        stages: built.stages,
-        lengths: built.lengths,
+        stages: built.stages.clone(),
+        lengths: built.lengths.clone(),
         contents: None,
-        traced: spec.trace,
+        traced: spec.log,
     };
-    let outcome = rehearsal.run_unless(interrupted)?;
+    let machine = rehearsal.profile.name.clone();
+    let recording = spec.trace.as_ref().map(|directory| Recording::new(directory, spec, &machine, &built));
+    let mut recording = recording.transpose()?;
+    let mut take = |lived| {
+        if let Some(recording) = &mut recording {
+            recording.take(lived);
+        }
+    };
+    let sink: Option<hyperslab_sim::Sink> = if spec.trace.is_some() { Some(&mut take) } else { None };
+    let outcome = rehearsal.run_recorded(interrupted, sink)?;
+    recording.map_or(Ok(()), Recording::finish)?;
     Ok(Report::new(spec, &outcome, &built.labels, &built.moves))
 }
 

@@ -17,7 +17,7 @@ mod transport;
 pub mod wire;
 
 pub use directory::Directory;
-pub use machine::{Interrupted, Machine};
+pub use machine::{Interrupted, Machine, monotonic_ns};
 pub use posix::{PosixStore, posix_fault};
 pub use striped::StripedDirectory;
 pub use stripes::Stripes;

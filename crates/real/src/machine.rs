@@ -103,12 +103,25 @@ impl Machine {
     }
 }
 
+/// Time since a moment that is fixed for this host (`CLOCK_MONOTONIC`) \[ns\].
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer, and the call keeps no reference to it.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    debug_assert_eq!(status, 0, "every Linux has this clock");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// How often the user is asked.
 const ASK: Duration = Duration::from_millis(50);
 
 impl Clock for RealClock {
     fn now_ns(&self) -> u64 {
         self.pump.as_ref().map_or_else(|| self.start.elapsed().as_nanos() as u64, Pump::present_ns)
+    }
+
+    fn stamp_ns(&self) -> u64 {
+        monotonic_ns()
     }
 
     fn interrupted(&mut self) -> bool {

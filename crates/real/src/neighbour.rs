@@ -270,6 +270,11 @@ fn host_hash() -> u64 {
     hash.finish()
 }
 
+/// A number for this host, the same for all processes that share its clock and its process numbers.
+pub fn host() -> u64 {
+    Identity::here().host
+}
+
 /// A random word.
 fn random_word() -> u64 {
     let mut word = 0u64;

@@ -33,5 +33,5 @@ pub use metadata::Metadata;
 pub use order::disk_order;
 pub use outcome::{Busy, Disks, Outcome, Span, Spent};
 pub use placing::DiskLayout;
-pub use rehearsal::{Bring, Move, Part, Period, Rehearsal, Stage, Who};
+pub use rehearsal::{Bring, Lived, Move, Part, Period, Rehearsal, Sink, Stage, Who};
 pub use tally::{Calls, Tally};

@@ -13,6 +13,7 @@ use crate::world::RankWorld;
 use hyperslab_layout::View;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{Facts, Parameters, Transfer};
+use hyperslab_walk::trace::{self, Kind, Recorded, Recorder};
 use hyperslab_walk::{Consensus, Limits, Party, Question, Walk};
 use hyperslab_world::{Exposed, Fault, FaultKind, MemoryStore};
 use std::cell::RefCell;
@@ -165,6 +166,26 @@ impl Pace<'_> {
     }
 }
 
+/// What a rank did in a stage, or in a part of it.
+pub struct Lived {
+    /// The rank.
+    pub rank: u32,
+    /// The stage.
+    pub stage: usize,
+    /// When the rank began it \[ns\].
+    pub begin_ns: u64,
+    /// Up to when this tells of it \[ns\].
+    pub end_ns: u64,
+    /// What it did.
+    pub recorded: Recorded,
+}
+
+/// Is told what ranks did.
+pub type Sink<'a> = &'a mut dyn FnMut(Lived);
+
+/// Spans of a rank from which on its sink is told, also in the middle of a stage: so many are kept for each rank.
+const SPANS_KEPT: usize = 128;
+
 /// What a rank is at.
 enum At {
     Between,
@@ -178,6 +199,7 @@ struct Rank {
     world: RankWorld,
     party: Party,
     stage: usize,
+    begun_ns: u64,
     at: At,
 }
 
@@ -195,6 +217,14 @@ impl Rehearsal {
     /// # Errors
     /// As [`Rehearsal::run`], and when it is interrupted.
     pub fn run_unless(self, interrupted: &mut dyn FnMut() -> bool) -> Result<Outcome, Fault> {
+        self.run_recorded(interrupted, None)
+    }
+
+    /// The same, telling what ranks did: those of real machines, in virtual time.
+    ///
+    /// # Errors
+    /// As [`Rehearsal::run_unless`].
+    pub fn run_recorded(self, interrupted: &mut dyn FnMut() -> bool, mut sink: Option<Sink>) -> Result<Outcome, Fault> {
         limits::check(&self)?;
         let files = Files::new(&self.profile, self.size, self.what_if, self.on_disk, self.seed, self.contents.clone());
         let mut machine = Machine::new(&self.profile, self.size, self.what_if, files, self.contents.is_some());
@@ -206,17 +236,17 @@ impl Rehearsal {
             machine.files.number(object, bytes);
         }
         let machine = Rc::new(RefCell::new(machine));
-        let mut ranks: Vec<Rank> = (0..self.size.ranks).map(|rank| self.rank(&machine, rank)).collect();
+        let mut ranks: Vec<Rank> = (0..self.size.ranks).map(|rank| self.rank(&machine, rank, sink.is_some())).collect();
         let mut spans = vec![Span::default(); self.stages.len()];
         for (number, rank) in ranks.iter_mut().enumerate() {
-            self.advance(&machine, rank, number as u32, &mut spans)?;
+            self.advance(&machine, rank, number as u32, &mut spans, &mut sink)?;
         }
         let mut pace = Pace { interrupted, turns: 0 };
         loop {
             loop {
                 let next = machine.borrow_mut().next_ready();
                 let Some(rank) = next else { break };
-                self.advance(&machine, &mut ranks[rank as usize], rank, &mut spans)?;
+                self.advance(&machine, &mut ranks[rank as usize], rank, &mut spans, &mut sink)?;
             }
             if !pace.turn(&mut machine.borrow_mut())? {
                 break;
@@ -231,12 +261,14 @@ impl Rehearsal {
         Ok(Outcome::new(&machine, spans))
     }
 
-    fn rank(&self, machine: &Rc<RefCell<Machine>>, rank: u32) -> Rank {
+    fn rank(&self, machine: &Rc<RefCell<Machine>>, rank: u32, recorded: bool) -> Rank {
         let mut party = Party::new(rank, self.size.ranks, Limits::default());
         if self.period.linear_start {
             party = party.with_arity(self.size.ranks);
         }
-        Rank { world: RankWorld::new(machine, rank), party, stage: 0, at: At::Between }
+        let mut world = RankWorld::new(machine, rank);
+        party.trace = recorded.then(|| Box::new(Recorder::new(&mut world)));
+        Rank { world, party, stage: 0, begun_ns: 0, at: At::Between }
     }
 
     /// Goes on with a rank as far as it can.
@@ -246,11 +278,13 @@ impl Rehearsal {
         rank: &mut Rank,
         number: u32,
         spans: &mut [Span],
+        sink: &mut Option<Sink>,
     ) -> Result<(), Fault> {
         rank.party.pump(&mut rank.world)?;
         while let Some(stage) = self.stages.get(rank.stage) {
             if let At::Between = rank.at {
-                spans[rank.stage].begin(machine.borrow().kernel.now_ns());
+                rank.begun_ns = machine.borrow().kernel.now_ns();
+                spans[rank.stage].begin(rank.begun_ns);
                 rank.at = self.begin(machine, stage, &mut rank.party, number);
             }
             let over = match &mut rank.at {
@@ -261,10 +295,14 @@ impl Rehearsal {
                 At::Walking(walk) => walk.poll(&mut rank.world, &mut rank.party).transpose()?.is_some(),
                 At::Waiting => std::mem::take(&mut machine.borrow_mut().mail[number as usize].woken),
             };
+            let now = machine.borrow().kernel.now_ns();
             if !over {
+                tell(sink, rank, number, now, SPANS_KEPT);
                 return Ok(());
             }
-            spans[rank.stage].end(machine.borrow().kernel.now_ns());
+            spans[rank.stage].end(now);
+            note_plain(rank, stage, now);
+            tell(sink, rank, number, now, 1);
             rank.at = At::Between;
             rank.stage += 1;
         }
@@ -334,5 +372,38 @@ impl Rehearsal {
         }
         let text = format!("nothing moves any more (seed {}):\n  {}", self.seed, stuck.join("\n  "));
         Err(Fault::new(FaultKind::Timeout, text))
+    }
+}
+
+/// Records a stage that is neither agreed on nor walked, if the rank took part.
+fn note_plain(rank: &mut Rank, stage: &Stage, now: u64) {
+    let kind = match stage {
+        Stage::Agree | Stage::Move(_) => return,
+        Stage::Work(..) => Kind::Application,
+        Stage::Metadata(..) => Kind::Metadata,
+        Stage::Call { write, .. } => {
+            if *write {
+                Kind::Write
+            } else {
+                Kind::Read
+            }
+        }
+    };
+    let Some(trace) = rank.party.trace.as_mut().filter(|_| now > rank.begun_ns) else { return };
+    let span = trace::Span::plain(kind, rank.begun_ns, now);
+    let (object, bytes) = match stage {
+        Stage::Call { object, bytes, .. } => (Some(object.clone()), *bytes),
+        Stage::Work(..) => (Some("work".into()), 0),
+        _ => (None, 0),
+    };
+    trace.push(trace::Span { object, bytes, ..span });
+}
+
+/// Tells what a rank did, once there are so many spans.
+fn tell(sink: &mut Option<Sink>, rank: &mut Rank, number: u32, now: u64, least: usize) {
+    let (Some(sink), Some(trace)) = (sink, &mut rank.party.trace) else { return };
+    if trace.len() >= least {
+        let (stage, begin_ns, recorded) = (rank.stage, rank.begun_ns, trace.take());
+        sink(Lived { rank: number, stage, begin_ns, end_ns: now, recorded });
     }
 }

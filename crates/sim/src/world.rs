@@ -146,6 +146,10 @@ impl Clock for RankWorld {
         self.machine.borrow().kernel.now_ns()
     }
 
+    fn stamp_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
     fn interrupted(&mut self) -> bool {
         false
     }

@@ -7,10 +7,10 @@ mod common;
 
 use common::array::Array;
 use common::case::{Case, users};
-use common::random::{any_array, any_parameters, any_physical_order, any_spread};
+use common::random::{any_array, any_feasible, any_spread};
 use common::{Ranks, Told, seeds};
 use hyperslab_plan::profile::{self, Layout, Profile};
-use hyperslab_plan::{Direction, Facts, Parameters, Strategy, Transfer};
+use hyperslab_plan::{Direction, Facts, Parameters, Transfer};
 use hyperslab_sim::{DiskLayout, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf};
 use hyperslab_world::{Exposed, MemoryStore};
 use std::rc::Rc;
@@ -31,17 +31,6 @@ fn machines() -> Vec<Profile> {
 }
 
 /// A random strategy that can do the transfer.
-fn any_feasible(random: &mut fastrand::Rng, transfer: &Arc<Transfer>) -> Parameters {
-    loop {
-        let strategy = Strategy::ALL[random.usize(0..Strategy::ALL.len())];
-        let mut parameters = any_parameters(random, strategy, transfer.ranks);
-        any_physical_order(random, transfer, &mut parameters);
-        if strategy.feasible(transfer, &parameters).is_ok() {
-            return parameters;
-        }
-    }
-}
-
 fn any_period(random: &mut fastrand::Rng) -> Period {
     Period { blocking_sends: random.bool(), linear_start: random.bool(), look_ahead: random.usize(0..6) }
 }

@@ -8,7 +8,8 @@ use hyperslab_plan::profile::{
     Servers, Storage, Topology,
 };
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Placement, Spread, Stored, Strategy, Transfer};
-use hyperslab_sim::{DiskLayout, Metadata, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
+use hyperslab_sim::{DiskLayout, Lived, Metadata, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
+use hyperslab_walk::trace::Kind as Span;
 use hyperslab_world::{Exposed, Fault};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,8 +72,12 @@ fn call(offset: u64, pitch: u64, bytes: u64, write: bool) -> Stage {
     Stage::Call { who: Who::Clients, object: "file".into(), offset, pitch, bytes, write }
 }
 
-fn rehearse(profile: Profile, (clients, servers): (u32, u32), stages: Vec<Stage>) -> Result<Outcome, Fault> {
-    let rehearsal = Rehearsal {
+fn rehearse(profile: Profile, size: (u32, u32), stages: Vec<Stage>) -> Result<Outcome, Fault> {
+    rehearsal(profile, size, stages).run()
+}
+
+fn rehearsal(profile: Profile, (clients, servers): (u32, u32), stages: Vec<Stage>) -> Rehearsal {
+    Rehearsal {
         profile,
         size: Size { ranks: clients + servers, servers },
         what_if: WhatIf::default(),
@@ -83,8 +88,7 @@ fn rehearse(profile: Profile, (clients, servers): (u32, u32), stages: Vec<Stage>
         lengths: vec![("file".into(), 1 << 20)],
         contents: None,
         traced: false,
-    };
-    rehearsal.run()
+    }
 }
 
 fn run(profile: &Profile, clients: u32, stages: Vec<Stage>) -> Outcome {
@@ -298,4 +302,32 @@ fn what_cannot_be_is_refused() {
     let mut torus = free();
     torus.network.topology = Topology::Torus { shape: (2, 2), router_ns: 0.0 };
     assert!(refused(torus, (5, 0)).contains("6 nodes on machine 'free', a torus of 2 x 2"));
+}
+
+#[test]
+fn recording_takes_no_virtual_time_and_tells_all_that_a_rank_lives_through() {
+    let mut profile = free();
+    profile.messages.send_ns = 10.0 * US;
+    profile.storage.disk = rated(1e6);
+    let stages =
+        || vec![Stage::Agree, Stage::Work(Who::Clients, 5000.0), call(0, 1000, 1000, true), Stage::Agree, Stage::Agree];
+    let plain = run(&profile, 3, stages());
+    let mut told: Vec<(u32, usize, Vec<Span>, u64)> = Vec::new();
+    let mut sink = |lived: Lived| {
+        let spans = lived.recorded.spans;
+        assert!(spans.iter().all(|span| lived.begin_ns <= span.begin_ns && span.end_ns <= lived.end_ns));
+        let spent = spans.iter().map(|span| span.end_ns - span.begin_ns).sum();
+        told.push((lived.rank, lived.stage, spans.iter().map(|span| span.kind).collect(), spent));
+    };
+    let recorded = rehearsal(profile, (3, 0), stages()).run_recorded(&mut || false, Some(&mut sink)).expect("it ends");
+    assert_eq!(recorded, plain);
+    for rank in 0..3 {
+        let of: Vec<(usize, Span)> = told.iter().filter(|t| t.0 == rank).map(|t| (t.1, *t.2.last().unwrap())).collect();
+        let expected = [Span::Agree, Span::Application, Span::Write, Span::Agree, Span::Agree];
+        assert_eq!(of, expected.into_iter().enumerate().collect::<Vec<_>>());
+    }
+    // What a stage takes is what its ranks tell of it.
+    for (stage, span) in plain.spans.iter().enumerate().filter(|(stage, _)| [1, 2].contains(stage)) {
+        assert_eq!(told.iter().filter(|t| t.1 == stage).map(|t| t.3).sum::<u64>(), span.spent_ns);
+    }
 }

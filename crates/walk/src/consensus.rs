@@ -122,6 +122,8 @@ pub struct Consensus {
     values: BTreeMap<u32, Vec<(String, String)>>,
     asked: Vec<u32>,
     names: Names,
+    /// When this rank came, if that is recorded \[ns\].
+    came_ns: Option<u64>,
 }
 
 impl Consensus {
@@ -147,6 +149,7 @@ impl Consensus {
             values: BTreeMap::new(),
             asked: Vec::new(),
             names: party.names.clone(),
+            came_ns: None,
         }
     }
 
@@ -157,9 +160,26 @@ impl Consensus {
         format!("{}: waits for {}", self.question.what, self.names.list(&whom))
     }
 
-    /// Goes on. Once all ranks have answered and agree, `decide` runs on rank 0 and its result is everybody's; any
+    /// Goes on, and records it if anybody wants to know. Once all ranks have answered and agree, `decide` runs on rank 0 and its result is everybody's; any
     /// failure, of it or of a rank, is everybody's too. Returns `None` while it is not over.
     pub fn poll(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Option<Result<Vec<u8>, Fault>> {
+        if party.trace.is_none() {
+            return self.advance(world, party, decide);
+        }
+        let came = *self.came_ns.get_or_insert_with(|| world.clock().stamp_ns());
+        let result = self.advance(world, party, decide);
+        if let (Some(result), Some(trace)) = (&result, &mut party.trace) {
+            trace.agreed(self.call, came, world.clock().stamp_ns(), result.is_err());
+        }
+        result
+    }
+
+    fn advance(
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
@@ -200,13 +220,14 @@ impl Consensus {
             }
             return None;
         }
-        self.decide(world, decide)
+        self.decide(world, party, decide)
     }
 
     /// On rank 0, when all have answered.
     fn decide(
         &mut self,
         world: &mut dyn World,
+        party: &mut Party,
         decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Option<Result<Vec<u8>, Fault>> {
         let result = if !self.merged.faults.is_empty() {
@@ -221,7 +242,12 @@ impl Consensus {
             if !self.question.opens {
                 self.tell_children(world, tag::DECIDING, &[]);
             }
-            decide()
+            let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
+            let decided = decide();
+            if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
+                trace.decided(self.call, begin, world.clock().stamp_ns());
+            }
+            decided
         };
         let contents = match &result {
             Ok(payload) => Writer::tagged(1).bytes(payload).0,

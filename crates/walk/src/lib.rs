@@ -10,6 +10,7 @@ mod inbox;
 mod names;
 mod party;
 mod telling;
+pub mod trace;
 mod tree;
 mod walk;
 

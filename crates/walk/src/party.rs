@@ -3,6 +3,7 @@
 use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
 use crate::names::Names;
+use crate::trace::Recorder;
 use crate::tree::{ARITY, Tree};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, World};
@@ -52,6 +53,8 @@ pub struct Party {
     arity: u32,
     /// Agreements so far.
     pub agreements: u64,
+    /// Records what this rank does, if anybody wants to know.
+    pub trace: Option<Box<Recorder>>,
 }
 
 impl Party {
@@ -72,6 +75,7 @@ impl Party {
             names: Names::new(size, Vec::new()),
             arity: ARITY,
             agreements: 0,
+            trace: None,
         }
     }
 

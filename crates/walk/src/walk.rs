@@ -90,6 +90,8 @@ pub struct Walk {
     registers: BTreeMap<u64, Vec<u8>>,
     coding: Coding,
     ready: Vec<(usize, StepId)>,
+    /// Work that was found to be over before results are collected.
+    computed: Vec<(Ticket, Result<Vec<u8>, Fault>)>,
     /// The first failure. After it, nothing more is read or written, but messages go on, so that no peer hangs.
     fault: Option<Fault>,
     walked: Walked,
@@ -121,6 +123,7 @@ impl Walk {
             registers: BTreeMap::new(),
             coding: Coding::default(),
             ready: Vec::new(),
+            computed: Vec::new(),
             fault: None,
             walked: Walked::default(),
             begun: false,
@@ -163,9 +166,16 @@ impl Walk {
                 party.trim_pool(self.slots.len(), self.slot_bytes, self.spare_bytes);
             }
         }
+        let over = self.walked.steps;
+        if let Some(trace) = &mut party.trace {
+            trace.tick(world);
+        }
         self.collect(world, party);
+        if let Some(trace) = party.trace.as_mut().filter(|_| self.walked.steps > over) {
+            trace.resumes();
+        }
         loop {
-            self.pull(world);
+            self.pull(world, party);
             let ready = std::mem::take(&mut self.ready);
             let mut idle = ready.is_empty();
             for (lane, id) in ready {
@@ -184,7 +194,13 @@ impl Walk {
             }
         }
         if self.lanes.iter_mut().any(|lane| !lane.pending.is_empty() || lane.lane.peek().is_some()) {
+            if let Some(trace) = &mut party.trace {
+                trace.waits(world);
+            }
             return None;
+        }
+        if let Some(trace) = &mut party.trace {
+            trace.rests();
         }
         world.transport().end();
         party.pool.extend(self.slots.drain(..).flatten());
@@ -198,7 +214,7 @@ impl Walk {
             let (lane, id) = split(ticket);
             self.finish(party, lane, id, result);
         }
-        let mut computed = Vec::new();
+        let mut computed = std::mem::take(&mut self.computed);
         world.compute().poll(&mut computed);
         for (ticket, result) in computed {
             let (lane, id) = split(ticket);
@@ -224,6 +240,9 @@ impl Walk {
                 self.walked.store_bytes += moved.bytes;
                 self.walked.store_calls += moved.calls;
                 if let Action::Get { register, .. } = action {
+                    if let Some(trace) = &mut party.trace {
+                        trace.moved(ticket, moved.content.len() as u64);
+                    }
                     self.coding.begin(Held::Register(*register), moved.content.len());
                     self.registers.insert(*register, moved.content);
                 }
@@ -256,8 +275,11 @@ impl Walk {
     }
 
     /// Looks at more steps, as far as the window allows.
-    fn pull(&mut self, world: &mut dyn World) {
+    fn pull(&mut self, world: &mut dyn World, party: &mut Party) {
         let (mut steps, mut pieces) = (0, 0);
+        if let Some(trace) = &mut party.trace {
+            trace.tick(world);
+        }
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             while lane.pending.len() < self.window {
                 let Some(step) = lane.lane.next() else { break };
@@ -284,6 +306,9 @@ impl Walk {
         }
         if steps + pieces > 0 {
             world.compute().planned(steps, pieces);
+            if let Some(trace) = &mut party.trace {
+                trace.planned(world);
+            }
         }
     }
 
@@ -298,6 +323,9 @@ impl Walk {
         if let Action::Put { register, .. } | Action::Decode { register, .. } = pending.step.action {
             self.coding.end(Held::Register(register));
         }
+        if let Some(trace) = &mut party.trace {
+            trace.end(join(lane, id), result.is_err());
+        }
         if let Err(fault) = result {
             self.fault.get_or_insert(fault);
         }
@@ -306,6 +334,9 @@ impl Walk {
             next.waits -= 1;
             if next.waits == 0 {
                 self.ready.push((lane, follower));
+                if let Some(trace) = &mut party.trace {
+                    trace.readied(join(lane, follower), id);
+                }
             }
         }
     }
@@ -376,6 +407,9 @@ impl Walk {
     fn issue(&mut self, world: &mut dyn World, party: &mut Party, lane: usize, id: StepId) -> Result<(), Fault> {
         let action = self.lanes[lane].pending[&id].step.action.clone();
         let ticket = join(lane, id);
+        if let Some(trace) = &mut party.trace {
+            trace.begin(world, ticket, lane, &self.lanes[lane].pending[&id].step, &self.users);
+        }
         match action {
             Action::Send { to, parts } => {
                 let parts = self.parts(world, party, &parts)?;
@@ -394,6 +428,7 @@ impl Walk {
                     self.coding.begin(Held::Copy(ticket), bytes as usize);
                 }
                 world.compute().submit(ticket, cost, job);
+                self.note_computed(world, party);
             }
             action => {
                 let request = self.request(world, party, action)?;
@@ -404,6 +439,16 @@ impl Walk {
             }
         }
         Ok(())
+    }
+
+    /// Work that is done inside of its submission is over now, and not when results are collected.
+    fn note_computed(&mut self, world: &mut dyn World, party: &mut Party) {
+        let Some(trace) = &mut party.trace else { return };
+        let known = self.computed.len();
+        world.compute().poll(&mut self.computed);
+        for (ticket, _) in &self.computed[known..] {
+            trace.over(world, *ticket);
+        }
     }
 
     fn job(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {

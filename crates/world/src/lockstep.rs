@@ -251,6 +251,10 @@ impl Clock for HubClock {
         self.hub.borrow().now_ns
     }
 
+    fn stamp_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
     fn interrupted(&mut self) -> bool {
         false
     }

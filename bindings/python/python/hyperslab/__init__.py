@@ -11,6 +11,7 @@ or a set of them, whatever the layout on either side. Files are ordinary Zarr v3
 
 from __future__ import annotations
 
+from hyperslab import trace
 from hyperslab._core import __version__
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
@@ -83,5 +84,6 @@ __all__ = [
     "save_npy",
     "simulate",
     "threads",
+    "trace",
     "wait_all",
 ]

@@ -66,7 +66,10 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--linear-start", action="store_true", help="as systems of the 1990s did")
     command.add_argument("--look-ahead", type=int, default=0, help="steps that a rank derives ahead")
     command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--trace", type=Path, help="write what happens into this file")
+    command.add_argument("--log", type=Path, help="write what happens into this file, a line each")
+    command.add_argument(
+        "--trace", type=Path, help="record spans of all ranks into this directory; see hyperslab trace"
+    )
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=run)
 
@@ -89,12 +92,12 @@ def run(args: argparse.Namespace) -> int:
         for constant in machine.constants():
             print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
         return 0
-    if args.trace is not None and (args.trace.is_dir() or not args.trace.parent.is_dir()):
-        message = f"'{args.trace}' cannot be a file for the trace"
+    if args.log is not None and (args.log.is_dir() or not args.log.parent.is_dir()):
+        message = f"'{args.log}' cannot be a file for the log"
         raise InvalidError(message)
     result = _simulated(args, machine)
-    if args.trace is not None:
-        args.trace.write_text(result.pop("trace", ""))
+    if args.log is not None:
+        args.log.write_text(result.pop("log", ""))
     print(json.dumps(result) if args.json else result.text)
     return 0
 
@@ -115,7 +118,8 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
             "look_ahead": args.look_ahead,
         },
         scale=dict(args.scale),
-        trace=args.trace is not None,
+        log=args.log is not None,
+        trace=args.trace,
     )
 
 

@@ -171,6 +171,16 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+def existing(comm: Any) -> _core.Comm | None:
+    """The membership that `connect` would give, if it is there already; other ranks need not ask."""
+    if comm is None:
+        return _cache.alone
+    if isinstance(comm, ThreadComm) or hasattr(comm, "_client"):
+        return connect(comm)
+    member = comm.Get_attr(_keyval[0]) if _keyval and hasattr(comm, "Get_attr") else None
+    return member if isinstance(member, _core.Comm) else None
+
+
 def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
     # MPI frees a communicator collectively, so all ranks are here.
     if not member.poisoned:

@@ -132,7 +132,8 @@ def simulate(
     what_if: Mapping[str, bool] | None = None,
     period: Mapping[str, Any] | None = None,
     scale: Mapping[str, float] | None = None,
-    trace: bool = False,
+    log: bool = False,
+    trace: str | Path | None = None,
 ) -> Simulated:
     """Run stages on an imagined machine.
 
@@ -158,8 +159,10 @@ def simulate(
         How systems of the 1990s behaved: ``blocking_sends``, ``linear_start``, ``look_ahead``.
     scale : mapping, optional
         Factors for numbers of the machine, by dotted key.
-    trace : bool
-        Whether to write down what happens, under ``trace``.
+    log : bool
+        Whether to tell what happens, a line each, under ``log``.
+    trace : path, optional
+        A directory into which spans of all ranks are recorded; see `hyperslab.trace`.
 
     Raises
     ------
@@ -177,7 +180,8 @@ def simulate(
         "disk_layout": disk_layout,
         "seed": seed,
         "period": dict(period or {}),
-        "trace": trace,
+        "log": log,
+        "trace": None if trace is None else str(trace),
         "stages": list(stages),
     }
     try:

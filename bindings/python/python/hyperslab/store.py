@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -107,6 +108,7 @@ def open(  # noqa: A001 (as zarr has it)
     servers: int | None = None,
     strategy: str | None = None,
     exchange: str | None = None,
+    trace: str | PathLike[str] | None = None,
 ) -> Store:
     """Open a Zarr v3 store on all ranks of a communicator. Collective.
 
@@ -131,6 +133,8 @@ def open(  # noqa: A001 (as zarr has it)
         Force what is otherwise chosen; see `explain`.
     exchange : {"all", "sharers"}, optional
         For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
+    trace : path, optional
+        A directory into which all further calls of this communicator are recorded; see `hyperslab.trace`.
 
     Returns
     -------
@@ -155,6 +159,8 @@ def open(  # noqa: A001 (as zarr has it)
             durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
         )
         _check_open(mode, given)
+        if trace is not None:
+            member.record(fspath(trace))
         store = Store(_core.Store.open(member, place_of(path), mode, given), member)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)

@@ -5,15 +5,11 @@
 //! far, so that no single odd measurement turns a choice around. Only rank 0 learns, and all ranks do what it decides.
 
 use super::Asked;
+use crate::environment;
 use crate::report::Report;
 use hyperslab_plan::Strategy;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-/// Where the file lies below the directory of caches.
-const BELOW: &str = "hyperslab/learned.json";
-/// Names a file to keep what was learned in. Empty or `none`: nothing is kept, and nothing read.
-const VARIABLE: &str = "HYPERSLAB_LEARNED";
 /// Largest corrections, as factors: what is shared, and what a strategy has of its own.
 const SHARED_MAX: f64 = 4.0;
 const OWN_MAX: f64 = 1.5;
@@ -101,7 +97,7 @@ impl Learned {
     /// Writes the file. That it cannot be written hurts nobody.
     fn save(&mut self) {
         self.unsaved = 0;
-        let (Some(path), Some(kinds)) = (path(), &self.kinds) else { return };
+        let (Some(path), Some(kinds)) = (environment::learned(), &self.kinds) else { return };
         let Ok(text) = serde_json::to_string_pretty(kinds) else { return };
         let aside = path.with_extension(format!("{}.tmp", std::process::id()));
         let _ = path.parent().map(std::fs::create_dir_all);
@@ -119,18 +115,9 @@ impl Drop for Learned {
     }
 }
 
-fn path() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(VARIABLE) {
-        return (!named.is_empty() && named != "none").then(|| named.into());
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
-    cache.map(|cache| cache.join(BELOW))
-}
-
 /// Reads the file. One that makes no sense is as good as none.
 fn read() -> Option<BTreeMap<String, Kind>> {
-    let text = std::fs::read_to_string(path()?).ok()?;
+    let text = std::fs::read_to_string(environment::learned()?).ok()?;
     let mut kinds: BTreeMap<String, Kind> = serde_json::from_str(&text).ok()?;
     for kind in kinds.values_mut() {
         let sane = |value: f64, most: f64| if value.is_finite() { value.clamp(-most.ln(), most.ln()) } else { 0.0 };

@@ -4,13 +4,10 @@ use crate::report::Report;
 use hyperslab_plan::Explanation;
 use std::sync::OnceLock;
 
-/// When it is set, and not to 0 or nothing, rank 0 prints how each transfer is done, and what came out, to stderr.
-const EXPLAIN: &str = "HYPERSLAB_EXPLAIN";
-
 /// Whether explanations are printed.
 pub(super) fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
-    *WANTED.get_or_init(|| std::env::var(EXPLAIN).is_ok_and(|value| !matches!(value.as_str(), "" | "0")))
+    *WANTED.get_or_init(crate::environment::explain)
 }
 
 /// Prints what is going to happen.

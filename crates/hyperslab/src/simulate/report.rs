@@ -46,7 +46,7 @@ pub struct Report {
     pub events: u64,
     /// What happened: time \[ns\] and what, a line each.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
+    pub log: Option<String>,
 }
 
 /// Most things of a kind that are told one by one.
@@ -200,7 +200,7 @@ impl Report {
             processors: few(&outcome.processors).iter().map(|p| seconds(p.ns)).collect(),
             servers: few(&outcome.disks).iter().map(server_report).collect(),
             events: outcome.events,
-            trace: outcome.trace.clone(),
+            log: outcome.trace.clone(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use hyperslab_sim as sim;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A rehearsal.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,9 +34,12 @@ pub struct Spec {
     /// How systems of the 1990s behaved.
     #[serde(default)]
     pub period: Period,
-    /// Whether to write down what happens.
+    /// Whether to tell what happens, a line each.
     #[serde(default)]
-    pub trace: bool,
+    pub log: bool,
+    /// A directory into which spans of all ranks are recorded.
+    #[serde(default)]
+    pub trace: Option<PathBuf>,
     /// What ranks live through.
     pub stages: Vec<StageSpec>,
 }

@@ -164,6 +164,18 @@ pub(crate) fn any_physical_order(random: &mut fastrand::Rng, transfer: &Arc<Tran
     }
 }
 
+/// Parameters, strategy included, by which a transfer can be done.
+pub(crate) fn any_feasible(random: &mut fastrand::Rng, transfer: &Arc<Transfer>) -> Parameters {
+    loop {
+        let strategy = Strategy::ALL[random.usize(0..Strategy::ALL.len())];
+        let mut parameters = any_parameters(random, strategy, transfer.ranks);
+        any_physical_order(random, transfer, &mut parameters);
+        if strategy.feasible(transfer, &parameters).is_ok() {
+            return parameters;
+        }
+    }
+}
+
 /// Random choices, with tiny subchunks.
 pub(crate) fn any_parameters(random: &mut fastrand::Rng, strategy: Strategy, ranks: u32) -> Parameters {
     let mut servers: Vec<u32> = (0..ranks).collect();

@@ -148,7 +148,7 @@ def _dataset(
 
 
 def write_file(
-    runner: Runner, kind: Kind, ranks: int, *, gathers: bool = False, strided: bool = False, trace: bool = False
+    runner: Runner, kind: Kind, ranks: int, *, gathers: bool = False, strided: bool = False, log: bool = False
 ) -> Written:
     """Writes a file.
 
@@ -164,8 +164,8 @@ def write_file(
         Whether HDF5 gathers variables from memory element by element (Table 2), or the program has packed them.
     strided : bool
         Whether hyperslab gathers them, from between guard cells and the other variables.
-    trace : bool
-        Whether to write down what happens.
+    log : bool
+        Whether to tell what happens.
     """
     blocks = [80 + rank % 3 for rank in range(ranks)]
     mean_blocks = sum(blocks) / ranks
@@ -182,7 +182,7 @@ def write_file(
         size = sum(blocks) * rows * record[-1] * int(code[1:])
         offset, data_bytes = offset + OBJECT_BYTES + size, data_bytes + size
     steps += [("barrier", "agree"), ("close", {"close": {}})]
-    report = runner.simulate(MACHINE, [stage for _, stage in steps], clients=ranks, trace=trace)
+    report = runner.simulate(MACHINE, [stage for _, stage in steps], clients=ranks, log=log)
     return Written(data_bytes, {number: label for number, (label, _) in enumerate(steps)}, report)
 
 

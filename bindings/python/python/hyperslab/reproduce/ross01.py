@@ -101,10 +101,10 @@ def _parallel_end(written: Written) -> float:
     return float(written.stages("barrier")[0]["begin"])
 
 
-def _writes_end(report_trace: str, ranks: int) -> list[list[int]]:
+def _writes_end(report_log: str, ranks: int) -> list[list[int]]:
     """When each process ended its writes [ns]: by dataset, then by process."""
     ends: list[list[int]] = [[] for _ in range(ranks)]
-    for line in report_trace.splitlines():
+    for line in report_log.splitlines():
         at, rank, what = (line.split(" ", 3) + [""] * 3)[:3]
         if what == "wrote":
             ends[int(rank)].append(int(at))
@@ -113,7 +113,7 @@ def _writes_end(report_trace: str, ranks: int) -> list[list[int]]:
 
 def _out_of_step(written: Written) -> Item:
     """How far apart writes of one variable end."""
-    ends = _writes_end(written.report["trace"], FEW)[-CHECKPOINT.variables :]
+    ends = _writes_end(written.report["log"], FEW)[-CHECKPOINT.variables :]
     others = sum(max(each[1:]) - min(each[1:]) for each in ends) / len(ends) / 1e6
     first = sum(abs(each[0] - max(each[1:])) for each in ends) / len(ends) / 1e6
     return check_true(
@@ -182,7 +182,7 @@ def _before_the_fix(runner: Runner) -> Iterator[Item]:
         initial.seconds / packed.seconds,
         TOLERANCE,
     )
-    fast = write_file(runner, CHECKPOINT, FEW, trace=True)
+    fast = write_file(runner, CHECKPOINT, FEW, log=True)
     for when, expected, written in (("before", 65.0, slow), ("after", 9.0, fast)):
         statement = f"8 processes: the parallel part ends at about {expected:g} s {when} the fix (4.2.2)"
         yield check_absolute("5", statement, expected, _parallel_end(written), TOLERANCE, "s")
@@ -200,7 +200,7 @@ def _before_the_fix(runner: Runner) -> Iterator[Item]:
 
 
 def _after_the_fix(runner: Runner) -> Iterator[Item]:
-    fast = write_file(runner, CHECKPOINT, FEW, trace=True)
+    fast = write_file(runner, CHECKPOINT, FEW, log=True)
     write = fast.mean("write variable")
     yield check_ratio(
         "6",

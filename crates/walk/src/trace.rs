@@ -1,0 +1,397 @@
+//! What a rank did when: spans of its steps, waits and agreements, if somebody wants to know.
+//!
+//! A recorder belongs to a [`Party`](crate::Party), which has none by default; then nothing is measured. Times are those of
+//! [`Clock::stamp_ns`](hyperslab_world::Clock::stamp_ns), so real and imagined ranks record in the same way.
+
+use hyperslab_layout::Region;
+use hyperslab_plan::{Action, Place, Step};
+use hyperslab_world::{Exposed, Ticket, World};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a span is about. Numbers are those of the files.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Finding out what is to be done: deriving steps; on rank 0, making ready and choosing.
+    Plan = 0,
+    /// Copying or filling on this rank.
+    Pack = 1,
+    /// Encoding or decoding chunks.
+    Code = 2,
+    /// A message, at its sender.
+    Send = 3,
+    /// A message, at its receiver.
+    Receive = 4,
+    /// Reading from the store.
+    Read = 5,
+    /// Writing to the store.
+    Write = 6,
+    /// Making durable.
+    Sync = 7,
+    /// The walker has nothing to do before a step ends: [`Span::of`] says a step of which kind.
+    Wait = 8,
+    /// An agreement of all ranks.
+    Agree = 9,
+    /// Rank 0 makes visible, or removes, while the others wait.
+    Commit = 10,
+    /// Opening, closing, or asking about a file, by a plain call.
+    Metadata = 11,
+    /// The program around the calls, as far as it says so.
+    Application = 12,
+}
+
+impl Kind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Kind; 13] = [
+        Kind::Plan,
+        Kind::Pack,
+        Kind::Code,
+        Kind::Send,
+        Kind::Receive,
+        Kind::Read,
+        Kind::Write,
+        Kind::Sync,
+        Kind::Wait,
+        Kind::Agree,
+        Kind::Commit,
+        Kind::Metadata,
+        Kind::Application,
+    ];
+
+    /// Which of several steps under way a rank is said to wait for: storage before the processor before messages.
+    fn blame(self) -> u8 {
+        match self {
+            Kind::Sync => 3,
+            Kind::Read | Kind::Write => 2,
+            Kind::Pack | Kind::Code => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// No number: of a rank, a step or an object.
+pub const NONE: u32 = u32::MAX;
+
+/// Something that took time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// What.
+    pub kind: Kind,
+    /// Of a wait: the kind of step that it was for. Otherwise the kind itself.
+    pub of: Kind,
+    /// The lane of the program.
+    pub lane: u8,
+    /// Whether it failed.
+    pub failed: bool,
+    /// When it was handed over \[ns\].
+    pub begin_ns: u64,
+    /// When it was found to be over \[ns\].
+    pub end_ns: u64,
+    /// When nothing that it follows was missing any more \[ns\].
+    pub ready_ns: u64,
+    /// What it moved \[B\].
+    pub bytes: u64,
+    /// The round of the program; of an agreement, its number.
+    pub round: u32,
+    /// The step in its lane, or [`NONE`].
+    pub step: u32,
+    /// The step that ended last of those that it follows, or [`NONE`].
+    pub after: u32,
+    /// The other rank of a message, or [`NONE`].
+    pub peer: u32,
+    /// Pieces of a message.
+    pub pieces: u32,
+    /// The object in the store, or the name of what an application does.
+    pub object: Option<Arc<str>>,
+}
+
+impl Span {
+    /// A span that is no step.
+    pub fn plain(kind: Kind, begin_ns: u64, end_ns: u64) -> Span {
+        Span {
+            kind,
+            of: kind,
+            lane: 0,
+            failed: false,
+            begin_ns,
+            end_ns,
+            ready_ns: begin_ns,
+            bytes: 0,
+            round: 0,
+            step: NONE,
+            after: NONE,
+            peer: NONE,
+            pieces: 0,
+            object: None,
+        }
+    }
+}
+
+/// Most spans that a recorder keeps; what comes then is counted only.
+const SPANS_MAX: usize = 1 << 20;
+/// Spans over which a recorder measures what one costs.
+const MEASURED: u32 = 512;
+
+/// What was recorded.
+#[derive(Default, Debug)]
+pub struct Recorded {
+    /// Spans, in the order of their ends.
+    pub spans: Vec<Span>,
+    /// Spans that were too many to be kept.
+    pub dropped: u64,
+}
+
+/// Records spans of one rank.
+#[derive(Default)]
+pub struct Recorder {
+    recorded: Recorded,
+    /// What was handed over and is not over.
+    open: BTreeMap<Ticket, Span>,
+    /// Steps that may be handed over, and since when; those that follow nothing are not among them.
+    ready: BTreeMap<Ticket, (u64, u32)>,
+    /// When what is now found to be over ended: one moment for a whole poll \[ns\].
+    now_ns: u64,
+    /// Since when there is nothing to do, and for what.
+    waiting: Option<Span>,
+    /// What rank 0 does when it decides.
+    decides: Option<Kind>,
+    /// What recording a span takes \[ns\].
+    span_ns: f64,
+}
+
+impl Recorder {
+    /// A recorder that has measured on this world what a span costs.
+    pub fn new(world: &mut dyn World) -> Recorder {
+        let mut trial = Recorder::default();
+        let begin = world.clock().stamp_ns();
+        for number in 0..MEASURED {
+            let mut span = Span::plain(Kind::Send, world.clock().stamp_ns(), 0);
+            (span.step, span.object) = (number, Some(Arc::from("")));
+            trial.ready.insert(u64::from(number), (0, number));
+            trial.open.insert(u64::from(number), span);
+            trial.tick(world);
+            trial.end(u64::from(number), false);
+        }
+        let took = world.clock().stamp_ns() - begin;
+        Recorder { span_ns: took as f64 / f64::from(MEASURED), ..Recorder::default() }
+    }
+
+    /// What recording a span takes; 0 where time is virtual \[ns\].
+    pub fn span_ns(&self) -> f64 {
+        self.span_ns
+    }
+
+    /// Spans that are kept.
+    pub fn len(&self) -> usize {
+        self.recorded.spans.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hands out what was recorded so far.
+    pub fn take(&mut self) -> Recorded {
+        std::mem::take(&mut self.recorded)
+    }
+
+    /// Records a span.
+    pub fn push(&mut self, span: Span) {
+        if self.recorded.spans.len() < SPANS_MAX {
+            self.recorded.spans.push(span);
+        } else {
+            self.recorded.dropped += 1;
+        }
+    }
+
+    /// Says what rank 0 does in agreements from now on, when all have answered.
+    pub fn decides(&mut self, kind: Kind) {
+        self.decides = Some(kind);
+    }
+
+    /// Rank 0 has decided.
+    pub(crate) fn decided(&mut self, call: u64, begin_ns: u64, end_ns: u64) {
+        let span = Span::plain(self.decides.unwrap_or(Kind::Commit), begin_ns, end_ns);
+        self.push(Span { round: small(call), ..span });
+    }
+
+    /// An agreement is over.
+    pub(crate) fn agreed(&mut self, call: u64, begin_ns: u64, end_ns: u64, failed: bool) {
+        self.push(Span { round: small(call), failed, ..Span::plain(Kind::Agree, begin_ns, end_ns) });
+    }
+
+    /// Looks at the clock.
+    pub(crate) fn tick(&mut self, world: &mut dyn World) -> u64 {
+        self.now_ns = world.clock().stamp_ns();
+        self.now_ns
+    }
+
+    /// Steps were derived since the clock was looked at.
+    pub(crate) fn planned(&mut self, world: &mut dyn World) {
+        let begin = self.now_ns;
+        if self.tick(world) > begin {
+            self.push(Span::plain(Kind::Plan, begin, self.now_ns));
+        }
+    }
+
+    /// A step may be handed over, since another ended.
+    pub(crate) fn readied(&mut self, ticket: Ticket, after: u64) {
+        self.ready.insert(ticket, (self.now_ns, small(after)));
+    }
+
+    /// A step is handed over now.
+    pub(crate) fn begin(&mut self, world: &mut dyn World, ticket: Ticket, lane: usize, step: &Step, users: &[Exposed]) {
+        let now = self.tick(world);
+        let (ready_ns, after) = self.ready.remove(&ticket).unwrap_or((now, NONE));
+        let mut span = Span { ready_ns, after, ..Span::plain(kind(&step.action), now, now) };
+        (span.lane, span.round, span.step) = (lane as u8, small(step.round), small(step.id));
+        tell(&mut span, &step.action, users);
+        self.open.insert(ticket, span);
+    }
+
+    /// A step that was handed over is over already; [`Recorder::end`] comes later.
+    pub(crate) fn over(&mut self, world: &mut dyn World, ticket: Ticket) {
+        let now = self.tick(world);
+        if let Some(span) = self.open.get_mut(&ticket) {
+            span.end_ns = now;
+        }
+    }
+
+    /// A step turned out to move so much \[B\].
+    pub(crate) fn moved(&mut self, ticket: Ticket, bytes: u64) {
+        if let Some(span) = self.open.get_mut(&ticket) {
+            span.bytes = bytes;
+        }
+    }
+
+    /// A step has ended, at the latest when the clock was looked at.
+    pub(crate) fn end(&mut self, ticket: Ticket, failed: bool) {
+        if let Some(mut span) = self.open.remove(&ticket) {
+            span.failed = failed;
+            if span.end_ns == span.begin_ns {
+                span.end_ns = self.now_ns;
+            }
+            self.push(span);
+        }
+    }
+
+    /// There is nothing to do from now on, unless that is known already.
+    pub(crate) fn waits(&mut self, world: &mut dyn World) {
+        if self.waiting.is_some() {
+            return;
+        }
+        let now = self.tick(world);
+        let blamed = self.open.values().min_by_key(|span| (u8::MAX - span.of.blame(), span.begin_ns, span.step));
+        let wait = blamed.map_or_else(|| Span::plain(Kind::Wait, now, now), Clone::clone);
+        self.waiting = Some(Span { kind: Kind::Wait, begin_ns: now, end_ns: now, ready_ns: now, bytes: 0, ..wait });
+    }
+
+    /// Something has ended, so that there was something to do, at the latest when the clock was looked at.
+    pub(crate) fn resumes(&mut self) {
+        if let Some(span) = self.waiting.take() {
+            self.push(Span { end_ns: self.now_ns, ..span });
+        }
+    }
+
+    /// A call has ended, well or not.
+    pub fn rests(&mut self) {
+        self.resumes();
+        self.open.clear();
+        self.ready.clear();
+    }
+}
+
+/// A number as files have it.
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(NONE)
+}
+
+fn kind(action: &Action) -> Kind {
+    match action {
+        Action::Send { .. } => Kind::Send,
+        Action::Recv { .. } => Kind::Receive,
+        Action::Copy { .. } | Action::Fill { .. } => Kind::Pack,
+        Action::Encode { .. } | Action::Decode { .. } => Kind::Code,
+        Action::Read { .. } | Action::Get { .. } => Kind::Read,
+        Action::Write { .. } | Action::Put { .. } => Kind::Write,
+        Action::Sync { .. } => Kind::Sync,
+    }
+}
+
+/// Bytes of elements at a place.
+fn bytes_at(region: &Region, place: &Place, users: &[Exposed]) -> u64 {
+    let element = match place {
+        Place::User(array) => users.get(*array as usize).map_or(0, |user| user.view.element.bytes()),
+        Place::Slot(_, view) => view.element.bytes(),
+    };
+    region.elements() * element
+}
+
+/// Fills in what the action says of itself.
+fn tell(span: &mut Span, action: &Action, users: &[Exposed]) {
+    match action {
+        Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => {
+            span.peer = *peer;
+            span.pieces = small(parts.len() as u64);
+            span.bytes = parts.iter().map(|(_, region, place)| bytes_at(region, place, users)).sum();
+        }
+        Action::Copy { region, to: at, .. }
+        | Action::Fill { region, at, .. }
+        | Action::Encode { region, from: at, .. } => {
+            span.bytes = bytes_at(region, at, users);
+        }
+        Action::Decode { region, to, object, .. } => {
+            (span.bytes, span.object) = (bytes_at(region, to, users), Some(object.clone()));
+        }
+        Action::Read { object, region, there, .. } | Action::Write { object, region, there, .. } => {
+            (span.bytes, span.object) = (region.elements() * there.element.bytes(), Some(object.clone()));
+        }
+        Action::Get { object, .. } | Action::Put { object, .. } => span.object = Some(object.clone()),
+        Action::Sync { below } => span.object = below.first().cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(kind: Kind, begin_ns: u64, step: u32) -> Span {
+        Span { step, ..Span::plain(kind, begin_ns, begin_ns) }
+    }
+
+    #[test]
+    fn kinds_are_numbered_in_order() {
+        let numbers: Vec<u8> = Kind::ALL.iter().map(|&kind| kind as u8).collect();
+        assert_eq!(numbers, (0..13).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_step_ends_when_it_was_over_or_else_when_it_is_found_to_be() {
+        let mut recorder = Recorder::default();
+        recorder.open.insert(1, step(Kind::Pack, 10, 1));
+        recorder.open.insert(2, Span { end_ns: 15, ..step(Kind::Pack, 10, 2) });
+        recorder.now_ns = 20;
+        recorder.end(1, false);
+        recorder.end(2, true);
+        recorder.end(3, false);
+        let spans = recorder.take().spans;
+        assert_eq!(
+            spans.iter().map(|span| (span.step, span.end_ns, span.failed)).collect::<Vec<_>>(),
+            [(1, 20, false), (2, 15, true)]
+        );
+        assert!(recorder.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_limit_spans_are_counted() {
+        let mut recorder = Recorder::default();
+        for begin in 0..SPANS_MAX as u64 + 3 {
+            recorder.push(Span::plain(Kind::Plan, begin, begin + 1));
+        }
+        let recorded = recorder.take();
+        assert_eq!((recorded.spans.len(), recorded.dropped), (SPANS_MAX, 3));
+        assert_eq!(recorder.take().dropped, 0);
+    }
+}
