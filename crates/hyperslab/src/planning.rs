@@ -52,12 +52,12 @@ impl Decision {
 }
 
 /// What kind of transfer it is, for what is learned of it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Asked {
-    pub(crate) write: bool,
-    pub(crate) chunked: bool,
-    pub(crate) durable: bool,
-    pub(crate) ranks: u32,
+    write: bool,
+    chunked: bool,
+    durable: bool,
+    ranks: u32,
 }
 
 impl Asked {
@@ -66,6 +66,14 @@ impl Asked {
         let write = transfer.direction == Direction::Write;
         Asked { write, chunked, durable: transfer.sync, ranks: transfer.ranks }
     }
+
+    /// What transfers are called that are alike in this.
+    fn kind(&self) -> String {
+        let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
+        let (way, place) = (word(self.write, "write", "read"), word(self.chunked, "chunks", "file"));
+        let kept = word(self.durable, "durable", "cached");
+        format!("{way} {place} {kept} {}", self.ranks.next_power_of_two())
+    }
 }
 
 /// What rank 0 keeps from call to call.
@@ -73,21 +81,19 @@ impl Asked {
 pub(crate) struct Planning {
     plans: HashMap<u64, Arc<Choice>>,
     learned: Learned,
-    /// What became of the last choice: its key, and how long choosing took \[ns\].
-    last: Option<u64>,
+    /// What was chosen last, and how long choosing took \[ns\].
+    last: Option<Arc<Choice>>,
     planning_ns: u64,
 }
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     pub(crate) fn done(&mut self, asked: &Asked, report: &Report) {
-        let Some(choice) = self.last.take().and_then(|key| self.plans.get(&key).cloned()) else { return };
-        if choice.parameters.strategy == report.strategy() {
-            told::after(report, self.planning_ns);
-            if self.learned.hear(asked, report) {
-                // What was chosen with other numbers is chosen again.
-                self.plans.clear();
-            }
+        let Some(choice) = self.last.take() else { return };
+        told::after(report, self.planning_ns);
+        if self.learned.hear(&asked.kind(), choice.price.bottleneck, report) {
+            // What was chosen with other numbers is chosen again.
+            self.plans.clear();
         }
     }
 }
@@ -111,14 +117,14 @@ pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, 
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), &wish).hash(&mut hasher);
     let key = hasher.finish();
+    let kind = Asked::of(&transfer).kind();
     let known = planning.plans.get(&key).cloned();
     let choice = match known {
         Some(choice) => choice,
         None => {
             let (profile, warnings) = crate::profile::at_hand();
             told::warn(&warnings);
-            let asked = Asked::of(&transfer);
-            let learned = planning.learned.factors(&asked);
+            let learned = planning.learned.own(&kind);
             let machine = machine_at_hand(&profile, transfer.ranks);
             let planner = Planner { profile: &profile, machine, learned: &learned };
             let choice = Arc::new(planner.choose(&transfer, &wish, &|_| None).map_err(|no| refused(no, &wish, held))?);
@@ -129,13 +135,16 @@ pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, 
             choice
         }
     };
-    planning.last = Some(key);
+    let factor = planning.learned.shared(&kind, choice.price.bottleneck);
+    planning.last = Some(choice.clone());
     planning.planning_ns = started.elapsed().as_nanos() as u64;
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
-        told::before(&explain(&transfer, &choice, limits, &[], |_| Vec::new()));
+        told::before(&explain(&transfer, &choice.scaled(factor), limits, &[], |_| Vec::new()));
     }
-    Ok(Decision { parameters: choice.parameters.clone(), predicted: seconds(&choice.price) })
+    let mut price = choice.price.clone();
+    price.scale_moving(factor);
+    Ok(Decision { parameters: choice.parameters.clone(), predicted: seconds(&price) })
 }
 
 /// Seconds by phase.

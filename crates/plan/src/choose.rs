@@ -48,6 +48,17 @@ pub struct Preference {
     pub exchange: Option<Exchange>,
 }
 
+impl Choice {
+    /// The same on a machine on which moving data takes so many times longer than the model says.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Choice {
+        let mut scaled = self.clone();
+        scaled.price.scale_moving(factor);
+        scaled.candidates.iter_mut().for_each(|one| one.price.scale_moving(factor));
+        scaled
+    }
+}
+
 /// Parameters with their price.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {

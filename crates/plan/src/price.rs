@@ -146,7 +146,7 @@ impl Price {
     }
 
     /// Multiplies what is not spent on agreements.
-    pub(crate) fn scale_moving(&mut self, factor: f64) {
+    pub fn scale_moving(&mut self, factor: f64) {
         for phase in [Phase::Exchange, Phase::Storage, Phase::Sync] {
             self.phases[phase as usize] *= factor;
         }
