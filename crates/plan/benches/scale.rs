@@ -12,8 +12,7 @@
 
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides, mesh};
 use hyperslab_plan::{
-    Action, Ask, Direction, Facts, Machine, Parameters, Placement, Planner, Preference, Program, Spread, Stored,
-    Strategy, Transfer, profile,
+    Action, Ask, Direction, Facts, Parameters, Placement, Program, Spread, Stored, Strategy, Transfer,
 };
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
@@ -281,36 +280,6 @@ fn small_arrays(bench: &Bench) {
     }
 }
 
-/// What rank 0 does before all others: to choose among strategies.
-fn choosing(bench: &Bench) {
-    let (most, line, ranks) = if bench.short { (8, 1 << 16, 100) } else { (2048, 1 << 37, 100_000) };
-    let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 50, cores_per_node: 50 });
-    let planner = Planner { profile: &profile, machine, learned: &[] };
-    let chunked = |arrays: u32, extent: u64, dim: Dim, chunk: u64| {
-        let mut asked = (*transfer(arrays, &[extent], &[ranks], &[dim], Direction::Write)).clone();
-        for ask in &mut asked.asks {
-            ask.stored.placement = Placement::Chunks {
-                prefix: "c/".into(),
-                chunk: vec![chunk],
-                keys: hyperslab_format::zarr::KeyEncoding::default(),
-                codecs: Arc::new(hyperslab_format::zarr::Codecs::plain(false)),
-                fresh: true,
-            };
-        }
-        Arc::new(asked)
-    };
-    let cases = [
-        ("choose for 1-d cyclic chunks", chunked(1, line, Dim::Cyclic(64), 64)),
-        ("choose for many arrays of chunks", chunked(most, 8192, Dim::Block, 1)),
-    ];
-    for (name, asked) in cases {
-        bench.row(name, NONE, 0, || {
-            black_box(planner.choose(&asked, &Preference::default(), &|_| None).expect("a strategy fits"));
-            Program::idle()
-        });
-    }
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     // Cargo says `--bench` to benchmarks, and nothing to tests; a test runner may say more to them.
@@ -324,5 +293,4 @@ fn main() {
     tebibyte(&bench);
     growth(&bench);
     small_arrays(&bench);
-    choosing(&bench);
 }

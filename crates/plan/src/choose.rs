@@ -12,7 +12,7 @@
 mod candidates;
 mod why;
 
-use crate::price::{Effort, Price, Priced, Views, price};
+use crate::price::{Effort, Price, Priced, Pricing, Views};
 use crate::profile::Profile;
 use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
@@ -88,9 +88,11 @@ const MARGIN: f64 = 0.05;
 /// Strategies that cost more than so many times the best are not varied.
 const NEAR: f64 = 1.6;
 /// Steps of programs that may be looked at in any case, and more for each second that the transfer takes; one takes
-/// about 100 ns.
-const STEPS_MIN: f64 = 6e3;
-const STEPS_A_SECOND: f64 = 60e3;
+/// about 700 ns.
+const STEPS_MIN: f64 = 1e3;
+const STEPS_A_SECOND: f64 = 6e3;
+/// Transfers that take longer are looked at more closely \[s\].
+const LONG_SECONDS: f64 = 1.0;
 /// Parameters of one strategy that are tried one after another, at most.
 const TURNS: usize = 4;
 
@@ -111,7 +113,17 @@ impl Planner<'_> {
     /// # Errors
     /// When the strategy that the user forces, or every one, is infeasible.
     pub fn choose(&self, transfer: &Arc<Transfer>, wish: &Preference, views: Views<'_>) -> Result<Choice, Infeasible> {
-        let mut search = Search { planner: self, transfer, views, steps: 0.0, priced: Vec::new(), refused: Vec::new() };
+        let pricing = Pricing::new(self.priced(), transfer, views);
+        let mut search = Search {
+            planner: self,
+            transfer,
+            one_of_each: pricing.one_of_each(),
+            pricing,
+            effort: Effort::QUICK,
+            steps: 0.0,
+            priced: Vec::new(),
+            refused: Vec::new(),
+        };
         let strategies: Vec<Strategy> = match wish.strategy {
             Some(forced) => vec![forced],
             None => candidates::OPEN.to_vec(),
@@ -127,8 +139,15 @@ impl Planner<'_> {
 
     /// What a transfer costs with given parameters.
     pub fn price(&self, transfer: &Arc<Transfer>, parameters: &Parameters, views: Views<'_>, effort: Effort) -> Price {
-        let priced = Priced { profile: self.profile, machine: self.machine };
-        let mut price = price(priced, transfer, parameters, views, effort);
+        self.corrected(parameters, Pricing::new(self.priced(), transfer, views).price(parameters, effort))
+    }
+
+    fn priced(&self) -> Priced<'_> {
+        Priced { profile: self.profile, machine: self.machine }
+    }
+
+    /// A price as it was learned to be.
+    fn corrected(&self, parameters: &Parameters, mut price: Price) -> Price {
         let learned = self.learned.iter().find(|(strategy, _)| *strategy == parameters.strategy);
         price.scale_moving(learned.map_or(1.0, |(_, factor)| *factor));
         price
@@ -139,7 +158,10 @@ impl Planner<'_> {
 struct Search<'a> {
     planner: &'a Planner<'a>,
     transfer: &'a Arc<Transfer>,
-    views: Views<'a>,
+    /// One array of each kind, for the question whether a strategy is feasible.
+    one_of_each: Arc<Transfer>,
+    pricing: Pricing<'a>,
+    effort: Effort,
     /// Steps that were looked at, about.
     steps: f64,
     priced: Vec<Candidate>,
@@ -149,7 +171,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Prices the parameters that a strategy begins with, or notes why there are none.
     fn enter(&mut self, strategy: Strategy, exchange: Exchange, wish: &Preference) {
-        let begun = first(self.transfer, self.planner.machine, wish, strategy, exchange);
+        let begun = first(&self.one_of_each, self.planner.machine, wish, strategy, exchange);
         match begun {
             Ok(parameters) => self.add(parameters),
             Err(no) => self.refused.push((strategy, no)),
@@ -158,7 +180,7 @@ impl Search<'_> {
 
     /// Prices feasible parameters that were not priced yet.
     fn add(&mut self, parameters: Parameters) {
-        let price = self.planner.price(self.transfer, &parameters, self.views, Effort::QUICK);
+        let price = self.planner.corrected(&parameters, self.pricing.price(&parameters, self.effort));
         self.steps += price.looked_at as f64;
         if price.ns().is_finite() {
             self.priced.push(Candidate { parameters, price });
@@ -177,6 +199,12 @@ impl Search<'_> {
 
     /// Varies what came near the best.
     fn vary(&mut self, wish: &Preference) {
+        if self.best().is_some_and(|best| best.price.seconds() > LONG_SECONDS) {
+            self.effort = Effort::USUAL;
+            for Candidate { parameters, .. } in std::mem::take(&mut self.priced) {
+                self.add(parameters);
+            }
+        }
         let Some(best) = self.best().map(|best| best.price.moving_ns()) else { return };
         let mut near: Vec<Candidate> =
             self.priced.iter().filter(|one| one.price.moving_ns() <= best * NEAR).cloned().collect();
@@ -190,12 +218,12 @@ impl Search<'_> {
     fn descend(&mut self, mut at: Candidate, wish: &Preference) {
         for _ in 0..TURNS {
             let mut better = false;
-            for parameters in variants(self.transfer, self.planner.machine, wish, &at.parameters) {
+            for parameters in variants(&self.one_of_each, self.planner.machine, wish, &at.parameters) {
                 if !self.affords_more() {
                     return;
                 }
                 if self.priced.iter().any(|one| one.parameters == parameters)
-                    || parameters.strategy.feasible(self.transfer, &parameters).is_err()
+                    || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err()
                 {
                     continue;
                 }
@@ -215,21 +243,28 @@ impl Search<'_> {
 
     /// Takes the cheapest, or what is as cheap and simpler.
     fn take(mut self, wish: &Preference) -> Result<Choice, Infeasible> {
-        self.priced.sort_by(|a, b| a.price.ns().total_cmp(&b.price.ns()));
-        let Some(best) = self.priced.first().map(|best| best.price.moving_ns()) else {
-            // The first refusal is that of the strategy that is tried first, or of the forced one.
-            let no = self.refused.into_iter().next().map(|(_, no)| no);
-            return Err(no.unwrap_or_else(|| Infeasible {
-                reason: "no strategy can be priced on this machine".into(),
-                hint: "look at the numbers of the machine's profile".into(),
-            }));
-        };
-        let equal = self.priced.iter().filter(|one| one.price.moving_ns() <= best * (1.0 + MARGIN));
-        let simplest = equal.min_by_key(|one| candidates::complexity(&one.parameters));
-        let chosen = simplest.unwrap_or(&self.priced[0]).clone();
-        let why = why::why(&chosen, &self.priced, &self.refused, wish);
-        let Candidate { parameters, price } = chosen;
-        Ok(Choice { parameters, why, price, candidates: self.priced, refused: self.refused })
+        loop {
+            self.priced.sort_by(|a, b| a.price.ns().total_cmp(&b.price.ns()));
+            let Some(best) = self.priced.first().map(|best| best.price.moving_ns()) else { break };
+            let equal = self.priced.iter().enumerate();
+            let equal = equal.filter(|(_, one)| one.price.moving_ns() <= best * (1.0 + MARGIN));
+            let simplest = equal.min_by_key(|(_, one)| candidates::complexity(&one.parameters)).map_or(0, |(at, _)| at);
+            let chosen = self.priced[simplest].clone();
+            if let Err(no) = chosen.parameters.strategy.feasible(self.transfer, &chosen.parameters) {
+                self.priced.remove(simplest);
+                self.refused.push((chosen.parameters.strategy, no));
+                continue;
+            }
+            let why = why::why(&chosen, &self.priced, &self.refused, wish);
+            let Candidate { parameters, price } = chosen;
+            return Ok(Choice { parameters, why, price, candidates: self.priced, refused: self.refused });
+        }
+        // The first refusal is that of the strategy that is tried first, or of the forced one.
+        let no = self.refused.into_iter().next().map(|(_, no)| no);
+        Err(no.unwrap_or_else(|| Infeasible {
+            reason: "no strategy can be priced on this machine".into(),
+            hint: "look at the numbers of the machine's profile".into(),
+        }))
     }
 }
 

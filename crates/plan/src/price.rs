@@ -27,10 +27,12 @@ use crate::choose::Machine;
 use crate::profile::Profile;
 use crate::transfer::{Direction, Parameters, Transfer};
 use busy::Busy;
+use classes::Class;
 use costs::Costs;
 use hyperslab_layout::View;
 use std::fmt;
 use std::sync::Arc;
+use work::Memories;
 
 /// A part of the time of a transfer, as a rank lives through it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -171,7 +173,9 @@ pub struct Effort {
 
 impl Effort {
     /// Enough to tell candidates apart.
-    pub const QUICK: Effort = Effort { ranks: 4, rounds: 4, steps: 160 };
+    pub const QUICK: Effort = Effort { ranks: 2, rounds: 3, steps: 48 };
+    /// More, for transfers that take long.
+    pub const USUAL: Effort = Effort { ranks: 4, rounds: 4, steps: 160 };
     /// For people who wait for the answer.
     pub const CAREFUL: Effort = Effort { ranks: 32, rounds: 64, steps: 40_000 };
 }
@@ -189,6 +193,60 @@ pub struct Priced<'a> {
     pub machine: Machine,
 }
 
+/// A transfer whose prices with several parameters are wanted.
+pub(crate) struct Pricing<'a> {
+    priced: Priced<'a>,
+    transfer: &'a Arc<Transfer>,
+    classes: Vec<Class>,
+    memories: Vec<Memories<'a>>,
+}
+
+impl<'a> Pricing<'a> {
+    pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, views: Views<'a>) -> Pricing<'a> {
+        let classes = classes::of(transfer);
+        let memories = classes.iter().map(|class| Memories::new(class.some.clone(), views)).collect();
+        Pricing { priced, transfer, classes, memories }
+    }
+
+    /// One array of each kind: what cannot be done for all cannot be done for these.
+    pub(crate) fn one_of_each(&self) -> Arc<Transfer> {
+        let asks = self.classes.iter().filter_map(|class| self.transfer.asks.get(class.first).cloned()).collect();
+        Arc::new(Transfer { asks, ..self.transfer.of_no_array() })
+    }
+
+    /// What the transfer costs with these parameters, of which the strategy is feasible.
+    pub(crate) fn price(&self, parameters: &Parameters, effort: Effort) -> Price {
+        let costs = Costs::new(self.priced, self.transfer);
+        let mut busy = Busy::default();
+        let (mut exchange, mut storage, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0, 0);
+        for (class, memories) in self.classes.iter().zip(&self.memories) {
+            let timed = pipeline::time(&costs, class, parameters, memories, effort, &mut busy);
+            busy.end_class();
+            exchange += timed.exchange_ns;
+            storage += timed.storage_ns;
+            buffer_bytes = buffer_bytes.max(timed.buffer_bytes);
+            looked_at += timed.looked_at;
+        }
+        busy.servers_take(exchange + storage);
+        let (bottleneck, moving) = busy.busiest(&costs);
+        // What is beyond the servers' own time is waited for where it belongs.
+        let more = moving - (exchange + storage);
+        let exchanging = match bottleneck {
+            Resource::Client | Resource::Link => 1.0,
+            Resource::Cores => exchange / (exchange + storage).max(1.0),
+            _ => 0.0,
+        };
+        exchange += more * exchanging;
+        storage += more * (1.0 - exchanging);
+        let durable = self.transfer.sync && self.transfer.direction == Direction::Write;
+        let sync = if durable { busy.sync_ns(&costs, moving) } else { 0.0 };
+        let open = costs.agreement_ns() + costs.preparing_ns(self.transfer);
+        let close = costs.agreement_ns() + costs.publishing_ns();
+        let phases = [open, exchange, storage, sync, close];
+        Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, looked_at }
+    }
+}
+
 /// What a transfer costs with these parameters, of which the strategy is feasible.
 pub fn price(
     priced: Priced<'_>,
@@ -197,31 +255,5 @@ pub fn price(
     views: Views<'_>,
     effort: Effort,
 ) -> Price {
-    let costs = Costs::new(priced, transfer);
-    let mut busy = Busy::default();
-    let (mut exchange, mut storage, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0, 0);
-    for class in classes::of(transfer, parameters) {
-        let timed = pipeline::time(&costs, &class, parameters, views, effort, &mut busy);
-        busy.end_class();
-        exchange += timed.exchange_ns;
-        storage += timed.storage_ns;
-        buffer_bytes = buffer_bytes.max(timed.buffer_bytes);
-        looked_at += timed.looked_at;
-    }
-    busy.servers_take(exchange + storage);
-    let (bottleneck, moving) = busy.busiest(&costs);
-    // What is beyond the servers' own time is waited for where it belongs.
-    let more = moving - (exchange + storage);
-    let exchanging = match bottleneck {
-        Resource::Client | Resource::Link => 1.0,
-        Resource::Cores => exchange / (exchange + storage).max(1.0),
-        _ => 0.0,
-    };
-    exchange += more * exchanging;
-    storage += more * (1.0 - exchanging);
-    let durable = transfer.sync && transfer.direction == Direction::Write;
-    let sync = if durable { busy.sync_ns(&costs, moving) } else { 0.0 };
-    let (open, close) = (costs.agreement_ns(), costs.agreement_ns() + costs.publishing_ns(transfer));
-    let phases = [open, exchange, storage, sync, close];
-    Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, looked_at }
+    Pricing::new(priced, transfer, views).price(parameters, effort)
 }

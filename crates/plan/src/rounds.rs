@@ -16,7 +16,7 @@ mod course;
 mod server;
 
 use crate::facts::{Facts, Mine};
-use crate::program::{Lane, Program};
+use crate::program::{Lane, Program, Step};
 use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
 use crate::units::{Unit, Units};
@@ -179,17 +179,27 @@ impl Rounds {
         (pieces, turns)
     }
 
-    /// Groups that this rank serves; of [`Duty::Sharers`] as many as others, on average.
-    pub(crate) fn served(&self) -> f64 {
+    /// Groups that this rank serves when there are so many times more arrays; of [`Duty::Sharers`] as many as others, on
+    /// average.
+    pub(crate) fn served(&self, times: f64) -> f64 {
         let groups = self.course.groups();
+        let all = groups as f64 * times;
         if self.duty == Duty::Sharers {
-            return groups as f64 / f64::from(self.transfer.ranks.max(1));
+            return all / f64::from(self.transfer.ranks.max(1));
+        }
+        if times > 1.0 {
+            return (all / self.servers.len().max(1) as f64).ceil();
         }
         let Some(place) = self.servers.iter().position(|&server| server == self.rank) else { return 0.0 };
         match self.duty {
             Duty::Domains => self.course.share(place as u64) as f64,
             _ => groups.saturating_sub(place as u64).div_ceil(self.servers.len() as u64) as f64,
         }
+    }
+
+    /// What one round of this rank moves between storage and a slot.
+    pub(crate) fn storage_steps(&self) -> Vec<Step> {
+        server::storage_steps(self)
     }
 
     /// Bytes of buffers of a server, coding included.

@@ -18,6 +18,8 @@ const DISK_SLOTS: u32 = 4;
 const SHARED_EXTENT_BYTES: u64 = 4 << 20;
 /// Runs from which on readers read for themselves, and the gaps between them \[B\].
 const READ_RUN_BYTES: u64 = 512;
+/// Most servers that are tried, where two a node are not more.
+const SERVERS_MAX: u32 = 4096;
 /// Ranks above which everything through one of them is not looked at, unless it is asked for.
 const ROOT_RANKS_MAX: u32 = 64;
 
@@ -74,7 +76,8 @@ pub(super) fn first(
 fn usual_servers(transfer: &Transfer, machine: Machine) -> u32 {
     let nodes = transfer.ranks.div_ceil(machine.ranks_per_node.max(1)).max(1);
     let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
-    nodes * if chunked { machine.cores_per_node.max(2) } else { 2 }
+    let a_core = nodes.saturating_mul(machine.cores_per_node.max(2));
+    if chunked { a_core.min(SERVERS_MAX.max(2 * nodes)) } else { 2 * nodes }
 }
 
 fn usual_subchunk(transfer: &Transfer, parameters: &Parameters, share: u64) -> u64 {
@@ -132,7 +135,7 @@ fn server_counts(transfer: &Transfer, machine: Machine) -> Vec<u32> {
     if let Some(distribution) = transfer.asks.first().and_then(|ask| ask.spread.regular()) {
         counts.extend(distribution.mesh().iter().map(|&extent| extent as u32));
     }
-    counts.retain(|&count| count >= 1 && count <= ranks);
+    counts.retain(|&count| count >= 1 && count <= ranks.min(SERVERS_MAX.max(2 * nodes)));
     counts.sort_unstable();
     counts.dedup();
     counts

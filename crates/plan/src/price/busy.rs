@@ -15,6 +15,8 @@ pub(super) struct Priced<'a> {
     pub(super) messages: &'a [(Moved, Message)],
     pub(super) requests: &'a [Request],
     pub(super) stored: &'a [Stored],
+    /// How many more messages there are, over these.
+    pub(super) more: f64,
     /// The rank's own processor, for data and for calls \[ns\].
     pub(super) own_ns: f64,
     /// Rounds, and ranks, for which it stands.
@@ -53,14 +55,15 @@ impl Busy {
         *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
         self.all_cores_ns += round.own_ns * all;
         let mut wire = 0.0;
+        let messages = 1.0 + round.more;
         for (moved, message) in round.messages {
             let key = (round.number, moved.peer);
             *self.clients.entry(key).or_default() += message.array_ns * all;
-            self.all_cores_ns += message.array_ns * all;
+            self.all_cores_ns += message.array_ns * all * messages;
             if message.wire_ns > 0.0 {
                 let key = (round.number, costs.node(moved.peer));
                 *self.client_links.entry(key).or_default() += message.wire_ns * all;
-                wire += message.wire_ns;
+                wire += message.wire_ns * messages;
             }
         }
         for (request, stored) in round.requests.iter().zip(round.stored) {

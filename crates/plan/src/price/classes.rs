@@ -1,54 +1,54 @@
 //! Arrays of a transfer that are alike, of which some are priced for all.
 
-use crate::transfer::{Ask, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Placement, Spread, Transfer};
 use hyperslab_layout::{Dim, Distribution};
 use std::sync::Arc;
 
-/// Rounds of each server that the arrays priced for all others should fill.
-const ROUNDS: u64 = 4;
 /// Most arrays that are priced for all others.
-const ARRAYS_MAX: u64 = 256;
+const ARRAYS_MAX: usize = 64;
 
 /// Arrays alike.
 pub(super) struct Class {
     /// A transfer of some of them.
     pub(super) some: Arc<Transfer>,
+    /// Number of the first.
+    pub(super) first: usize,
     /// By how much all of them are more.
     pub(super) times: f64,
 }
 
+/// Most classes; arrays that fit none of so many are taken for the last.
+const KINDS_MAX: usize = 32;
+
 /// The classes of a transfer, in the order of their first arrays.
-pub(super) fn of(transfer: &Arc<Transfer>, parameters: &Parameters) -> Vec<Class> {
+pub(super) fn of(transfer: &Arc<Transfer>) -> Vec<Class> {
     let explicit = transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit);
     let [first, rest @ ..] = transfer.asks.as_slice() else { return Vec::new() };
     if !explicit && rest.is_empty() {
-        return vec![Class { some: transfer.clone(), times: 1.0 }];
+        return vec![Class { some: transfer.clone(), first: 0, times: 1.0 }];
     }
     let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
     for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
-        match kinds.iter_mut().find(|(kind, _)| alike(kind, ask)) {
-            Some((_, members)) => members.push(number),
+        let last = if kinds.len() == KINDS_MAX { Some(KINDS_MAX - 1) } else { None };
+        match kinds.iter().position(|(kind, _)| alike(kind, ask)).or(last) {
+            Some(at) => kinds[at].1.push(number),
             None => kinds.push((ask, vec![number])),
         }
     }
-    kinds.into_iter().map(|(kind, members)| class(transfer, parameters, kind, &members)).collect()
+    kinds.into_iter().map(|(_, members)| class(transfer, &members)).collect()
 }
 
-fn class(transfer: &Arc<Transfer>, parameters: &Parameters, kind: &Ask, members: &[usize]) -> Class {
-    let count = members.len() as u64;
-    let bytes = kind.stored_bytes().max(1);
-    let servers = parameters.servers.len() as u64;
-    let enough = (ROUNDS * servers * parameters.subchunk_bytes).div_ceil(bytes);
-    let taken = count.min(enough.clamp(ROUNDS * servers, ARRAYS_MAX.max(ROUNDS * servers)));
+fn class(transfer: &Arc<Transfer>, members: &[usize]) -> Class {
+    let taken = members.len().min(ARRAYS_MAX);
     let regular = |number: &usize| in_closed_form(&transfer.asks[*number], transfer.ranks);
-    let asks = members.iter().take(taken as usize).map(regular).collect();
-    let some = Arc::new(Transfer { asks, ..(**transfer).clone_without_asks() });
-    Class { some, times: count as f64 / taken as f64 }
+    let asks = members.iter().take(taken).map(regular).collect();
+    let some = Arc::new(Transfer { asks, ..transfer.of_no_array() });
+    Class { some, first: members[0], times: members.len() as f64 / taken as f64 }
 }
 
 impl Transfer {
     /// The same of no array.
-    fn clone_without_asks(&self) -> Transfer {
+    pub(super) fn of_no_array(&self) -> Transfer {
         Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, sync: self.sync }
     }
 }

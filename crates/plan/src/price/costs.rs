@@ -280,19 +280,20 @@ impl<'a> Costs<'a> {
         levels * (up + down)
     }
 
-    /// Making directories and metadata, and renaming, where arrays are new.
-    pub(super) fn publishing_ns(&self, transfer: &Transfer) -> f64 {
-        let Some(measured) = self.measured() else { return 0.0 };
-        if !self.write {
-            return 0.0;
-        }
-        let files = &measured.files;
+    /// Making directories and metadata where arrays are new.
+    pub(super) fn preparing_ns(&self, transfer: &Transfer) -> f64 {
+        let Some(measured) = self.measured().filter(|_| self.write) else { return 0.0 };
         let new = |ask: &&crate::transfer::Ask| match &ask.stored.placement {
             Placement::File { .. } => false,
             Placement::Chunks { fresh, .. } => *fresh,
         };
         // Of each new array a directory and a file of metadata.
-        transfer.asks.iter().filter(new).count() as f64 * 2.0 * files.create_ns + files.rename_ns
+        transfer.asks.iter().filter(new).count() as f64 * 2.0 * measured.files.create_ns
+    }
+
+    /// Making it visible.
+    pub(super) fn publishing_ns(&self) -> f64 {
+        self.measured().filter(|_| self.write).map_or(0.0, |measured| measured.files.rename_ns)
     }
 
     /// Making so many files with so many bytes durable.

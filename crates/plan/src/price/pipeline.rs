@@ -1,14 +1,13 @@
 //! Rounds of one rank, one after another and one beside another.
 
+use super::Effort;
 use super::busy::{Busy, Priced};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
 use super::work::{Memories, Moved, Round, Work};
-use super::{Effort, Views};
 use crate::strategies::Strategy;
-use crate::transfer::{Exchange, Parameters};
-use hyperslab_layout::View;
-use std::sync::Arc;
+use crate::transfer::{Ask, Exchange, Parameters, Placement};
+use hyperslab_layout::mesh::volume;
 
 /// What arrays alike take.
 #[derive(Clone, Copy, Default)]
@@ -36,28 +35,39 @@ pub(super) fn time(
     costs: &Costs<'_>,
     class: &Class,
     parameters: &Parameters,
-    views: Views<'_>,
+    memories: &Memories<'_>,
     effort: Effort,
     busy: &mut Busy,
 ) -> Timed {
-    // Views are those of all arrays of the user; of some of them the first ones are taken.
-    let count = class.some.asks.len();
-    let first = |rank: u32| -> Option<Vec<Arc<View>>> { Some(views(rank)?.into_iter().take(count).collect()) };
-    let memories = Memories::new(&class.some, &first);
+    let parameters = &in_smaller_groups(class, parameters);
     let servers = servers(parameters, class.some.ranks);
     let looked_at = spread(servers.len(), effort.ranks as usize);
     let (mut slowest, mut steps) = (Timed::default(), 0);
     let stands_for = servers.len() as f64 / looked_at.len().max(1) as f64;
     for number in looked_at {
         let rank = servers.get(number);
-        let Some(work) = Work::of(&class.some, parameters, &memories, rank, effort) else { continue };
+        let Some(work) = Work::of(&class.some, parameters, memories, (rank, class.times), effort) else { continue };
         steps += work.looked_at();
-        let timed = of_rank(costs, &work, class.times, stands_for, busy);
+        let timed = of_rank(costs, &work, stands_for, busy);
         if timed.exchange_ns + timed.storage_ns > slowest.exchange_ns + slowest.storage_ns {
             slowest = timed;
         }
     }
     Timed { looked_at: steps, ..slowest }
+}
+
+/// Units of a group that are looked at.
+const GROUP_MAX: u64 = 64;
+
+/// The same with groups of fewer units, where there would be very many small ones in each.
+fn in_smaller_groups(class: &Class, parameters: &Parameters) -> Parameters {
+    let bytes = |ask: &Ask| match &ask.stored.placement {
+        Placement::Chunks { chunk, .. } => volume(chunk).unwrap_or(u64::MAX).saturating_mul(ask.stored.element.bytes()),
+        Placement::File { .. } => ask.stored_bytes().min(parameters.subchunk_bytes),
+    };
+    let unit = class.some.asks.iter().map(bytes).max().unwrap_or(0).max(1);
+    let subchunk_bytes = parameters.subchunk_bytes.min(unit.saturating_mul(GROUP_MAX));
+    Parameters { subchunk_bytes, ..parameters.clone() }
 }
 
 /// Ranks that handle storage.
@@ -105,8 +115,8 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     numbers
 }
 
-fn of_rank(costs: &Costs<'_>, work: &Work, times: f64, stands_for: f64, busy: &mut Busy) -> Timed {
-    let whole = work.total * times;
+fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> Timed {
+    let whole = work.total;
     let scale = whole / work.rounds.len() as f64;
     let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| request.direct);
     let mut laps = Vec::with_capacity(work.rounds.len());
@@ -118,7 +128,20 @@ fn of_rank(costs: &Costs<'_>, work: &Work, times: f64, stands_for: f64, busy: &m
         let (rank, own_ns) = (work.rank, lap.exchange_ns + lap.calls_ns);
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
-        busy.add(costs, &Priced { rank, number, messages, requests, stored, own_ns, rounds: scale, ranks: stands_for });
+        busy.add(
+            costs,
+            &Priced {
+                rank,
+                number,
+                messages,
+                requests,
+                stored,
+                more: round.more,
+                own_ns,
+                rounds: scale,
+                ranks: stands_for,
+            },
+        );
         laps.push(lap);
     }
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
@@ -131,7 +154,8 @@ fn of_rank(costs: &Costs<'_>, work: &Work, times: f64, stands_for: f64, busy: &m
 }
 
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored]) -> Lap {
-    let planning = costs.planning_ns(round.steps, round.pieces);
+    let many = 1.0 + round.more;
+    let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
     let own = costs.copy_ns(round.copied.0, round.copied.1) + costs.code_ns(round.coded);
     let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
     let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
@@ -140,7 +164,7 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
     let wait_ns = if costs.write { delays(asks, &parts) } else { 0.0 };
     Lap {
         wait_ns,
-        exchange_ns: planning + own + slots,
+        exchange_ns: planning + own + slots * many,
         calls_ns: stored.iter().map(|stored| stored.cpu_ns).sum(),
         storage_ns: stored.iter().map(|stored| stored.wall_ns).sum(),
     }

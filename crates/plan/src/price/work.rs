@@ -51,13 +51,15 @@ pub(super) struct Round {
     /// Bytes compressed or decompressed.
     pub(super) coded: u64,
     pub(super) requests: SmallVec<[Request; 2]>,
+    /// How many more messages there are than were looked at, in all over those: a round may have very many.
+    pub(super) more: f64,
 }
 
 /// The beginning of what a rank does.
 pub(super) struct Work {
     pub(super) rank: u32,
     pub(super) rounds: Vec<Round>,
-    /// Rounds in all, these among them.
+    /// Rounds in all, these among them; of all arrays alike.
     pub(super) total: f64,
     pub(super) slots: u32,
     pub(super) buffer_bytes: u64,
@@ -65,42 +67,41 @@ pub(super) struct Work {
 
 /// Where elements lie on ranks.
 pub(super) struct Memories<'a> {
-    transfer: &'a Transfer,
+    transfer: Arc<Transfer>,
     given: Views<'a>,
-    known: RefCell<BTreeMap<u32, Vec<Arc<View>>>>,
+    /// Those of all arrays of a rank, and of one array.
+    all: RefCell<BTreeMap<u32, Option<Vec<Arc<View>>>>>,
+    one: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
 
 impl<'a> Memories<'a> {
-    pub(super) fn new(transfer: &'a Transfer, given: Views<'a>) -> Memories<'a> {
-        Memories { transfer, given, known: RefCell::default() }
+    pub(super) fn new(transfer: Arc<Transfer>, given: Views<'a>) -> Memories<'a> {
+        Memories { transfer, given, all: RefCell::default(), one: RefCell::default() }
     }
 
-    pub(super) fn of(&self, rank: u32) -> Vec<Arc<View>> {
-        let mut known = self.known.borrow_mut();
-        known.entry(rank).or_insert_with(|| self.views(rank)).clone()
-    }
-
-    fn views(&self, rank: u32) -> Vec<Arc<View>> {
-        let asks = &self.transfer.asks;
-        let given = (self.given)(rank).filter(|views| views.len() == asks.len());
-        given.unwrap_or_else(|| {
-            let dense = |ask: &crate::transfer::Ask| {
-                let region = match &ask.spread {
-                    Spread::Regular(distribution) => distribution.owned(rank),
-                    Spread::Explicit => Region::empty(ask.section.dims.len()),
-                };
-                let order: Vec<usize> = (0..region.ndim()).collect();
-                let strides = dense_strides(&region.shape(), &order, ask.memory.bytes());
-                Arc::new(View::held(&region, 0, &strides, ask.memory))
-            };
-            asks.iter().map(dense).collect()
-        })
+    /// Those of all arrays of a rank.
+    fn of(&self, rank: u32) -> Vec<Arc<View>> {
+        (0..self.transfer.asks.len() as u32).filter_map(|array| self.view(rank, array)).collect()
     }
 
     /// The view of an array on a rank.
     fn view(&self, rank: u32, array: u32) -> Option<Arc<View>> {
-        let mut known = self.known.borrow_mut();
-        known.entry(rank).or_insert_with(|| self.views(rank)).get(array as usize).cloned()
+        let ask = self.transfer.asks.get(array as usize)?;
+        let mut all = self.all.borrow_mut();
+        let given = all.entry(rank).or_insert_with(|| (self.given)(rank));
+        if let Some(view) = given.as_ref().and_then(|views| views.get(array as usize)) {
+            return Some(view.clone());
+        }
+        let dense = || {
+            let region = match &ask.spread {
+                Spread::Regular(distribution) => distribution.owned(rank),
+                Spread::Explicit => Region::empty(ask.section.dims.len()),
+            };
+            let order: SmallVec<[usize; 4]> = (0..region.ndim()).collect();
+            let strides = dense_strides(&region.shape(), &order, ask.memory.bytes());
+            Arc::new(View::held(&region, 0, &strides, ask.memory))
+        };
+        Some(self.one.borrow_mut().entry((rank, array)).or_insert_with(dense).clone())
     }
 }
 
@@ -110,7 +111,7 @@ impl Work {
         transfer: &Arc<Transfer>,
         parameters: &Parameters,
         memories: &Memories<'_>,
-        rank: u32,
+        (rank, times): (u32, f64),
         effort: Effort,
     ) -> Option<Work> {
         let strategy = parameters.strategy;
@@ -121,25 +122,29 @@ impl Work {
         for lane in program.lanes {
             cut |= reader.read(lane, effort);
         }
-        let mut rounds = reader.rounds;
-        if cut && rounds.len() > 1 {
-            rounds.pop();
+        let served = if cut || times > 1.0 { strategy.rounds(transfer, parameters, rank) } else { None };
+        if cut && reader.rounds.len() > 1 {
+            reader.rounds.pop();
+        } else if let (true, Some(served)) = (cut, &served) {
+            reader.complete(served.storage_steps());
         }
+        let rounds = reader.rounds;
         if rounds.is_empty() {
             return None;
         }
         let seen = rounds.len() as f64;
-        let total = if cut { strategy.rounds(transfer, parameters, rank).unwrap_or(0.0).max(seen) } else { seen };
-        let mut work = Work { rank, rounds, total, slots, buffer_bytes };
-        if cut && strategy.rounds(transfer, parameters, rank).is_none() {
-            work.total = work.own_rounds(transfer).max(seen);
+        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes };
+        if let Some(served) = served {
+            work.total = served.served(times).max(seen);
+        } else {
+            work.total = times * if cut { work.own_rounds(transfer).max(seen) } else { seen };
         }
         Some(work)
     }
 
     /// Steps that were looked at, and some for the program itself.
     pub(super) fn looked_at(&self) -> u64 {
-        10 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
+        25 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
     }
 
     /// Rounds of a rank that moves its own elements, by how much of them the first ones move.
@@ -190,12 +195,23 @@ impl Reader<'_> {
                 self.number = step.round;
                 self.rounds.push(Round::default());
             }
-            if seen > effort.steps && self.rounds.len() > 1 {
+            if seen > effort.steps {
                 return true;
             }
             self.step(step);
         }
         false
+    }
+
+    /// Completes the only round, whose clients were too many to look at all of them.
+    fn complete(&mut self, storage: Vec<Step>) {
+        let Some(cut) = self.rounds.pop() else { return };
+        self.rounds.push(Round { requests: SmallVec::new(), coded: 0, ..cut });
+        storage.into_iter().for_each(|step| self.step(step));
+        let Some(round) = self.rounds.last_mut() else { return };
+        let stored: u64 = round.requests.iter().map(|request| request.bytes).sum();
+        let seen: u64 = round.messages.iter().map(|moved| moved.bytes).sum::<u64>() + round.copied.0;
+        round.more = (stored as f64 / seen.max(1) as f64 - 1.0).max(0.0);
     }
 
     fn step(&mut self, step: Step) {

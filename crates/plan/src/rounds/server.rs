@@ -196,6 +196,28 @@ impl Server {
     }
 }
 
+/// The steps between storage and a slot in one round of a rank, without its exchange with clients, of whom there may be
+/// very many.
+pub(super) fn storage_steps(rounds: &Rounds) -> Vec<Step> {
+    let groups = rounds.course.groups();
+    let place = rounds.servers.iter().position(|&server| server == rounds.rank).unwrap_or(rounds.rank as usize);
+    if groups == 0 {
+        return Vec::new();
+    }
+    let mut lane = Emitter::default();
+    let align = rounds.units.bytes_max().next_multiple_of(UNIT_ALIGN);
+    for (i, unit) in rounds.units_of((place as u64).min(groups - 1)).enumerate() {
+        let placed = Placed::new(&rounds.transfer, unit, 0, i as u64 * align).directly(rounds.direct);
+        if rounds.transfer.direction == Direction::Read {
+            placed.load(&mut lane, &After::none(), None);
+        } else {
+            let ready = placed.prepare(&mut lane, &After::none());
+            placed.save(&mut lane, &ready, None);
+        }
+    }
+    std::iter::from_fn(|| lane.pop()).collect()
+}
+
 /// Whether anybody holds something of a unit; otherwise it stays as it is.
 fn wanted(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
     rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit || facts.met.contains_key(&unit.number)

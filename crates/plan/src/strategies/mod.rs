@@ -78,12 +78,13 @@ impl Strategy {
         }
     }
 
-    /// How many rounds a rank has as a server; `None` of strategies in which each rank handles storage for itself.
-    pub(crate) fn rounds(self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Option<f64> {
+    /// The rounds of a rank as a server; `None` of strategies in which each rank handles storage for itself.
+    pub(crate) fn rounds(self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Option<Rounds> {
         match self {
             Strategy::Independent | Strategy::DataSieving => None,
-            Strategy::TwoPhase => Some(Rounds::new(transfer, parameters, rank, duty_of(parameters.exchange)).served()),
-            _ => Some(Rounds::checking(transfer, parameters, rank).served()),
+            Strategy::TwoPhase => Some(Rounds::new(transfer, parameters, rank, duty_of(parameters.exchange))),
+            Strategy::DiskDirected => Some(Rounds::checking(transfer, parameters, rank).directly()),
+            _ => Some(Rounds::checking(transfer, parameters, rank)),
         }
     }
 

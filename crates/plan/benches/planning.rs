@@ -1,0 +1,106 @@
+//! How long rank 0 plans, from 8 to 100,000 ranks, beside what the transfers are expected to take. It may be 1 % of that,
+//! or 1 ms.
+//!
+//! `cargo bench -p hyperslab-plan --bench planning`
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, mesh};
+use hyperslab_plan::{Ask, Direction, Machine, Placement, Planner, Preference, Spread, Stored, Transfer, profile};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Where arrays are stored.
+#[derive(Clone, Copy)]
+enum Place {
+    File,
+    /// In chunks of a rank's part, or of other edges.
+    Chunks(bool),
+}
+
+fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, direction: Direction) -> Arc<Transfer> {
+    let mesh = mesh::balanced(ranks, shape.len());
+    let dims = vec![dim.clone(); shape.len()];
+    let distribution = Distribution::new(shape, &mesh, &dims, None).expect("shapes and meshes fit");
+    let element = ElementType::native(Kind::Float64);
+    let ask = |number: usize| {
+        let name = format!("a{number}");
+        let placement = match place {
+            Place::File => {
+                Placement::File { object: "f".into(), offset: number as u64 * shape.iter().product::<u64>() * 8 }
+            }
+            Place::Chunks(aligned) => Placement::Chunks {
+                prefix: format!("{name}/").into(),
+                chunk: shape.iter().zip(&mesh).map(|(n, m)| n.div_ceil(*m).min(96) + u64::from(!aligned)).collect(),
+                keys: KeyEncoding::default(),
+                codecs: Arc::new(Codecs::plain(true)),
+                fresh: true,
+            },
+        };
+        let stored = Stored {
+            shape: shape.to_vec(),
+            element,
+            fill: [0; 8].into(),
+            order: (0..shape.len()).collect(),
+            placement,
+        };
+        Ask {
+            name,
+            section: Section::whole(shape),
+            spread: Spread::Regular(distribution.clone()),
+            memory: element,
+            stored,
+        }
+    };
+    Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks: ranks as u32, sync: true })
+}
+
+fn main() {
+    // A test runs it small.
+    let short = !std::env::args().any(|argument| argument == "--bench");
+    let built_in = profile::built_in();
+    println!("{:<44} {:>8} {:>12} {:>12} {:>8}", "transfer", "priced", "planned in", "predicted", "share");
+    let cases: [(&str, usize, &[u64], Dim, Place, Direction); 8] = [
+        ("3-d block, one file", 1, &[1024, 1024, 1024], Dim::Block, Place::File, Direction::Write),
+        ("3-d block, one file, read", 1, &[1024, 1024, 1024], Dim::Block, Place::File, Direction::Read),
+        ("3-d block, 1 MiB in one file", 1, &[64, 64, 32], Dim::Block, Place::File, Direction::Write),
+        ("3-d block, own chunks", 1, &[1024, 1024, 1024], Dim::Block, Place::Chunks(true), Direction::Write),
+        ("3-d block, shared chunks", 1, &[1024, 1024, 1024], Dim::Block, Place::Chunks(false), Direction::Write),
+        ("3-d cyclic(3), one file", 1, &[1024, 1024, 1024], Dim::Cyclic(3), Place::File, Direction::Write),
+        ("1-d cyclic, one file", 1, &[1 << 27], Dim::Cyclic(1), Place::File, Direction::Write),
+        (
+            "2048 arrays of 64 KiB, shared chunks",
+            2048,
+            &[32, 16, 16],
+            Dim::Block,
+            Place::Chunks(false),
+            Direction::Write,
+        ),
+    ];
+    for (name, arrays, shape, dim, place, direction) in cases {
+        for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
+            let asked = transfer(if short { arrays.min(8) } else { arrays }, shape, ranks, &dim, place, direction);
+            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
+            let planner = Planner { profile: &built_in, machine, learned: &[] };
+            let mut times: Vec<Duration> = Vec::new();
+            let mut chosen = None;
+            for _ in 0..if short { 1 } else { 7 } {
+                let begun = Instant::now();
+                chosen = Some(planner.choose(&asked, &Preference::default(), &|_| None).expect("a strategy fits"));
+                times.push(begun.elapsed());
+            }
+            times.sort_unstable();
+            let (planned, chosen) = (times[times.len() / 2].as_secs_f64(), chosen.expect("planned at least once"));
+            let predicted = chosen.price.seconds();
+            println!(
+                "{:<44} {:>8} {:>9.3} ms {:>9.1} ms {:>6.2} %  {}",
+                format!("{name}, {ranks} ranks"),
+                chosen.candidates.len(),
+                planned * 1e3,
+                predicted * 1e3,
+                100.0 * planned / predicted,
+                if planned > 1e-3 && planned > 0.01 * predicted { "over" } else { "" }
+            );
+        }
+    }
+}
