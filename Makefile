@@ -14,7 +14,8 @@ LIMITED := scripts/limited
 WHEEL := target/wheel
 
 SOURCES := Cargo.toml Cargo.lock $(shell find crates bindings \( -name target -o -name tests -o -name __pycache__ \) \
-    -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \) -print)
+    -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
+    -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -print)
 
 # Checking the Python crate and building its wheel ask the same interpreter, so that PyO3 is compiled once for each
 # profile and not again because another Python came first on the path.

@@ -177,8 +177,8 @@ impl Comm {
     }
 
     /// Records what the application did between two moments of the monotonic clock [ns].
-    fn note(&self, what: &str, begin: u64, end: u64, bytes: u64) {
-        self.0.note(what, (begin, end), bytes);
+    fn note(&self, what: &str, begin: u64, end: u64, moved: u64) {
+        self.0.note(what, (begin, end), moved);
     }
 
     /// Whether requests move while their ranks compute.

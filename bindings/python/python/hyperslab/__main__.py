@@ -111,11 +111,13 @@ def parser() -> argparse.ArgumentParser:
 
     from hyperslab import _bench, _calibrate, _simulate_command
     from hyperslab.reproduce import _command as reproduce
+    from hyperslab.trace import _command as trace
 
     _simulate_command.add_verb(verbs)
     reproduce.add_verb(verbs)
     _calibrate.add_verb(verbs)
     _bench.add_verbs(verbs)
+    trace.add_verb(verbs)
     return top
 
 

@@ -1,0 +1,184 @@
+"""A trace in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hyperslab.trace._causes import chain, phrase, rank_name, shares, slowest, state_name
+from hyperslab.trace._form import Kind
+from hyperslab.trace._path import Stretch, critical_path, ranks_of, states_of
+from hyperslab.trace._run import STATES, Call, Run
+
+__all__ = ["summarize", "text"]
+
+#: Calls that are told of one by one.
+CALLS_TOLD = 12
+
+
+def summarize(run: Run, beside: Run | None = None, path: list[Stretch] | None = None) -> dict[str, Any]:
+    """All that is said of a run: where the time went, the causes, the critical path, each call.
+
+    Parameters
+    ----------
+    run : Run
+        What was recorded.
+    beside : Run, optional
+        What was predicted, such as the trace of a simulation.
+    path : list of Stretch, optional
+        The critical path, if it is known already.
+    """
+    path = critical_path(run) if path is None else path
+    table = shares(run)
+    mean = table.mean(axis=0)
+    clients = table[[row for row, rank in enumerate(run.ranks) if rank < run.clients]]
+    told = sorted(run.calls, key=lambda call: -call.seconds)[:CALLS_TOLD]
+    spent = states_of(path)
+    return {
+        "run": run.name,
+        "simulated": run.simulated,
+        "ranks": run.size,
+        "dedicated_servers": run.size - run.clients,
+        "seconds": run.seconds,
+        "cause": headline(run, path),
+        "states": {STATES[state]: float(seconds) for state, seconds in enumerate(mean) if seconds > 0},
+        "clients": {STATES[state]: float(s) for state, s in enumerate(clients.mean(axis=0)) if s > 0},
+        "critical_path": {STATES[state]: seconds for state, seconds in spent.items()},
+        "calls": [_call(run, call) for call in sorted(told, key=lambda call: call.begin)],
+        "calls_in_all": len(run.calls),
+        "predicted": predicted(run, beside),
+        "spans": run.count,
+        "dropped": run.dropped,
+        "span_ns": run.span_ns,
+        "overhead_seconds": run.span_ns * run.count / max(len(run.ranks), 1) / 1e9,
+        "ranks_missing": run.size - len(run.ranks),
+        "cut_off": run.cut_off,
+        "clock_uncertainty_seconds": max(run.uncertainty.values()) / 1e9,
+    }
+
+
+def headline(run: Run, path: list[Stretch]) -> str:
+    """The cause in one sentence: what most of the critical path is."""
+    spent = states_of(path)
+    whole = sum(spent.values())
+    if not whole:
+        return "nothing took any time"
+    state, seconds = next(iter(spent.items()))
+    names: dict[str, float] = {}
+    for stretch in path:
+        if stretch.state == state and stretch.span >= 0 and state == Kind.APPLICATION:
+            name = run.objects(stretch.rank)[stretch.span]
+            names[name] = names.get(name, 0.0) + stretch.end - stretch.begin
+    what = max(names, key=lambda name: names[name], default="")
+    ranks = ranks_of(path, state)
+    where = f"on {rank_name(run, ranks[0][0])}" if ranks[0][1] > 0.5 * seconds else f"on {len(ranks)} ranks in turn"
+    return (
+        f"{100 * seconds / whole:.0f} % of the critical path ({_seconds(seconds)} of {_seconds(whole)}) is "
+        f"{state_name(state, what)}, {where}"
+    )
+
+
+def _call(run: Run, call: Call) -> dict[str, Any]:
+    window = (call.begin, call.end)
+    mean = shares(run, window).mean(axis=0)
+    cause = chain(run, slowest(run, call), window)
+    return {
+        "call": call.number,
+        "what": call.what,
+        "begin": (call.begin - run.begin) / 1e9,
+        "seconds": call.seconds,
+        "strategy": call.about.get("strategy"),
+        "bytes": call.about.get("bytes"),
+        "servers": call.about.get("servers"),
+        "failed": call.failed,
+        "states": {STATES[state]: float(seconds) for state, seconds in enumerate(mean) if seconds > 0},
+        "cause": phrase(run, cause),
+    }
+
+
+def predicted(run: Run, beside: Run | None) -> list[dict[str, Any]]:
+    """Phases, what they were predicted to take and what they took, as means of all ranks [s].
+
+    Predictions come from what rank 0 recorded with a call, or from another run beside this one.
+    """
+    said: dict[str, float] = {}
+    for call in run.calls:
+        for phase in call.about.get("predicted", ()):
+            said[phase["phase"]] = said.get(phase["phase"], 0.0) + float(phase["seconds"])
+    inside = _in_calls(run)
+    if beside is not None:
+        said |= _in_calls(beside)
+        said["from first to last"] = beside.seconds
+        inside["from first to last"] = run.seconds
+    if not said:
+        return []
+    names = [name for name in (*STATES, "from first to last") if said.get(name, 0) or inside.get(name, 0)]
+    names += [name for name in said if name not in names and name not in STATES]
+    return [{"phase": name, "predicted": said.get(name), "measured": inside.get(name, 0.0)} for name in names]
+
+
+def _in_calls(run: Run) -> dict[str, float]:
+    """Seconds in each state inside of calls, as means of all ranks."""
+    mean = shares(run).mean(axis=0)
+    return {STATES[state]: float(mean[state]) for state in range(Kind.APPLICATION) if mean[state] > 0}
+
+
+def _seconds(value: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if value * factor >= 1:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
+
+
+def text(told: dict[str, Any]) -> str:
+    """A summary for people."""
+    servers = f", {told['dedicated_servers']} of them dedicated servers" if told["dedicated_servers"] else ""
+    kind = "simulated" if told["simulated"] else "measured"
+    lines = [
+        f"run {told['run']} ({kind}): {told['ranks']} ranks{servers}, {told['calls_in_all']} calls, "
+        f"{_seconds(told['seconds'])} from first to last",
+        f"cause: {told['cause']}",
+        "",
+        "where ranks spent their time, on average:",
+    ]
+    for state, seconds in sorted(told["states"].items(), key=lambda item: -item[1]):
+        if seconds >= 0.001 * told["seconds"]:
+            lines.append(f"  {state:<12} {100 * seconds / told['seconds']:5.1f} %  {_seconds(seconds):>9}")
+    lines += ["", "calls:"]
+    for call in told["calls"]:
+        rate = f", {call['bytes'] / 1e6 / max(call['seconds'], 1e-9):.0f} MB/s" if call["bytes"] else ""
+        how = f", {call['strategy']}" if call["strategy"] else ""
+        lines.append(f"  {call['what']}: {_seconds(call['seconds'])}{rate}{how}")
+        if call["cause"]:
+            lines.append(f"    {call['cause']}")
+        if call["failed"]:
+            lines.append(f"    failed: {call['failed'].splitlines()[0]}")
+    if told["calls_in_all"] > len(told["calls"]):
+        lines.append(f"  and {told['calls_in_all'] - len(told['calls'])} shorter ones")
+    if told["predicted"]:
+        lines += ["", f"{'phase':<20} {'predicted':>10} {'measured':>10}"]
+        for row in told["predicted"]:
+            foreseen = "-" if row["predicted"] is None else _seconds(row["predicted"])
+            lines.append(f"{row['phase']:<20} {foreseen:>10} {_seconds(row['measured']):>10}")
+    lines += ["", *notes(told)]
+    return "\n".join(lines)
+
+
+def notes(told: dict[str, Any]) -> list[str]:
+    """What recording cost, and what is missing."""
+    lines = [
+        "recording cost no virtual time"
+        if told["simulated"]
+        else f"recording cost {told['span_ns']:.0f} ns a span, about {_seconds(told['overhead_seconds'])} on each rank "
+        f"({told['spans']} spans in all)"
+    ]
+    if told["dropped"]:
+        lines.append(f"{told['dropped']} spans were too many and are not there")
+    if told["ranks_missing"]:
+        lines.append(f"{told['ranks_missing']} ranks left no trace")
+    if told["cut_off"]:
+        lines.append(f"the last block is cut off on ranks {', '.join(map(str, np.asarray(told['cut_off'][:8])))}")
+    if told["clock_uncertainty_seconds"]:
+        lines.append(f"clocks of different hosts agree within {_seconds(told['clock_uncertainty_seconds'])}")
+    return lines
