@@ -210,6 +210,8 @@ impl Comm {
         let Some(trace) = &mut party.trace else {
             return Noted { what: String::new(), begun: None, about: None };
         };
+        // Agreeing to record is no part of any call.
+        trace.take();
         trace.decides(decides);
         let begun = Some((party.agreements + 1, machine.clock().stamp_ns()));
         Noted { what: what.into(), begun, about: None }

@@ -15,7 +15,7 @@ from typing import Any
 
 from hyperslab.comm import connect, existing
 
-__all__ = ["recording", "span"]
+__all__ = ["recording", "span", "stop"]
 
 
 @contextmanager
@@ -49,6 +49,17 @@ def recording(directory: str | os.PathLike[str], *, comm: Any = None) -> Iterato
         # A membership that broke ends by itself, and whoever broke it must be heard.
         if not member.poisoned:
             member.record(None)
+
+
+def stop(*, comm: Any = None) -> None:
+    """End what the environment or an argument of `hyperslab.open` began, for a communicator. Collective.
+
+    Raises
+    ------
+    StorageError
+        When something could not be written meanwhile.
+    """
+    connect(comm).record(None)
 
 
 @contextmanager
