@@ -42,6 +42,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, metavar="N", help="ranks are threads; without it, MPI's processes")
     parser.add_argument("--restart", action="store_true", help="read the checkpoints that are there, and verify them")
     parser.add_argument("--format", choices=("raw", "zarr", "both"), default="both", help="of the three files")
+    parser.add_argument("--only-checkpoint", action="store_true", help="no plotfiles")
+    parser.add_argument(
+        "--packs",
+        action="store_true",
+        help="the application packs each variable, element by element, before it writes it; of raw files",
+    )
     parser.add_argument("--blocks", type=int, default=BLOCKS, help="blocks of rank 0; rank r has r mod 3 more")
     parser.add_argument(
         "--cut",
@@ -106,9 +112,9 @@ def write(comm: Any, asked: argparse.Namespace, tree: Tree, state: State, part: 
     about = output.attributes(len(tree), "2001-03-20", nsteps=1, now=0.25)
     rows = []
     if asked.format != "zarr":
-        for kind in KINDS:
+        for kind in (CHECKPOINT,) if asked.only_checkpoint else KINDS:
             path = asked.out / f"flash_{kind.stem}_0000"
-            rows.append(output.write_raw(comm, path, kind, tree, state, part, about))
+            rows.append(output.write_raw(comm, path, kind, tree, state, part, about, packs=asked.packs))
     if asked.format != "raw":
         with hs.open(asked.out / STORE, "w", comm=comm):
             pass

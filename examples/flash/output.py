@@ -17,6 +17,7 @@ import hyperslab as hs
 import numpy as np
 
 from octree import equal_work, work
+from packing import element_by_element
 from state import PLOTTED, VARIABLES, ZONES, State
 
 if TYPE_CHECKING:
@@ -137,14 +138,32 @@ def header(about: dict[str, Any]) -> bytes:
     return fields.tobytes()
 
 
-def write_raw(comm: Any, path: Path, kind: Kind, tree: Tree, state: State, part: Part, about: dict[str, Any]) -> Row:
-    """Write one file: everything behind a header, row-major."""
+def write_raw(
+    comm: Any,
+    path: Path,
+    kind: Kind,
+    tree: Tree,
+    state: State,
+    part: Part,
+    about: dict[str, Any],
+    *,
+    packs: bool = False,
+) -> Row:
+    """Write one file: everything behind a header, row-major. If the application packs, one variable after another."""
     begin = time.perf_counter()
     with hs.open_raw(path, "w", comm=comm, order="C", header=header(about)) as file:
         for records in tree_records(tree, part.slice, kind.real):
             each = next(iter(records.values())).shape[1:]
             file.write(records, part.spread(*each))
-        report = file.write(variables(kind, state), part.spread(*kind.shape(0)[1:]), dtype=kind.real)
+        parts = variables(kind, state)
+        spread = part.spread(*kind.shape(0)[1:])
+        if packs:
+            for name, selected in parts.items():
+                with hs.trace.span("pack element by element", comm=comm, bytes=selected.nbytes):
+                    packed = element_by_element(selected)
+                report = file.write({name: packed}, spread, dtype=kind.real)
+        else:
+            report = file.write(parts, spread, dtype=kind.real)
     total = HEADER.itemsize + len(tree) * kind.block_bytes
     return Row(kind, "raw", path, total, time.perf_counter() - begin, report.strategy)
 

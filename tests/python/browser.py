@@ -1,12 +1,17 @@
-"""A headless Chromium that is told what to do over a pipe, by the DevTools protocol; no driver and no network."""
+"""A headless Chromium that is told what to do over a pipe, by the DevTools protocol; no driver and no network.
+
+As a program, it takes a picture of a page: ``browser.py page.html picture.png``.
+"""
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -154,3 +159,25 @@ def browser(program: str) -> Iterator[Browser]:
                 process.kill()
                 process.wait()
             os.close(from_reader)
+
+
+def main() -> int:
+    """Take a picture of a page that says when it is ready."""
+    parser = argparse.ArgumentParser(description="Take a picture of a page.")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("picture", type=Path)
+    parser.add_argument("--width", type=int, default=1100)
+    parser.add_argument("--height", type=int, default=720)
+    asked = parser.parse_args()
+    program = find()
+    if program is None:
+        print(f"{sys.argv[0]}: no Chromium on the path (apt-get install chromium), nor named by HYPERSLAB_CHROMIUM")
+        return 1
+    with browser(program) as made:
+        made.open(asked.page, asked.width, asked.height)
+        made.screenshot(asked.picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,6 +13,8 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 import pytest
+from hyperslab.trace._run import load, pick
+from hyperslab.trace._summary import summarize
 from numpy.typing import NDArray
 
 zarr = pytest.importorskip("zarr")
@@ -242,6 +244,24 @@ def test_variables_are_views_and_guard_cells_stay(tmp_path: Path) -> None:
         assert np.isfinite(zones).all()
 
     hs.threads(2, check)
+
+
+def test_an_application_that_packs_writes_the_same_bytes_and_is_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the study of 2001 found: the gaps between writes are packing, and without it they are gone."""
+    causes = {}
+    for how, options in (("packs", ["--packs"]), ("gathers", [])):
+        monkeypatch.setenv("HYPERSLAB_TRACE", str(tmp_path / f"{how}-trace"))
+        common = ["--out", str(tmp_path / how), "--threads", "2", "--blocks", "30", "--format", "raw"]
+        flash_io.main([*common, "--only-checkpoint", *options])
+        causes[how] = summarize(pick(load(tmp_path / f"{how}-trace"), None))
+    name = f"flash_{CHECKPOINT.stem}_0000"
+    assert (tmp_path / "packs" / name).read_bytes() == (tmp_path / "gathers" / name).read_bytes()
+    assert "the application (pack element by element)" in causes["packs"]["cause"]
+    assert causes["packs"]["calls_in_all"] == causes["gathers"]["calls_in_all"] + 23
+    assert "application" not in causes["gathers"]["states"]
+    assert causes["gathers"]["seconds"] < causes["packs"]["seconds"]
 
 
 # ---- the paper -------------------------------------------------------------------------------------------------

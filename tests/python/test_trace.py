@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -193,7 +194,8 @@ def test_a_slow_sync_of_a_server_is_named(tmp_path: Path) -> None:
     told = summarize(run)
     write = next(call for call in told["calls"] if call["strategy"])
     assert write["cause"].startswith("rank "), write["cause"]
-    assert ("for server 4, which spent" in write["cause"]) and ("sync" in write["cause"] or "writing" in write["cause"])
+    assert "for server 4, which spent" in write["cause"]
+    assert any(state in write["cause"] for state in ("sync", "writing"))
 
 
 def test_a_chain_follows_messages(tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_the_critical_path_is_one_way_through_all_of_the_time(tmp_path: Path) ->
     for run in (record(tmp_path / "real", late=0.05), simulated(tmp_path / "simulated")):
         path = critical_path(run)
         assert path[0].begin == pytest.approx(run.begin, abs=1e6)
-        for before, after in zip(path, path[1:], strict=False):
+        for before, after in itertools.pairwise(path):
             assert after.begin == pytest.approx(before.end, abs=1)
         last = max(call.end for call in run.calls)
         assert path[-1].end == pytest.approx(last, rel=0.05)

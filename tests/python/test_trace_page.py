@@ -1,7 +1,7 @@
 """The page of a trace in a real browser: it draws, zooms, tells what is under the pointer, and stays small.
 
-The browser is looked for on the path; ``HYPERSLAB_CHROMIUM`` names another. Where there is none, these tests are skipped
-with a reason, unless ``HYPERSLAB_BROWSER_REQUIRED=1``.
+The browser is looked for on the path; ``HYPERSLAB_CHROMIUM`` names another. Where there is none, these tests are
+skipped with a reason, unless ``HYPERSLAB_BROWSER_REQUIRED=1``.
 """
 
 from __future__ import annotations

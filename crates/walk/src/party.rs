@@ -225,8 +225,12 @@ impl Party {
         let mut own = false;
         let mut heard = vec![start; self.names.servers().len()];
         loop {
+            let begin_ns = self.trace.is_some().then(|| world.clock().stamp_ns());
             if let Err(fault) = self.inbox.pump(world) {
                 return Err(self.give_up(world, fault, false));
+            }
+            if let (Some(trace), Some(begin_ns)) = (&mut self.trace, begin_ns) {
+                trace.moving(begin_ns, world.clock().stamp_ns());
             }
             let Some(waits_for) = step(world, self) else { return Ok(()) };
             let now = world.clock().now_ns();

@@ -130,6 +130,8 @@ impl Span {
 
 /// Most spans that a recorder keeps; what comes then is counted only.
 const SPANS_MAX: usize = 1 << 20;
+/// A visit to the transport that is shorter moved no pieces worth telling of; visits that are closer are one \[ns\].
+const MOVING_NS: u64 = 5_000;
 /// Spans over which a recorder measures what one costs.
 const MEASURED: u32 = 512;
 
@@ -154,6 +156,8 @@ pub struct Recorder {
     now_ns: u64,
     /// Since when there is nothing to do, and for what.
     waiting: Option<Span>,
+    /// Pieces of messages that this rank has just moved itself.
+    moving: Option<(u64, u64)>,
     /// What rank 0 does when it decides.
     decides: Option<Kind>,
     /// What recording a span takes \[ns\].
@@ -251,6 +255,13 @@ impl Recorder {
         self.open.insert(ticket, span);
     }
 
+    /// The transport has taken a message, and perhaps moved its pieces at once.
+    pub(crate) fn handed(&mut self, world: &mut dyn World) {
+        let begin = self.now_ns;
+        let end = self.tick(world);
+        self.moving(begin, end);
+    }
+
     /// A step that was handed over is over already; [`Recorder::end`] comes later.
     pub(crate) fn over(&mut self, world: &mut dyn World, ticket: Ticket) {
         let now = self.tick(world);
@@ -277,6 +288,27 @@ impl Recorder {
         }
     }
 
+    /// The transport had this rank between these moments \[ns\]: if that was long, it packed pieces of messages, or copied them
+    /// out of another rank's memory or into it.
+    pub(crate) fn moving(&mut self, begin_ns: u64, end_ns: u64) {
+        if end_ns - begin_ns < MOVING_NS {
+            return;
+        }
+        match &mut self.moving {
+            Some(moving) if begin_ns - moving.1.min(begin_ns) < MOVING_NS => moving.1 = end_ns,
+            _ => {
+                self.moved_pieces();
+                self.moving = Some((begin_ns, end_ns));
+            }
+        }
+    }
+
+    fn moved_pieces(&mut self) {
+        if let Some((begin_ns, end_ns)) = self.moving.take() {
+            self.push(Span::plain(Kind::Pack, begin_ns, end_ns));
+        }
+    }
+
     /// There is nothing to do from now on, unless that is known already.
     pub(crate) fn waits(&mut self, world: &mut dyn World) {
         if self.waiting.is_some() {
@@ -298,6 +330,7 @@ impl Recorder {
     /// A call has ended, well or not.
     pub fn rests(&mut self) {
         self.resumes();
+        self.moved_pieces();
         self.open.clear();
         self.ready.clear();
     }
@@ -382,6 +415,20 @@ mod tests {
             [(1, 20, false), (2, 15, true)]
         );
         assert!(recorder.is_empty());
+    }
+
+    #[test]
+    fn visits_to_the_transport_are_told_of_if_they_are_long_and_together_if_they_are_close() {
+        let mut recorder = Recorder::default();
+        for (begin, end) in
+            [(0, 10), (1_000, 9_000), (9_100, 9_200), (10_000, 20_000), (40_000, 50_000), (90_000, 91_000)]
+        {
+            recorder.moving(begin, end);
+        }
+        recorder.rests();
+        let spans: Vec<(Kind, u64, u64)> =
+            recorder.take().spans.iter().map(|span| (span.kind, span.begin_ns, span.end_ns)).collect();
+        assert_eq!(spans, [(Kind::Pack, 1_000, 20_000), (Kind::Pack, 40_000, 50_000)]);
     }
 
     #[test]

@@ -410,6 +410,7 @@ impl Walk {
         if let Some(trace) = &mut party.trace {
             trace.begin(world, ticket, lane, &self.lanes[lane].pending[&id].step, &self.users);
         }
+        let is_message = is_message(&action);
         match action {
             Action::Send { to, parts } => {
                 let parts = self.parts(world, party, &parts)?;
@@ -437,6 +438,9 @@ impl Walk {
                 }
                 world.store().submit(ticket, request);
             }
+        }
+        if let Some(trace) = party.trace.as_mut().filter(|_| is_message) {
+            trace.handed(world);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ from hyperslab.trace._form import NONE, Kind
 from hyperslab.trace._path import Stretch, critical_path
 from hyperslab.trace._previews import BINS_MIN, previews
 from hyperslab.trace._run import HELD_UP, STATES, Run
-from hyperslab.trace._summary import notes, summarize
+from hyperslab.trace._summary import notes, short, summarize
 
 __all__ = ["PAGE_BYTES_MAX", "page"]
 
@@ -74,7 +74,8 @@ def _page(run: Run, path: list[Stretch], told: dict[str, Any], title: str, bins:
         "tick": tick / 1e9,
         "seconds": run.seconds,
         "calls": [
-            {"what": c.what, "begin": (c.begin - run.begin) / 1e9, "end": (c.end - run.begin) / 1e9} for c in run.calls
+            {"what": short(c.what), "begin": (c.begin - run.begin) / 1e9, "end": (c.end - run.begin) / 1e9}
+            for c in run.calls
         ],
         "predicted": told["predicted"],
     }

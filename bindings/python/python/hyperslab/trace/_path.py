@@ -13,6 +13,8 @@ from hyperslab.trace._run import OUTSIDE, Run, Segments
 
 __all__ = ["Stretch", "critical_path", "ranks_of", "states_of"]
 
+#: States in which a rank, and nobody else, gets on with it.
+BUSY = (Kind.PLAN, Kind.PACK, Kind.CODE, Kind.READ, Kind.WRITE, Kind.SYNC, Kind.COMMIT, Kind.METADATA)
 #: Stretches after which a path is given up, so that a trace that contradicts itself comes to an end.
 STRETCHES_MAX = 200_000
 
@@ -71,8 +73,8 @@ def critical_path(run: Run) -> list[Stretch]:
     """From the end of the last rank back to the beginning.
 
     On a rank, the path follows what it was busy with; where it waited for a step of its own, that step from its
-    beginning; where a message kept it, the end that was handed over later; in an agreement, the rank that came last,
-    and then rank 0.
+    beginning; where a message kept it, the other end if that was busy, or else the end that was handed over later; in an
+    agreement, the rank that came last, and then rank 0.
     """
     messages = _Messages(run)
     ends = {rank: _last_call(run, rank) for rank in run.ranks if rank < run.clients}
@@ -106,6 +108,8 @@ def _back(
     peer, span = int(segments.peer[i]), int(segments.span[i])
     if state == Kind.AGREE:
         return _back_agreement(run, segments, where)
+    if state in (Kind.SEND, Kind.RECEIVE) and peer in run.present and _is_busy(run.segments(peer), at):
+        return peer, at, None
     step = _step_of(run, rank, span) if span >= 0 else None
     if step is None or state == Kind.APPLICATION:
         return rank, begin, Stretch(rank, begin, at, state, span)
@@ -119,6 +123,12 @@ def _back(
     # A step that ran while the rank did other things is followed to its own beginning.
     back = handed if handed < at else begin
     return rank, back, Stretch(rank, back, at, state, step)
+
+
+def _is_busy(segments: Segments, at: float) -> bool:
+    """Whether a rank is at work just before a time: it does what the other end of its messages waits for."""
+    i = int(np.searchsorted(segments.begin, at, "left")) - 1
+    return i >= 0 and int(segments.state[i]) in BUSY
 
 
 def _back_agreement(run: Run, segments: Segments, where: tuple[int, int, float]) -> tuple[int, float, Stretch | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hyperslab.trace._form import Kind
 from hyperslab.trace._path import Stretch, critical_path, ranks_of, states_of
 from hyperslab.trace._run import STATES, Call, Run
 
-__all__ = ["summarize", "text"]
+__all__ = ["notes", "short", "summarize", "text"]
 
 #: Calls that are told of one by one.
 CALLS_TOLD = 12
@@ -79,13 +80,18 @@ def headline(run: Run, path: list[Stretch]) -> str:
     )
 
 
+def short(what: str) -> str:
+    """What a call does, without the directories of paths."""
+    return re.sub(r"'[^']*/([^'/]+)'", r"'\1'", what)
+
+
 def _call(run: Run, call: Call) -> dict[str, Any]:
     window = (call.begin, call.end)
     mean = shares(run, window).mean(axis=0)
     cause = chain(run, slowest(run, call), window)
     return {
         "call": call.number,
-        "what": call.what,
+        "what": short(call.what),
         "begin": (call.begin - run.begin) / 1e9,
         "seconds": call.seconds,
         "strategy": call.about.get("strategy"),
