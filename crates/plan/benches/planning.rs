@@ -10,6 +10,9 @@ use hyperslab_plan::{Ask, Direction, Machine, Placement, Planner, Preference, Sp
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Name, number of arrays, their shape, how they are spread, where they lie, and which way they go.
+type Case<'a> = (&'a str, usize, &'a [u64], Dim, Place, Direction);
+
 /// Where arrays are stored.
 #[derive(Clone, Copy)]
 enum Place {
@@ -60,7 +63,7 @@ fn main() {
     let short = !std::env::args().any(|argument| argument == "--bench");
     let built_in = profile::built_in();
     println!("{:<44} {:>8} {:>12} {:>12} {:>8}", "transfer", "priced", "planned in", "predicted", "share");
-    let cases: [(&str, usize, &[u64], Dim, Place, Direction); 8] = [
+    let cases: [Case<'_>; 8] = [
         ("3-d block, one file", 1, &[1024, 1024, 1024], Dim::Block, Place::File, Direction::Write),
         ("3-d block, one file, read", 1, &[1024, 1024, 1024], Dim::Block, Place::File, Direction::Read),
         ("3-d block, 1 MiB in one file", 1, &[64, 64, 32], Dim::Block, Place::File, Direction::Write),

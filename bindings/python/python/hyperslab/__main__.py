@@ -109,14 +109,15 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _bench, _calibrate, _simulate_command
+    from hyperslab import _calibrate, _simulate_command
+    from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
     from hyperslab.trace import _command as trace
 
     _simulate_command.add_verb(verbs)
     reproduce.add_verb(verbs)
     _calibrate.add_verb(verbs)
-    _bench.add_verbs(verbs)
+    bench.add_verbs(verbs)
     trace.add_verb(verbs)
     return top
 

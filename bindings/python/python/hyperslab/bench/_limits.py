@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab._bench_tables import OWN, SHARED
+from hyperslab.bench._entire_tables import OWN, SHARED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

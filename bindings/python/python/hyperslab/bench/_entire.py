@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import platform
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import hyperslab as hs
-from hyperslab._bench_tables import Results, case_table, ratios
+from hyperslab.bench._arguments import byte_count, counts, positive
+from hyperslab.bench._entire_tables import Results, case_table, ratios
+from hyperslab.bench._launch import about, launch
 
 __all__ = ["add_verb"]
 
@@ -34,7 +30,6 @@ Reads are warm: the files are in the page cache.
 #: Shape for the default size; others scale its first dimension.
 SHAPE = (512, 512, 256)
 ITEM_BYTES = 8
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def add_verb(which: Any) -> None:
@@ -49,32 +44,11 @@ def add_verb(which: Any) -> None:
     verb.add_argument(
         "--size", type=byte_count, default=byte_count(default), help=f"of the array; {default} by default"
     )
-    verb.add_argument("--ranks", type=_counts, default=[2, 8], help="numbers of ranks, such as 2,8")
+    verb.add_argument("--ranks", type=counts, default=[2, 8], help="numbers of ranks, such as 2,8")
     verb.add_argument("--directory", type=Path, default=Path(), help="where scratch files go; here by default")
-    verb.add_argument("--repetitions", type=_positive, default=5, help="rounds that count; 5 by default")
+    verb.add_argument("--repetitions", type=positive, default=5, help="rounds that count; 5 by default")
     verb.add_argument("--json", action="store_true", help="print all times as JSON")
     verb.set_defaults(run=run)
-
-
-def byte_count(text: str) -> int:
-    """A number of bytes, such as ``64MiB``."""
-    digits = text.rstrip("BKMGi")
-    unit = text[len(digits) :]
-    if not digits.isdigit() or unit not in UNITS:
-        message = f"{text!r} is no size such as 64MiB or 1GiB"
-        raise argparse.ArgumentTypeError(message)
-    return int(digits) * UNITS[unit]
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        message = f"{text!r} is not 1 or more"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)
-
-
-def _counts(text: str) -> list[int]:
-    return [_positive(part) for part in text.split(",")]
 
 
 def shape_of(size_bytes: int) -> tuple[int, int, int]:
@@ -86,22 +60,6 @@ def shape_of(size_bytes: int) -> tuple[int, int, int]:
     return (max(1, elements // (rows * columns)), rows, columns)
 
 
-def find_mpiexec() -> Path:
-    """The launcher beside this interpreter, or else the one on the path.
-
-    Raises
-    ------
-    NotFoundError
-        When there is none.
-    """
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
-    if found is None:
-        message = f"there is no mpiexec beside {sys.executable} or on the path\n  hint: pip install mpich mpi4py"
-        raise hs.NotFoundError(message)
-    return Path(found)
-
-
 def measure(ranks: int, shape: tuple[int, ...], repetitions: int, directory: Path) -> Results:
     """Launch ranks that measure, and return what they found.
 
@@ -111,44 +69,12 @@ def measure(ranks: int, shape: tuple[int, ...], repetitions: int, directory: Pat
         When they fail.
     """
     with tempfile.TemporaryDirectory(prefix="hyperslab-bench-", dir=directory) as scratch:
-        answer = Path(scratch) / "results.json"
-        task = {"directory": scratch, "shape": shape, "repetitions": repetitions, "answer": str(answer)}
-        command = [str(find_mpiexec()), "-n", str(ranks)]
-        command += [sys.executable, "-m", "hyperslab._bench_entire_ranks", json.dumps(task)]
-        # Progress of the ranks, and their errors, belong to the person; stdout is for the results.
-        ended = subprocess.run(command, stdout=sys.stderr, check=False)
-        if ended.returncode != 0 or not answer.exists():
-            message = f"the measurement on {ranks} ranks ended with status {ended.returncode}: {shlex.join(command)}"
-            raise hs.PeerError(message)
+        task, answer = Path(scratch) / "task.json", Path(scratch) / "results.json"
+        told = {"directory": scratch, "shape": shape, "repetitions": repetitions, "answer": str(answer)}
+        task.write_text(json.dumps(told))
+        launch(ranks, "_entire_ranks", task)
         results: Results = json.loads(answer.read_text())
         return results
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _file_system(directory: Path) -> str:
-    """Type of the file system of a directory: the one mounted deepest above it."""
-    mounts = Path("/proc/self/mounts")
-    rows = [line.split()[1:3] for line in mounts.read_text().splitlines()] if mounts.exists() else []
-    above = [(len(point), kind) for point, kind in rows if directory.resolve().is_relative_to(point)]
-    return max(above)[1] if above else "unknown file system"
-
-
-def about(directory: Path) -> dict[str, str]:
-    """What must be known to repeat a measurement."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = len(os.sched_getaffinity(0))
-    return {
-        "machine": f"{_processor()}, {cores} cores, {memory:.0f} GiB, {_file_system(directory)}",
-        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        "version": f"hyperslab {hs.__version__}",
-        "command": shlex.join(["hyperslab", *sys.argv[1:]]),
-    }
 
 
 def run(args: argparse.Namespace) -> int:

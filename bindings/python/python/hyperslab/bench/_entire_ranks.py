@@ -8,7 +8,6 @@ import random
 import shutil
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,17 +16,16 @@ import numpy as np
 from mpi4py import MPI
 
 import hyperslab as hs
-from hyperslab._bench_limits import PlainFiles
-from hyperslab._bench_mpiio import MpiIo, hint_sets
-from hyperslab._bench_tables import DEFAULT, RAW, TUNED, ZARR
+from hyperslab.bench._checks import check_chunks, check_file
+from hyperslab.bench._entire_tables import DEFAULT, RAW, TUNED, ZARR
+from hyperslab.bench._launch import task_of_this_launch
+from hyperslab.bench._limits import PlainFiles
+from hyperslab.bench._mpiio import MpiIo, hint_sets
+from hyperslab.bench._watch import Stopwatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Pause between two looks at a request of MPI; a rank that spun would take the processor from the others.
-LOOK_SECONDS = 0.0005
-#: From the last rank's arrival to the moment at which all begin.
-HEAD_START_SECONDS = 0.005
 #: Rounds in which sets of hints are compared.
 TUNING_ROUNDS = 3
 ARRAY = "field"
@@ -97,35 +95,6 @@ class Zarr:
             shutil.rmtree(self._path, ignore_errors=True)
 
 
-def rest(request: MPI.Request) -> None:
-    """Wait for MPI asleep."""
-    while not request.Test():
-        time.sleep(LOOK_SECONDS)
-
-
-class Stopwatch:
-    """Times collective work from one moment on all ranks to the end of the last."""
-
-    def __init__(self, comm: MPI.Intracomm) -> None:
-        self._comm = comm
-
-    def meet(self) -> None:
-        """A barrier that leaves the processors alone."""
-        rest(self._comm.Ibarrier())
-
-    def seconds(self, work: Callable[[], None]) -> float:
-        """Seconds that the slowest rank needs; the same number on all ranks."""
-        self.meet()
-        # The clock is the machine's, so a moment of rank 0 is one of all: ranks share a machine here.
-        moment = np.array([time.monotonic() + HEAD_START_SECONDS])
-        rest(self._comm.Ibcast(moment))
-        time.sleep(max(0.0, float(moment[0]) - time.monotonic()))
-        work()
-        own, most = np.array([time.monotonic() - float(moment[0])]), np.empty(1)
-        rest(self._comm.Iallreduce(own, most, MPI.MAX))
-        return float(most[0])
-
-
 class Bench:
     """One launch: its arrays, its contenders, and what is measured in which order.
 
@@ -147,10 +116,11 @@ class Bench:
         self.watch = Stopwatch(comm)
         self.array = self._numbers()
         self.target = np.zeros_like(self.array)
+        self.array_bytes = 8 * math.prod(shape)
         sizes = [math.prod(self.dist.local_shape(rank)) * 8 for rank in range(comm.size)]
         # MPI-IO and this package make the same row-major file, so each also reads what the other wrote.
         self.file, self.store = directory / "array.raw", directory / "array.zarr"
-        self.mpi_default = MpiIo(DEFAULT, self.file, comm, self.dist, {})
+        self.mpi_default = MpiIo.of(DEFAULT, self.file, comm, self.dist, {})
         self.own = PlainFiles(directory, comm.rank, None)
         self.shared = PlainFiles(directory, comm.rank, sum(sizes[: comm.rank]))
         self.row_major = RowMajor(self.file, comm, self.dist)
@@ -159,9 +129,12 @@ class Bench:
 
     def _numbers(self) -> NDArray[np.float64]:
         """The local part of an array in which every element is its row-major number."""
-        parts = np.ix_(*self.dist.indices(self.comm.rank))
-        numbers = np.zeros(self.dist.local_shape(self.comm.rank))
-        for part, extent in zip(parts, self.dist.shape, strict=True):
+        return self._numbered(np.ix_(*self.dist.indices(self.comm.rank)))
+
+    def _numbered(self, places: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+        """The elements at global indices, which broadcast."""
+        numbers = np.zeros(np.broadcast_shapes(*(part.shape for part in places)))
+        for part, extent in zip(places, self.dist.shape, strict=True):
             numbers *= extent
             numbers += part
         return numbers
@@ -188,15 +161,16 @@ class Bench:
         if contender in (self.own, self.shared):
             self.check_read(contender)
         elif self.comm.rank == 0 and contender is self.zarr:
-            check_chunks(self.store, self.dist.shape)
+            check_chunks(self.store / ARRAY, self.dist.shape, self._numbered)
         elif self.comm.rank == 0:
-            check_file(self.file, self.dist.shape)
+            check_file(self.file, self.dist.shape, "f8", self._numbered)
+            assert self.file.stat().st_size == self.array_bytes, f"{self.file} is too long"
         self.watch.meet()
 
     def tune(self, measure: Callable[[MpiIo], float], *, once: Callable[[MpiIo], None]) -> MpiIo:
         """The MPI-IO contender with the hints that are fastest, by the median of a few interleaved rounds."""
         sets = hint_sets(self.comm.size)
-        rivals = [MpiIo(TUNED, self.file, self.comm, self.dist, hints) for hints in sets]
+        rivals = [MpiIo.of(TUNED, self.file, self.comm, self.dist, hints) for hints in sets]
         for rival in rivals:
             measure(rival)
             once(rival)
@@ -253,37 +227,9 @@ class Bench:
         }
 
 
-def check_file(path: Path, shape: Sequence[int]) -> None:
-    """Whether a row-major file holds the number of each element."""
-    plane = math.prod(shape[1:])
-    with path.open("rb") as file:
-        for number in range(shape[0]):
-            expected = np.arange(number * plane, (number + 1) * plane, dtype=np.float64)
-            assert np.array_equal(np.fromfile(file, np.float64, plane), expected), f"{path}: plane {number} is wrong"
-        assert file.read() == b"", f"{path} is too long"
-
-
-def check_chunks(path: Path, shape: Sequence[int]) -> None:
-    """Whether the chunks of an uncompressed Zarr array hold the number of each element."""
-    metadata = json.loads((path / ARRAY / "zarr.json").read_text())
-    chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
-    assert metadata["shape"] == list(shape), f"{path} has shape {metadata['shape']}"
-    for at in np.ndindex(*(-(-extent // size) for extent, size in zip(shape, chunk, strict=True))):
-        key = path.joinpath(ARRAY, "c", *map(str, at))
-        found = np.fromfile(key, np.float64, math.prod(chunk)).reshape(chunk)
-        starts = [number * size for number, size in zip(at, chunk, strict=True)]
-        inside = [min(size, extent - start) for start, size, extent in zip(starts, chunk, shape, strict=True)]
-        expected = np.zeros(inside)
-        axes = np.ix_(*(np.arange(start, start + size) for start, size in zip(starts, inside, strict=True)))
-        for axis, extent in zip(axes, shape, strict=True):
-            expected *= extent
-            expected += axis
-        assert np.array_equal(found[tuple(slice(size) for size in inside)], expected), f"{key} is wrong"
-
-
 def main() -> None:
     """Measure what the task says, and leave the results where it says."""
-    task = json.loads(sys.argv[1])
+    task = task_of_this_launch()
     comm = MPI.COMM_WORLD
     try:
         bench = Bench(comm, Path(task["directory"]), task["shape"], task["repetitions"])

@@ -1,0 +1,82 @@
+"""Ranks that measure, started by mpiexec, and what must be known of the machine that they measure."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+
+__all__ = ["about", "find_mpiexec", "launch", "task_of_this_launch"]
+
+
+def find_mpiexec() -> Path:
+    """The launcher beside this interpreter, or else the one on the path.
+
+    Raises
+    ------
+    NotFoundError
+        When there is none.
+    """
+    beside = Path(sys.executable).with_name("mpiexec")
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if found is None:
+        message = f"there is no mpiexec beside {sys.executable} or on the path\n  hint: pip install mpich mpi4py"
+        raise hs.NotFoundError(message)
+    return Path(found)
+
+
+def launch(ranks: int, module: str, task: Path) -> None:
+    """Run a module of this folder on ranks, with the name of the file that holds its task in JSON.
+
+    Raises
+    ------
+    PeerError
+        When they fail.
+    """
+    command = [str(find_mpiexec()), "-n", str(ranks)]
+    command += [sys.executable, "-m", f"hyperslab.bench.{module}", str(task)]
+    # Progress of the ranks, and their errors, belong to the person; stdout is for the results.
+    ended = subprocess.run(command, stdout=sys.stderr, check=False)
+    if ended.returncode != 0:
+        message = f"the measurement on {ranks} ranks ended with status {ended.returncode}: {shlex.join(command)}"
+        raise hs.PeerError(message)
+
+
+def task_of_this_launch() -> Any:
+    """What a rank was told to do."""
+    return json.loads(Path(sys.argv[1]).read_text())
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _file_system(directory: Path) -> str:
+    """Type of the file system of a directory: the one mounted deepest above it."""
+    mounts = Path("/proc/self/mounts")
+    rows = [line.split()[1:3] for line in mounts.read_text().splitlines()] if mounts.exists() else []
+    above = [(len(point), kind) for point, kind in rows if directory.resolve().is_relative_to(point)]
+    return max(above)[1] if above else "unknown file system"
+
+
+def about(directory: Path) -> dict[str, str]:
+    """What must be known to repeat a measurement."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return {
+        "machine": f"{_processor()}, {cores} cores, {memory:.0f} GiB, {_file_system(directory)}",
+        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "version": f"hyperslab {hs.__version__}",
+        "command": shlex.join(["hyperslab", *sys.argv[1:]]),
+    }

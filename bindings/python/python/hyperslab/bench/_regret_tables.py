@@ -1,0 +1,112 @@
+"""What ``hyperslab bench regret`` found, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hyperslab.bench._cases import Case
+from hyperslab.bench._scoring import AIM, LIMIT, Score, summary
+
+__all__ = ["case_table", "summary_text"]
+
+#: Cases that are listed as the worst.
+WORST = 5
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{100 * part:.0f} %"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.1f} ms"
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.0f} KiB"
+
+
+def _interval(one: Score) -> str:
+    return f"{100 * one.low:.0f} to {100 * one.high:.0f} %"
+
+
+def _choice(result: Mapping[str, Any]) -> str:
+    """What the library chose."""
+    report = result["reports"][-1]
+    text = f"{report['strategy']}, {report['servers']} server{'s' * (report['servers'] != 1)}"
+    if result["case"]["target"] == "raw":
+        text += f", {report['subchunk_bytes'] / 2**20:.3g} MiB"
+    return text
+
+
+def case_table(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> str:
+    """A table with a row for each case, in the order of their numbers."""
+    head = f"{'case':>4} {'family':24} {'ranks':>5} {'mode':12} {'size':>10}  {'best way':34} {'best':>9}  "
+    head += f"{'chosen way':34} {'chosen':>9} {'regret':>7} {'nine in ten':>14} {'predicted':>9} {'measured':>9}"
+    lines = [head]
+    for result, one in zip(results, scores, strict=True):
+        case = Case.of_json(result["case"])
+        line = f"{case.number:4} {case.family:24} {case.ranks:5} {case.mode:12} {_bytes(case.bytes):>10}  "
+        line += (
+            f"{one.best:34} {_seconds(one.best_seconds):>9}  {_choice(result):34} {_seconds(one.chosen_seconds):>9} "
+        )
+        regret = f"{_percent(one.regret)}{'=' if one.is_tie else ' '}"
+        line += f"{regret:>7} {_interval(one):>14} {_seconds(one.predicted):>9} {_seconds(one.measured):>9}"
+        lines.append(line)
+    lines.append(
+        "regret: how much longer than the best way; = marks a tie; nine in ten: where it lies when rounds are drawn again"
+    )
+    lines.append("predicted, measured: the library's call alone, without opening and closing")
+    return "\n".join(lines)
+
+
+def _line(name: str, scores: Sequence[Score]) -> str:
+    found = summary(scores)
+    errors = f"{_percent(found['prediction_error_median']):>7} {_percent(found['prediction_error_90']):>7}"
+    return (
+        f"{name:26}{found['cases']:5} {found['ties']:5} {found['won']:5}  "
+        f"{_percent(found['within_aim']):>7} {_percent(found['within_limit']):>7} {_percent(found['worst']):>7}  "
+        f"{_percent(found['within_aim_beyond_noise']):>7} {_percent(found['within_limit_beyond_noise']):>7} "
+        f"{_percent(found['worst_beyond_noise']):>7}  {errors}"
+    )
+
+
+def _groups(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> dict[str, list[Score]]:
+    """The scores of each family, number of ranks and mode."""
+    groups: dict[str, list[Score]] = {}
+    cases = [Case.of_json(result["case"]) for result in results]
+    for key in (lambda case: case.family, lambda case: f"{case.ranks} ranks", lambda case: case.mode):
+        for name in sorted({key(case) for case in cases}):
+            groups[name] = [one for case, one in zip(cases, scores, strict=True) if key(case) == name]
+    return groups
+
+
+def summary_text(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> str:
+    """The result in all, for each group, and the worst cases with all that is needed to look into them."""
+    aim, limit = f"<= {AIM:.0%}", f"<= {LIMIT:.0%}"
+    lines = [f"{'':44}{'regret':24}{'beyond noise':24}{'prediction off by'}"]
+    lines += [
+        f"{'':26}{'cases':>5} {'ties':>5} {'won':>5}  {aim:>7} {limit:>7} {'worst':>7}  "
+        f"{aim:>7} {limit:>7} {'worst':>7}  {'median':>7} {'90th':>7}"
+    ]
+    lines += [_line(name, group) for name, group in (_groups(results, scores) | {"all": list(scores)}).items()]
+    found = summary(scores)
+    lines.append(
+        f"the choice against itself: within {AIM:.0%} in {_percent(found['control_within_aim'])} of cases, "
+        f"90th percentile {_percent(found['control_90'])}"
+    )
+    pairs = sorted(zip(results, scores, strict=True), key=lambda pair: -pair[1].regret)
+    lines += ["", "the largest regrets:"]
+    for result, one in pairs[:WORST]:
+        case = Case.of_json(result["case"])
+        tie = " (a tie)" if one.is_tie else ""
+        lines.append(
+            f"  {_percent(one.regret)}{tie}: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}"
+        )
+        lines.append(
+            f"      best {one.best}, {_seconds(one.best_seconds)}; chosen {_choice(result)}, "
+            f"{_seconds(one.chosen_seconds)}; nine in ten {_interval(one)}, against itself {_percent(one.control)}"
+        )
+    return "\n".join(lines)
