@@ -20,8 +20,8 @@ __all__ = ["CHOSEN", "TWIN", "Way", "grid", "why_not_mpiio"]
 CHOSEN, TWIN = "chosen", "chosen again"
 
 KIB, MIB = 1 << 10, 1 << 20
-#: Most runs that each cost a call: beyond, this way cannot be the best, and would take minutes.
-MOST_CALLS = 1 << 18
+#: Most runs of a file where each rank moves its own: beyond, this cannot be the best, and would take minutes.
+MOST_CALLS = {"write": 1 << 18, "read": 1 << 22}
 #: Most runs that MPI-IO is told of; it makes lists of them, of 16 B and more for each.
 MOST_MPIIO_RUNS = 1 << 21
 
@@ -99,9 +99,9 @@ def grid(case: Case, hint_sets: list[dict[str, str]]) -> tuple[list[Way], dict[s
     """
     ways, left_out = [Way(CHOSEN), Way(TWIN)], {}
     for way in _raw(case.ranks) if case.target == "raw" else _zarr(case.ranks):
-        alone = way.options["strategy"] == "independent" and case.target == "raw" and case.direction == "write"
-        if alone and case.runs > MOST_CALLS:
-            left_out[way.name] = f"{case.runs} runs would each be written by a call of its own"
+        alone = way.options["strategy"] in ("independent", "data-sieving") and case.target == "raw"
+        if alone and case.runs > MOST_CALLS[case.direction]:
+            left_out[way.name] = f"{case.runs} runs are too many for each rank to move its own"
         elif way.name not in [other.name for other in ways]:
             ways.append(way)
     reason = why_not_mpiio(case)

@@ -55,9 +55,7 @@ def case_table(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) ->
         regret = f"{_percent(one.regret)}{'=' if one.is_tie else ' '}"
         line += f"{regret:>7} {_interval(one):>14} {_seconds(one.predicted):>9} {_seconds(one.measured):>9}"
         lines.append(line)
-    lines.append(
-        "regret: how much longer than the best way; = marks a tie; nine in ten: where it lies when rounds are drawn again"
-    )
+    lines.append("regret: how much longer than the best way; = marks a tie; nine in ten: of redrawn rounds")
     lines.append("predicted, measured: the library's call alone, without opening and closing")
     return "\n".join(lines)
 
