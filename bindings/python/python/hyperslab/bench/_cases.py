@@ -171,11 +171,8 @@ def _longest(held: Holding, dim: int) -> int:
     """Elements beside each other along a dimension that rank 0 holds."""
     if isinstance(held, hs.Boxes):
         return max((shape[dim] for shape in held.local_shapes), default=0)
-    places = held.indices(0)[dim]
-    if not places.size:
-        return 1
-    ends = np.flatnonzero(np.diff(places) != 1)
-    return int(ends[0]) + 1 if ends.size else int(places.size)
+    runs = [length * (count if length == step else 1) for _, length, step, count in held._core.runs(0)[dim]]
+    return max(runs, default=1)
 
 
 def holding(spread: Spread, shape: Sequence[int], rank: int) -> Holding:

@@ -45,6 +45,8 @@ TRANSFERS = 90
 BASE_SECONDS = {2: 0.015, 4: 0.03, 8: 0.06}
 FILE_SECONDS = 0.0002
 RATES = {"write": 1.0e9, "write, fsync": 0.5e9, "read": 1.5e9}
+#: A short case gets this time for many rounds, since its times spread more [s].
+LEAST_SECONDS = 8.0
 #: What is not timed: making arrays and files, and checking [B/s].
 SETUP_RATE = 0.1e9
 #: Launches that may die before the benchmark gives up.
@@ -77,8 +79,10 @@ def add_verb(which: Any) -> None:
 def estimate(case: Case) -> float:
     """About how long a case takes [s]."""
     base = BASE_SECONDS.get(case.ranks, 0.008 * case.ranks) + FILE_SECONDS * case.files
-    short = 1 + 64 / max(1, case.run_bytes)  # loops over short runs
-    return TRANSFERS * (base + short * case.bytes / RATES[case.mode]) + case.stored_bytes / SETUP_RATE
+    short = 1 + 64 / max(1, case.run_bytes)  # loops over short runs, of the file or of memory
+    short *= 3 if case.memory == "interleaved" else 1
+    moving = TRANSFERS * (base + short * case.bytes / RATES[case.mode])
+    return max(LEAST_SECONDS, moving + case.stored_bytes / SETUP_RATE)
 
 
 def drawn(args: argparse.Namespace) -> list[Case]:
