@@ -25,7 +25,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi reproduce bench clean
+.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi reproduce bench regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
@@ -35,6 +35,7 @@ help:
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
+	@echo 'make regret     an hour: the choice of strategy beside all others, over a sample; SEED=7 gives another sample'
 	@echo 'make clean      removes all that was built'
 
 # ---- environments and the package ------------------------------------------------------------------------------
@@ -116,6 +117,11 @@ reproduce: setup
 bench: setup
 	@PYTHON=$(BIN)/python $(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed
 	@$(LIMITED) 30m $(BIN)/hyperslab bench entire
+
+SEED ?= 1
+
+regret: setup
+	@$(LIMITED) 75m $(BIN)/hyperslab bench regret --seed $(SEED) --json target/regret.json
 
 clean:
 	rm -rf target $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

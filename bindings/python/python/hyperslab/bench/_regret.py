@@ -49,7 +49,7 @@ RATES = {"write": 1.0e9, "write, fsync": 0.5e9, "read": 1.5e9}
 LEAST_SECONDS = 8.0
 #: What is not timed: making arrays and files, and checking [B/s].
 SETUP_RATE = 0.1e9
-#: Launches that may die before the benchmark gives up.
+#: Launches on one number of ranks that may die before the rest of their cases is given up.
 MOST_DEATHS = 3
 #: Room that a case needs, in memory and on disk, as multiples of what it stores.
 ROOM = 4
@@ -113,32 +113,25 @@ def _check_room(cases: Sequence[Case], directory: Path) -> None:
 
 
 def _measure(ranks: int, cases: list[Case], deadline: float, directory: Path) -> tuple[list[Result], list[Case]]:
-    """What was found about cases of one number of ranks, and the cases at which ranks died.
-
-    Raises
-    ------
-    PeerError
-        When they die again and again.
-    """
+    """What was found about cases of one number of ranks, and the cases at which ranks died."""
     found: list[Result] = []
     died: list[Case] = []
-    while cases:
+    while cases and len(died) <= MOST_DEATHS:
         with tempfile.TemporaryDirectory(prefix="hyperslab-bench-", dir=directory) as scratch:
             task, answer = Path(scratch) / "task.json", Path(scratch) / "results.jsonl"
             estimates = [estimate(case) for case in cases]
             told = {"directory": scratch, "answer": str(answer), "deadline": deadline, "estimates": estimates}
             task.write_text(json.dumps(told | {"cases": [case.to_json() for case in cases]}))
+            ended = True
             try:
                 launch(ranks, "_regret_ranks", task)
-                ended = True
-            except hs.PeerError:
+            except hs.PeerError as error:
+                print(error, file=sys.stderr)
                 ended = False
-                if len(died) >= MOST_DEATHS:
-                    raise
             lines = answer.read_text().splitlines() if answer.exists() else []
         found += [json.loads(line) for line in lines]
-        if ended:
-            return found, died
+        if ended or len(lines) == len(cases):
+            break
         died.append(cases[len(lines)])
         print(f"  ranks died at case {died[-1].number}: {died[-1]}", file=sys.stderr)
         cases = cases[len(lines) + 1 :]
@@ -170,6 +163,10 @@ def run(args: argparse.Namespace) -> int:
     args.largest = args.largest or (QUICK_LARGEST_BYTES if args.quick else LARGEST_BYTES)
     find_mpiexec()
     args.directory.mkdir(parents=True, exist_ok=True)
+    if args.json is not None:
+        # Not after an hour should it turn out that this cannot be written.
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.touch()
     cases = drawn(args)
     _check_room(cases, args.directory)
     results, died = measure(args, cases)
@@ -186,6 +183,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"sample:  {len(results)} of {len(cases)} cases of seed {args.seed}")
     if results:
         print(f"\n{case_table(results, scores)}\n\n{summary_text(results, scores)}")
+    if missing:
+        print(f"not measured: {', '.join(map(str, missing))}")
     for case in died:
         print(f"failed: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}")
     return 1 if died or not results else 0
