@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::Duration;
 
-fn effort(seconds: f64, bytes: u64) -> PyResult<Effort> {
+fn effort(seconds: f64, nbytes: u64) -> PyResult<Effort> {
     let time = Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(Effort { time, bytes })
+    Ok(Effort { time, bytes: nbytes })
 }
 
 fn unknown(what: &str) -> PyErr {
@@ -25,9 +25,9 @@ pub(crate) fn measure_alone(
     what: &str,
     directory: PathBuf,
     seconds: f64,
-    bytes: u64,
+    nbytes: u64,
 ) -> PyResult<String> {
-    let effort = effort(seconds, bytes)?;
+    let effort = effort(seconds, nbytes)?;
     let what = Alone::ALL.into_iter().find(|it| it.name() == what).ok_or_else(|| unknown(what))?;
     let mut stopped = None;
     let mut interrupted = || Python::attach(|py| py.check_signals()).map_err(|error| stopped = Some(error)).is_err();
@@ -40,17 +40,17 @@ pub(crate) fn measure_alone(
 
 /// Measures with all ranks, collectively; this rank's times as JSON.
 #[pyfunction]
-#[pyo3(signature = (comm, what, directory, seconds, bytes, partner=None))]
+#[pyo3(signature = (comm, what, directory, seconds, nbytes, partner=None))]
 pub(crate) fn measure_together(
     py: Python<'_>,
     comm: &Comm,
     what: &str,
     directory: PathBuf,
     seconds: f64,
-    bytes: u64,
+    nbytes: u64,
     partner: Option<u32>,
 ) -> PyResult<String> {
-    let effort = effort(seconds, bytes)?;
+    let effort = effort(seconds, nbytes)?;
     let what = Together::ALL.into_iter().find(|it| it.name() == what).ok_or_else(|| unknown(what))?;
     py.detach(|| calibrate::together(&comm.0, what, &directory, effort, partner)).map_err(|error| raise(py, error))
 }

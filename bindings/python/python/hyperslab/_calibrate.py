@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hyperslab import _core
-from hyperslab._bench_entire import find_mpiexec
-from hyperslab._calibrate_profile import profile
-from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, command, measure_mpi, measure_threads
+from hyperslab._calibrate_launch import Load, measure_ranks
+from hyperslab._calibrate_profile import BUSY, profile
+from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, library, measure_mpi
 from hyperslab.errors import Error, InvalidError, NotFoundError, StorageError
 
 __all__ = ["add_verb"]
@@ -32,18 +30,17 @@ The profile lies where HYPERSLAB_PROFILE says, or else at hyperslab/machine.toml
 On a cluster, 'mpiexec -n 64 python -m mpi4py -m hyperslab calibrate --here' measures with the ranks of that launch.
 """
 
-#: Largest buffer or file of one rank [B]; less when there is little time.
-BYTES_MAX = 64 << 20
-BYTES_MIN = 4 << 20
+#: Largest buffer or file of one rank [B], and smallest, when there is little time.
+BYTES_MAX, BYTES_MIN = 64 << 20, 4 << 20
 #: Below this many seconds, buffers are smaller.
 SECONDS_FULL = 40.0
 #: Shares of the time: by one process, and by all ranks that have a core each.
 ALONE = {"copies": 0.03, "coding": 0.03, "planning": 0.02, "files": 0.3}
-TOGETHER = ((("messages", NEAR), 0.14), (("messages", WIRE), 0.14), (("writers", NEAR), 0.14), (("copies", NEAR), 0.03))
-#: For agreements of each number of ranks, in all.
+TOGETHER = (("messages", NEAR, 0.14), ("messages", WIRE, 0.14), ("writers", NEAR, 0.14), ("copies", NEAR, 0.03))
+#: Of agreements of all numbers of ranks.
 AGREEMENTS = 0.08
-#: Ranks beyond the time they were given after which a launch is taken for stuck [s].
-PATIENCE = 120.0
+#: Room that files need [B].
+ROOM_BYTES = 16 * BYTES_MAX
 
 
 def add_verb(verbs: Any) -> None:
@@ -57,10 +54,10 @@ def add_verb(verbs: Any) -> None:
     verb.add_argument("--directory", type=Path, default=Path(), help="on the file system to measure; here by default")
     verb.add_argument("--output", type=Path, help="the profile; '-' prints it")
     verb.add_argument("--ranks", type=_counts, help="numbers of ranks; up to four times the cores by default")
-    verb.add_argument("--seconds", type=float, default=80.0, help="about how long it may last; 80 by default")
+    verb.add_argument("--seconds", type=_seconds, default=80.0, help="about how long it may last; 80 by default")
     verb.add_argument("--threads", action="store_true", help="let threads be the ranks, also where there is MPI")
     verb.add_argument("--here", action="store_true", help="measure with the ranks of this launch of mpiexec")
-    verb.add_argument("--json", action="store_true", help="print all times as JSON besides")
+    verb.add_argument("--json", action="store_true", help="print all times as JSON, too")
     verb.set_defaults(run=run)
 
 
@@ -70,6 +67,17 @@ def _counts(text: str) -> list[int]:
         message = f"{text!r} is not a list of numbers of ranks such as 1,2,4"
         raise argparse.ArgumentTypeError(message)
     return sorted({int(part) for part in parts})
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= 3600:
+        message = f"{text!r} is not a number of seconds, above 0 and at most 3600"
+        raise argparse.ArgumentTypeError(message)
+    return seconds
 
 
 def default_ranks(cores: int) -> list[int]:
@@ -84,6 +92,16 @@ def default_ranks(cores: int) -> list[int]:
     return sorted({1, 2, cores} | more)
 
 
+def full_of(ranks: Sequence[int], cores: int) -> int:
+    """The number of ranks that measures everything: the most that have a core each, but two at least.
+
+    >>> full_of([1, 2, 4, 8], 4), full_of([1, 8], 2), full_of([1], 2)
+    (4, 8, 1)
+    """
+    fit = [count for count in ranks if 1 < count <= cores]
+    return max(fit) if fit else min((count for count in ranks if count > 1), default=1)
+
+
 class Progress:
     """Tells on stderr what is being measured."""
 
@@ -92,183 +110,56 @@ class Progress:
         self._seconds = seconds
 
     def __call__(self, what: str) -> None:
+        """Tell one line."""
         gone = time.monotonic() - self._begun
         print(f"[{gone:5.1f} of about {self._seconds:.0f} s] {what}", file=sys.stderr, flush=True)
+
+    def ranks(self, count: int, phase: Phase) -> None:
+        """Tell of a phase of several ranks."""
+        way = {WIRE: ", packed", FAR: ", between nodes"}.get(phase.way, "")
+        self(f"{count} rank{'s' if count > 1 else ''}: {phase.what}{way}")
 
 
 def _writable(directory: Path) -> Path:
     """The directory, if files can be made in it."""
+    hint = "\n  hint: --directory names a directory on the file system that is to be measured"
     if not directory.is_dir():
         found = "is not a directory" if directory.exists() else "does not exist"
-        message = (
-            f"calibrate: '{directory}' {found}\n"
-            "  hint: --directory names a directory on the file system that is to be measured"
-        )
+        message = f"calibrate: '{directory}' {found}{hint}"
         raise NotFoundError(message)
     try:
         with tempfile.NamedTemporaryFile(prefix=".hyperslab-calibrate-", dir=directory):
-            pass
+            free = os.statvfs(directory)
     except OSError as error:
-        message = (
-            f"calibrate: no file can be made in '{directory}': {error.strerror}\n"
-            "  hint: --directory names a directory that you may write to"
-        )
+        message = f"calibrate: no file can be made in '{directory}': {error.strerror}{hint}"
         raise StorageError(message) from error
-    free = os.statvfs(directory)
-    if free.f_bavail * free.f_frsize < 16 * BYTES_MAX:
-        message = (
-            f"calibrate: '{directory}' has {free.f_bavail * free.f_frsize >> 20} MiB free, {16 * BYTES_MAX >> 20} MiB are "
-            "needed\n  hint: make room, or name another directory with --directory"
-        )
+    room = free.f_bavail * free.f_frsize
+    if room < ROOM_BYTES:
+        message = f"calibrate: '{directory}' has room for {room >> 20} MiB, expected {ROOM_BYTES >> 20} MiB{hint}"
         raise StorageError(message)
     return directory.resolve()
 
 
 def _output(asked: Path | None) -> Path:
-    """Where the profile goes, before any time is spent on it."""
+    """Where the profile goes; what is wrong with that is found out before any time is spent on it."""
     path = asked or _core.profile_path()
+    hint = "\n  hint: name a file with --output"
     if path is None:
-        message = (
-            "calibrate: there is no place for the profile: HYPERSLAB_PROFILE says that there shall be none, or there is no "
-            "home directory\n  hint: name a file with --output"
-        )
+        message = f"calibrate: HYPERSLAB_PROFILE or the lack of a home directory leaves no place for a profile{hint}"
         raise InvalidError(message)
     if str(path) == "-":
         return path
+    if path.is_dir():
+        message = f"calibrate: '{path}' is a directory{hint}"
+        raise InvalidError(message)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            message = f"calibrate: '{path}' is a directory\n  hint: name a file with --output"
-            raise InvalidError(message)
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(13, "Permission denied")
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}-", dir=path.parent):
+            pass
     except OSError as error:
-        message = (
-            f"calibrate: no profile can be written to '{path}': {error.strerror}\n  hint: name a file with --output"
-        )
+        message = f"calibrate: no profile can be written to '{path}': {error.strerror}{hint}"
         raise StorageError(message) from error
     return path
-
-
-def _alone(directory: Path, seconds: float, nbytes: int, progress: Progress) -> list[Series]:
-    found = []
-    for what, share in ALONE.items():
-        progress(f"one process: {what}")
-        told = json.loads(_core.measure_alone(what, directory, share * seconds, nbytes))
-        found += [series | {"way": "alone"} for series in told]
-    return found
-
-
-def _phases(ranks: int, full: int, counts: int, seconds: float, nbytes: int, *, far: bool) -> list[Phase]:
-    """What so many ranks measure; `full` of them measure everything."""
-    phases = [Phase("agreements", AGREEMENTS / counts * seconds, nbytes)]
-    if ranks == full:
-        phases += [Phase(what, share * seconds, nbytes, way) for (what, way), share in TOGETHER]
-        if far:
-            phases.append(Phase("messages", TOGETHER[0][1] * seconds, nbytes, FAR))
-    return phases
-
-
-def _launched(
-    ranks: int, phases: Sequence[Phase], directory: Path, tell: Callable[[str], None]
-) -> tuple[str, list[Series]]:
-    """Measure with ranks of MPI; gives also what joins them."""
-    with tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory) as scratch:
-        answer = Path(scratch) / "times.json"
-        launch = [str(find_mpiexec()), "-n", str(ranks), *command(phases, str(directory), answer)]
-        environment = {
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-            "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        }
-        errors = Path(scratch) / "errors"
-        limit = time.monotonic() + sum(phase.seconds for phase in phases) * 3 + PATIENCE
-        with errors.open("w") as stderr:
-            process = subprocess.Popen(
-                launch,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                text=True,
-                env=os.environ | environment,
-                start_new_session=True,
-            )
-            try:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    if line.startswith('"'):
-                        tell(json.loads(line))
-                process.wait(max(1.0, limit - time.monotonic()))
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGTERM)
-                    process.wait()
-        if process.returncode != 0 or not answer.exists():
-            said = errors.read_text(errors="replace").strip().splitlines()[-1:] or ["nothing"]
-            message = f"{ranks} ranks ended with status {process.returncode}; the last that they said: {said[0]}"
-            raise Error(message)
-        told = json.loads(answer.read_text())
-        return told["library"].splitlines()[0].split(",")[0].strip(), told["series"]
-
-
-def _has_mpi() -> bool:
-    if importlib.util.find_spec("mpi4py") is None:
-        return False
-    try:
-        find_mpiexec()
-    except NotFoundError:
-        return False
-    return True
-
-
-def _together(
-    args: argparse.Namespace, directory: Path, ranks: Sequence[int], full: int, nbytes: int, progress: Progress
-) -> tuple[str, list[Series]]:
-    """Measure with each number of ranks, which are processes if there is MPI, or else threads."""
-    wire, found = "threads", []
-    mpi = not args.threads and _has_mpi()
-    for count in ranks:
-        phases = _phases(count, full, len(ranks), args.seconds, nbytes, far=False)
-
-        def tell(what: str, count: int = count) -> None:
-            progress(f"{count} rank{'s' if count > 1 else ''}: {what}")
-
-        if mpi:
-            try:
-                wire, series = _launched(count, phases, directory, tell)
-                found += series
-                continue
-            except Error as error:
-                progress(f"MPI cannot be used, threads are measured instead: {error}")
-                mpi, wire, found = False, "threads", []
-        found += measure_threads(count, phases, str(directory), lambda phase: tell(phase.what))
-    return wire, found
-
-
-def run(args: argparse.Namespace) -> int:
-    """Measure, and write the profile."""
-    if args.here:
-        return _here(args)
-    output = _output(args.output)
-    directory = _writable(args.directory)
-    cores = _core.identity(directory)[3]
-    ranks = args.ranks or default_ranks(cores)
-    progress = Progress(args.seconds)
-    nbytes = _buffer_bytes(args.seconds)
-    full = full_of(ranks, cores)
-    series = _alone(directory, args.seconds, nbytes, progress)
-    wire, more = _together(args, directory, ranks, full, nbytes, progress)
-    launched = {"ranks_per_node": max(max(ranks), cores), "together": full, "wire": wire}
-    _write(args, output, directory, series + more, launched)
-    progress(f"done: {output}")
-    return 0
-
-
-def full_of(ranks: Sequence[int], cores: int) -> int:
-    """The number of ranks that measures everything: the most that have a core each, but two at least."""
-    fit = [count for count in ranks if 1 < count <= cores]
-    return max(fit) if fit else min((count for count in ranks if count > 1), default=1)
 
 
 def _buffer_bytes(seconds: float) -> int:
@@ -279,20 +170,62 @@ def _buffer_bytes(seconds: float) -> int:
     return nbytes
 
 
-def _write(
-    args: argparse.Namespace, output: Path, directory: Path, series: list[Series], launched: dict[str, Any]
-) -> None:
-    text = profile(series, directory, launched)
-    # What is written can be read, or it is not written.
-    _core.profile_constants(str(output), text)
-    if str(output) == "-":
-        print(text, end="")
-    else:
-        beside = output.with_name(f".{output.name}.{os.getpid()}")
-        beside.write_text(text)
-        beside.replace(output)
-    if args.json:
-        print(json.dumps({"profile": str(output), "launched": launched, "series": series}))
+def _alone(directory: Path, seconds: float, progress: Progress) -> list[Series]:
+    found = []
+    for what, share in ALONE.items():
+        progress(f"one process: {what}")
+        told = json.loads(_core.measure_alone(what, directory, share * seconds, _buffer_bytes(seconds)))
+        found += [series | {"way": "alone"} for series in told]
+    return found
+
+
+def _file_bytes(series: Sequence[Series]) -> int:
+    """How large files may be here: as large as one process made them, who found out how fast they are."""
+    return max(int(one["at"]["bytes"]) for one in series if one["kernel"] == "sync")
+
+
+def _phases(ranks: int, counts: Sequence[int], full: int, seconds: float, file_bytes: int, *, far: bool) -> list[Phase]:
+    """What so many ranks measure; `full` of them measure everything."""
+    nbytes = _buffer_bytes(seconds)
+    phases = [Phase("agreements", AGREEMENTS / len(counts) * seconds, nbytes)]
+    if ranks == full > 1:
+        for what, way, share in TOGETHER:
+            phases.append(Phase(what, share * seconds, file_bytes if what == "writers" else nbytes, way))
+        if far:
+            phases.append(Phase("messages", TOGETHER[0][2] * seconds, nbytes, FAR))
+    return phases
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, and write the profile."""
+    try:
+        return _here(args) if args.here else _launching(args)
+    except KeyboardInterrupt:
+        print("hyperslab: calibrate: interrupted by the user; no profile was written", file=sys.stderr)
+        return 130
+
+
+def _launching(args: argparse.Namespace) -> int:
+    """Measure with this process, and with ranks that it starts."""
+    output, directory = _output(args.output), _writable(args.directory)
+    cores = _core.identity(directory)[3]
+    counts = args.ranks or default_ranks(cores)
+    full = full_of(counts, cores)
+    progress, load = Progress(args.seconds), Load()
+    with tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory) as scratch:
+        series = _alone(Path(scratch), args.seconds, progress)
+        file_bytes = _file_bytes(series)
+        phases = {count: _phases(count, counts, full, args.seconds, file_bytes, far=False) for count in counts}
+        wire, more, why = measure_ranks(phases, Path(scratch), progress.ranks, mpi=not args.threads)
+    if why is not None:
+        progress(f"threads were measured in the place of processes: {why}")
+    others = load.others(cores)
+    if others is not None and others > BUSY:
+        progress(f"other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long")
+    launched = {"ranks_per_node": max(*counts, cores), "together": full, "wire": wire, "others": others}
+    _write(args, output, directory, series + more, launched)
+    progress(f"done: {output}")
+    return 0
 
 
 def _here(args: argparse.Namespace) -> int:
@@ -300,32 +233,51 @@ def _here(args: argparse.Namespace) -> int:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    output, directory, failure = Path("-"), args.directory, None
+    output, directory, scratch, failure = Path("-"), args.directory, None, None
     if comm.rank == 0:
         try:
             output, directory = _output(args.output), _writable(args.directory)
+            scratch = tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory)
         except Error as error:
             failure = error
-    failure, directory = comm.bcast((failure, directory))
-    if failure is not None:
-        if comm.rank == 0:
+    where = comm.bcast(scratch.name if scratch else None)
+    if where is None:
+        if failure is not None:
             raise failure
         return 1
     progress = Progress(args.seconds)
-    nbytes = _buffer_bytes(args.seconds)
-    identities = comm.allgather(_core.identity(directory))
-    hosts = [identity[0] for identity in identities]
-    ranks = sorted({count for count in (args.ranks or [1, 2, comm.size]) if count <= comm.size} | {comm.size})
-    series = _alone(directory, args.seconds, nbytes, progress) if comm.rank == 0 else []
-    for count in ranks:
-        phases = _phases(count, comm.size, len(ranks), args.seconds, nbytes, far=len(set(hosts)) > 1)
+    hosts = comm.allgather(_core.identity(where)[0])
+    counts = sorted({count for count in (args.ranks or [1, 2, comm.size]) if count < comm.size} | {comm.size})
+    series = _alone(Path(where), args.seconds, progress) if comm.rank == 0 else []
+    file_bytes = comm.bcast(_file_bytes(series) if comm.rank == 0 else None)
+    for count in counts:
+        far = len(set(hosts)) > 1
+        phases = _phases(count, counts, comm.size, args.seconds, file_bytes, far=far)
         part = comm.Split(int(comm.rank < count), comm.rank)
         if comm.rank < count:
-            series += measure_mpi(part, phases, str(directory), lambda p, n=count: progress(f"{n} ranks: {p.what}"))
+            series += measure_mpi(part, phases, where, partial(progress.ranks, count))
         part.Free()
-    if comm.rank == 0:
+    comm.barrier()
+    if scratch is not None:
+        scratch.cleanup()
         most = max(hosts.count(host) for host in set(hosts))
-        wire = MPI.Get_library_version().splitlines()[0].split(",")[0].strip()
-        _write(args, output, directory, series, {"ranks_per_node": most, "together": comm.size, "wire": wire})
+        launched = {"ranks_per_node": most, "together": comm.size, "wire": library(), "others": None}
+        _write(args, output, directory, series, launched)
         progress(f"done: {output}")
     return 0
+
+
+def _write(
+    args: argparse.Namespace, output: Path, directory: Path, series: list[Series], launched: dict[str, Any]
+) -> None:
+    text = profile(series, directory, launched)
+    # What is written can be read, or it is not written.
+    _core.profile_constants(str(output), text)
+    if str(output) != "-":
+        beside = output.with_name(f".{output.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(output)
+    elif not args.json:
+        print(text, end="")
+    if args.json:
+        print(json.dumps({"profile": text, "output": str(output), "launched": launched, "series": series}))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Times", "fit", "jump", "spread"]
+__all__ = ["Point", "Times", "fit", "jump", "spread", "typical"]
 
 #: A jump in the time of a message is one when it is at least this part of the time before it.
 JUMP = 0.3
@@ -17,11 +17,21 @@ JUMP = 0.3
 
 @dataclass(frozen=True)
 class Point:
-    """The median time of one case [s], its circumstances, and half the distance of its quartiles over the median."""
+    """The typical time of one case [s], its circumstances, and half the distance of its quartiles over the median."""
 
     at: Mapping[str, float]
     seconds: float
     noise: float
+
+
+def typical(seconds: Sequence[float]) -> float:
+    """The lower quartile.
+
+    What disturbs a machine only makes things take longer, and does so in many rounds where its cores are shared.
+    """
+    if len(seconds) < 2:
+        return seconds[0]
+    return statistics.quantiles(seconds, n=4, method="inclusive")[0]
 
 
 def spread(seconds: Sequence[float]) -> float:
@@ -41,9 +51,9 @@ class Times:
     def points(
         self, kernel: str, way: str | None = None, where: Callable[[Mapping[str, float]], bool] = lambda _: True
     ) -> list[Point]:
-        """Medians of one kernel."""
+        """All cases of one kernel."""
         return [
-            Point(series["at"], statistics.median(series["seconds"]), spread(series["seconds"]))
+            Point(series["at"], typical(series["seconds"]), spread(series["seconds"]))
             for series in self._series
             if series["kernel"] == kernel
             and (way is None or series.get("way") == way)
@@ -52,7 +62,7 @@ class Times:
         ]
 
     def seconds(self, kernel: str, way: str | None = None, **at: float) -> float | None:
-        """The median of the one case with these circumstances; None if it was not measured."""
+        """The time of the one case with these circumstances; None if it was not measured."""
         same = self.points(kernel, way, lambda found: all(found.get(key) == value for key, value in at.items()))
         return same[0].seconds if same else None
 

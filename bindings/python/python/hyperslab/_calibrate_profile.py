@@ -7,16 +7,16 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
 from hyperslab import _core
-from hyperslab._calibrate_fit import Times, fit, jump
+from hyperslab._calibrate_fit import Point, Times, fit, jump
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE
 
-__all__ = ["BEGIN", "END", "profile"]
+__all__ = ["BEGIN", "BUSY", "END", "profile"]
 
 #: The first words and the last line of a profile: one that ends otherwise was cut off.
 BEGIN = "# Measured by hyperslab calibrate"
@@ -24,6 +24,15 @@ END = "# end of profile"
 
 TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 RATES = (("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0))
+#: Other programs that use a larger part of the cores disturb.
+BUSY = 0.1
+#: Kernels whose noise is told under one name.
+NOISE = {
+    "copy": ("copy",),
+    "message": ("message", "agree"),
+    "file": ("write", "read", "own-file", "one-file"),
+    "sync": ("sync", "own-sync", "one-sync"),
+}
 #: Slowest and fastest that a rate can sensibly be [B/s]: noise must not make a profile that no one can read.
 RATE_MIN, RATE_MAX = 1e3, 1e12
 
@@ -36,6 +45,11 @@ def _in_units(value: float, units: tuple[tuple[str, float], ...]) -> str:
 def time_text(seconds: float) -> str:
     """A time, such as ``12.5 us``."""
     return _in_units(max(seconds, 0.0), TIMES)
+
+
+def _size_text(nbytes: float) -> str:
+    unit, factor = ("MiB", 1 << 20) if nbytes >= 1 << 20 else ("KiB", 1 << 10)
+    return f"{nbytes / factor:.3g} {unit}"
 
 
 def rate_text(rate: float) -> str:
@@ -147,14 +161,20 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
 
 
 def _message_fit(times: Times, way: str, run_bytes_min: float) -> tuple[float, float, float] | None:
-    """Seconds a message, a byte, a run, of messages that go this way."""
+    """Seconds a message, a byte, a run, of messages that go this way; runs do not touch in the slot."""
     whole = times.points("message", way, lambda at: at["runs"] == 1)
     if len(whole) < 2:
         return None
     start, each = fit(whole, _one, _bytes)
-    parts = times.points("message", way, lambda at: at["runs"] > 1 and at["bytes"] / at["runs"] >= run_bytes_min)
-    more = [max(point.seconds - start - each * point.at["bytes"], 0.0) / point.at["runs"] for point in parts]
-    return start, each, sorted(more)[len(more) // 2] if more else 0.0
+    parts = times.points("message", way, lambda at: at["in_slot"] == 1 and at["bytes"] / at["runs"] >= run_bytes_min)
+    return start, each, _each_run(parts, start, each)
+
+
+def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
+    """Seconds for each run beside those of an operation and its bytes: what comes nearest to all times, relatively."""
+    weights = [(p.at["runs"] / p.seconds, max(1 - (start + each * p.at["bytes"]) / p.seconds, 0.0)) for p in parts]
+    squares = sum(weight * weight for weight, _ in weights)
+    return sum(weight * rest for weight, rest in weights) / squares if squares else 0.0
 
 
 def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
@@ -164,7 +184,9 @@ def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
         start, each, run = found
         it.measured("measured.neighbours.message", time_text(start), f"{pairs}, 64 B to 4 MiB")
         it.measured("measured.neighbours.rate", rate_text(_inverse(each)), f"{pairs}, 64 B to 4 MiB")
-        it.measured("measured.neighbours.run", time_text(run), f"{pairs}, 1 MiB in runs of 256 B to 16 KiB")
+        it.measured(
+            "measured.neighbours.run", time_text(run), f"{pairs}, 512 KiB in runs of 256 B to 16 KiB, apart in the slot"
+        )
     found = _message_fit(times, FAR, 0) or _message_fit(times, WIRE, 0)
     if not found:
         return
@@ -175,7 +197,9 @@ def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
         it.measured(f"messages.{end}", time_text(start / 2), f"half of a message's start-up; {said}")
         if way == WIRE:
             it.measured(f"messages.{end}_per_byte", f"{each / 2 * 1e9:.4g} ns/B", f"half of a byte's time; {said}")
-    it.measured("messages.array_per_run", time_text(run), f"{said}, 1 MiB in runs of 64 B to 16 KiB")
+    it.measured(
+        "messages.array_per_run", time_text(run), f"{said}, 512 KiB in runs of 64 B to 16 KiB, apart in the slot"
+    )
     step = jump(times.points("message", way, lambda at: at["runs"] == 1))
     if step:
         it.measured("messages.eager", f"{step:.0f} B", f"longer messages take a step longer; {said}")
@@ -235,9 +259,10 @@ def _files(it: _Numbers, times: Times) -> None:
     points = times.points("sync")
     if points:
         start, each = fit(points, _one, _bytes)
-        sizes = f"{min(p.at['bytes'] for p in points) / 1024:.0f} KiB to {max(p.at['bytes'] for p in points) / 2**20:.0f} MiB"
-        it.measured("measured.files.sync", time_text(start), f"fsync of {sizes} just written")
-        it.measured("measured.files.sync_rate", rate_text(_inverse(each)), f"fsync of {sizes} just written")
+        sizes = [_size_text(point.at["bytes"]) for point in points]
+        said = f"fsync of {', '.join(sizes)} just written"
+        it.measured("measured.files.sync", time_text(start), said)
+        it.measured("measured.files.sync_rate", rate_text(_inverse(each)), said)
     for point in times.points("cold"):
         rate = point.at["bytes"] / point.seconds
         it.measured("measured.files.cold_rate", rate_text(rate), "reads after fsync and POSIX_FADV_DONTNEED")
@@ -255,10 +280,9 @@ def _files(it: _Numbers, times: Times) -> None:
 
 def _gather(it: _Numbers, times: Times, start: float, each: float) -> None:
     points = times.points("write", None, lambda at: at["runs"] > 1)
-    more = sorted(max(p.seconds - start - each * p.at["bytes"], 0.0) / p.at["runs"] for p in points)
-    if more:
-        said = "writes of 1 MiB out of runs of 256 B to 4 KiB, less those of one run"
-        it.measured("measured.files.gather", time_text(more[len(more) // 2]), said)
+    if points:
+        said = "writes of 1 MiB out of runs of 256 B to 32 KiB, less those of one run"
+        it.measured("measured.files.gather", time_text(_each_run(points, start, each)), said)
 
 
 def _direct(it: _Numbers, times: Times) -> None:
@@ -268,13 +292,14 @@ def _direct(it: _Numbers, times: Times) -> None:
             continue
         longest = max(points, key=_point_bytes)
         rate = longest.at["bytes"] / longest.seconds
-        said = f"{way}s of {longest.at['bytes'] / 2**20:.3g} MiB past the cache, 8 at once"
+        said = f"{way}s of {_size_text(longest.at['bytes'])} past the cache, 8 at once"
         it.measured(f"measured.files.direct_{way}_rate", rate_text(rate), said)
         it.measured(f"storage.disk.{way}_rate", rate_text(rate), said)
         single = times.points(f"direct-{way}", None, lambda at: at["at_once"] == 0)
         if single:
             seconds = max(single[0].seconds - single[0].at["bytes"] / rate, 0.0)
-            said = f"a {way} of {single[0].at['bytes'] / 1024:.0f} KiB past the cache, alone, less its bytes at the full rate"
+            size = _size_text(single[0].at["bytes"])
+            said = f"a {way} of {size} past the cache, alone, less its bytes at the full rate"
             it.measured(f"storage.disk.{way}", time_text(seconds), said)
 
 
@@ -287,7 +312,8 @@ def _writers(it: _Numbers, times: Times) -> None:
     if not own or not one:
         return
     ranks = int(own[0].at["ranks"])
-    writers = max(1, round(ranks * min(1.0, own[0].seconds / one[0].seconds)))
+    # Most of one more writer must be seen before it is counted.
+    writers = max(1, int(ranks * min(1.0, own[0].seconds / one[0].seconds) + 0.3))
     total = ranks * own[0].at["bytes"]
     said = f"{ranks} ranks, own files {rate_text(total / own[0].seconds)}, one file {rate_text(total / one[0].seconds)}"
     it.measured("measured.files.writers", writers, said)
@@ -314,7 +340,8 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
     directory : Path
         On the file system that was measured.
     launched : mapping
-        ``ranks_per_node`` [ranks], ``together`` (ranks that exchanged messages) and ``wire`` (what joined them).
+        ``ranks_per_node`` [ranks], ``together`` (ranks that exchanged messages), ``wire`` (what joined them), and
+        ``others``: which part of the cores other programs used meanwhile, if that is known.
     """
     times, it = Times(series), _Numbers()
     host, processor, system, cores, file_system = _core.identity(directory)
@@ -336,13 +363,9 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
         if noise is not None and math.isfinite(noise):
             said = f"half the distance of quartiles over the median, {times.rounds(*kernels)} rounds or more"
             it.measured(f"measured.noise.{key}", round(noise, 4), said)
-    return f"{BEGIN} {hs.__version__}; docs/machines.md says what the keys mean.\n\n{it.text()}\n{END}\n"
-
-
-#: Kernels whose noise is told under one name.
-NOISE = {
-    "copy": ("copy",),
-    "message": ("message", "agree"),
-    "file": ("write", "read", "own-file", "one-file"),
-    "sync": ("sync", "own-sync", "one-sync"),
-}
+    others = launched.get("others") or 0.0
+    busy = others > BUSY
+    said = (
+        f"# Other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long.\n" if busy else ""
+    )
+    return f"{BEGIN} {hs.__version__}; docs/calibrate.md says how.\n{said}\n{it.text()}\n{END}\n"

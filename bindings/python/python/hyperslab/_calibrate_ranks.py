@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 from hyperslab import _core
 from hyperslab.comm import ThreadComm, connect, threads
 
-__all__ = ["NEAR", "Phase", "Series", "measure", "measure_threads", "merged"]
+__all__ = ["FAR", "NEAR", "WIRE", "Phase", "Series", "library", "measure", "measure_mpi", "measure_threads", "merged"]
 
 #: ``kernel``, ``at`` (circumstances) and ``seconds`` of one operation in each round.
 Series: TypeAlias = dict[str, Any]
@@ -56,8 +57,8 @@ def partners(hosts: Sequence[str], *, far: bool) -> list[int | None]:
         for ranks in of.values():
             pairs += zip(ranks[::2], ranks[1::2], strict=False)
     found: list[int | None] = [None] * len(hosts)
-    for one, other in pairs:
-        found[one], found[other] = other, one
+    for first, second in pairs:
+        found[first], found[second] = second, first
     return found
 
 
@@ -138,6 +139,14 @@ def measure_mpi(comm: Any, phases: Sequence[Phase], directory: str, tell: Callab
     return merged(gathered) if comm.rank == 0 else []
 
 
+def library() -> str:
+    """Name and version of the MPI at hand, such as ``MPICH 5.0.2``."""
+    from mpi4py import MPI
+
+    told = MPI.Get_library_version().splitlines()[0].split(",")[0]
+    return re.sub(r"\s*[Vv]ersion:?\s*|\s+v(?=\d)", " ", told).strip()
+
+
 def command(phases: Sequence[Phase], directory: str, answer: Path) -> list[str]:
     """The command of one rank that measures and, if it is the first, leaves the times of all in a file."""
     task = {"directory": directory, "answer": str(answer), "phases": [asdict(phase) for phase in phases]}
@@ -153,11 +162,11 @@ def main() -> None:
     phases = [Phase(**phase) for phase in task["phases"]]
 
     def tell(phase: Phase) -> None:
-        print(json.dumps(phase.what), flush=True)
+        print(json.dumps(asdict(phase)), flush=True)
 
     found = measure_mpi(comm, phases, task["directory"], tell)
     if comm.rank == 0:
-        Path(task["answer"]).write_text(json.dumps({"library": MPI.Get_library_version(), "series": found}))
+        Path(task["answer"]).write_text(json.dumps({"library": library(), "series": found}))
 
 
 if __name__ == "__main__":

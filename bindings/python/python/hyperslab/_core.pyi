@@ -1,5 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeAlias, final
 
 __all__ = [
@@ -14,9 +15,15 @@ __all__ = [
     "__version__",
     "balanced_mesh",
     "chunks_for_request",
+    "default_profile",
     "explain",
+    "identity",
     "machines",
+    "measure_alone",
+    "measure_together",
+    "profile_at_hand",
     "profile_constants",
+    "profile_path",
     "save_npy",
     "schema_chunks",
     "simulate_json",
@@ -212,9 +219,9 @@ def explain(
     node: tuple[int, int],
     shown: tuple[int, int],
 ) -> tuple[str, str]: ...
-def measure_alone(what: str, directory: str | PathLike[str], seconds: float, bytes: int) -> str: ...
+def measure_alone(what: str, directory: str | PathLike[str], seconds: float, nbytes: int) -> str: ...
 def measure_together(
-    comm: Comm, what: str, directory: str | PathLike[str], seconds: float, bytes: int, partner: int | None = None
+    comm: Comm, what: str, directory: str | PathLike[str], seconds: float, nbytes: int, partner: int | None = None
 ) -> str: ...
 def identity(directory: str | PathLike[str]) -> tuple[str, str, str, int, str]: ...
 def default_profile() -> str: ...

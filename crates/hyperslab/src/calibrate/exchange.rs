@@ -10,6 +10,20 @@ use std::sync::Arc;
 const SLOTS_BYTES: u64 = 4 << 20;
 const SLOTS: (u64, u64) = (2, 16);
 
+/// Distance between runs in a slot or array where they do not touch, in lengths of a run: as of four ranks in turn.
+const SPREAD: u64 = 4;
+
+/// Where the runs of a message do not touch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Apart {
+    /// Nowhere: there is one run.
+    Nowhere,
+    /// In the slot: blocks of several ranks are the rows of a file.
+    Slot,
+    /// In the array: cyclic distributions.
+    Array,
+}
+
 /// Messages of one size between this rank and another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Exchange {
@@ -18,6 +32,8 @@ pub(super) struct Exchange {
     /// Contiguous runs of one message, and their length \[B\].
     pub(super) runs: u64,
     pub(super) run_bytes: u64,
+    /// Where they do not touch.
+    pub(super) apart: Apart,
 }
 
 impl Exchange {
@@ -26,20 +42,26 @@ impl Exchange {
         self.runs * self.run_bytes
     }
 
-    /// Distance between runs in the array \[B\]: runs of one message do not touch.
-    fn distance(&self) -> u64 {
-        if self.runs > 1 { 2 * self.run_bytes } else { self.run_bytes }
+    /// Distance between runs on a side \[B\].
+    fn distance(&self, side: Apart) -> u64 {
+        if self.apart == side { SPREAD * self.run_bytes } else { self.run_bytes }
+    }
+
+    /// Bytes of a slot.
+    fn slot_bytes(&self) -> u64 {
+        self.runs * self.distance(Apart::Slot)
     }
 
     /// Bytes of the array that is exposed.
     pub(super) fn array_bytes(&self) -> u64 {
-        self.count * self.runs * self.distance()
+        self.count * self.runs * self.distance(Apart::Array)
     }
 
     /// The array, in this memory.
     pub(super) fn exposed(&self, memory: &Memory) -> Exposed {
         let region = Region::whole(&[self.count, self.runs, self.run_bytes]);
-        let strides = [(self.runs * self.distance()) as i64, self.distance() as i64, 1];
+        let distance = self.distance(Apart::Array);
+        let strides = [(self.runs * distance) as i64, distance as i64, 1];
         Exposed { memory: memory.clone(), view: Arc::new(View::held(&region, 0, &strides, element())) }
     }
 
@@ -53,7 +75,7 @@ impl Exchange {
 
     fn in_slot(&self, slot: u64, number: u64) -> Parts {
         let region = self.message(number);
-        let strides = [self.message_bytes() as i64, self.run_bytes as i64, 1];
+        let strides = [self.slot_bytes() as i64, self.distance(Apart::Slot) as i64, 1];
         let view = Arc::new(View::held(&region, 0, &strides, element()));
         [(0, region, Place::Slot(slot as u32, view))].into_iter().collect()
     }
@@ -61,7 +83,7 @@ impl Exchange {
     /// Each of the two gets all messages of the other into slots, and gives it his own, at the same time: as servers
     /// that write gather from each other.
     pub(super) fn program(self, partner: u32) -> Program {
-        let slots = (SLOTS_BYTES / self.message_bytes()).clamp(SLOTS.0, SLOTS.1);
+        let slots = (SLOTS_BYTES / self.slot_bytes()).clamp(SLOTS.0, SLOTS.1);
         let get: Lane = Box::new((0..self.count).map(move |number| Step {
             id: number,
             round: number,
@@ -74,7 +96,7 @@ impl Exchange {
             after: After::none(),
             action: Action::Send { to: partner, parts: self.in_array(number) },
         }));
-        let slot_bytes = self.message_bytes();
+        let slot_bytes = self.slot_bytes();
         Program { slots: slots as u32, slot_bytes, spare_bytes: u64::MAX, lanes: vec![get, give] }
     }
 
@@ -95,7 +117,7 @@ impl Exchange {
                 },
             }
         }));
-        Program { slots: 1, slot_bytes: self.message_bytes(), spare_bytes: u64::MAX, lanes: vec![lane] }
+        Program { slots: 1, slot_bytes: self.slot_bytes(), spare_bytes: u64::MAX, lanes: vec![lane] }
     }
 }
 

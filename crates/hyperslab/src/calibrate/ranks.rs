@@ -1,6 +1,6 @@
 //! What ranks do together: agreements, messages, copies at the same time.
 
-use super::exchange::Exchange;
+use super::exchange::{Apart, Exchange};
 use super::part;
 use crate::Comm;
 use crate::comm::Member;
@@ -20,7 +20,7 @@ const LATE: Duration = Duration::from_millis(1);
 const MESSAGES: [u64; 9] = [64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 20];
 /// Lengths of the runs of a message of [`RUNS_BYTES`] \[B\].
 const RUNS: [u64; 5] = [64, 256, 1 << 10, 4 << 10, 16 << 10];
-const RUNS_BYTES: u64 = 1 << 20;
+const RUNS_BYTES: u64 = 512 << 10;
 /// Most messages of one measurement.
 const COUNT_MAX: u64 = 256;
 /// Messages to and fro.
@@ -42,18 +42,18 @@ pub(super) fn together(
     Ok(told.first() == Some(&1))
 }
 
-/// Runs rounds as long as rank 0 has time; in each, `round` is told whether it counts.
+/// Runs rounds as long as rank 0 has time; `round` is told their numbers.
 pub(super) fn rounds(
     comm: &Comm,
     what: &str,
     effort: Effort,
-    mut round: impl FnMut(bool) -> Result<(), Fault>,
+    mut round: impl FnMut(usize) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut turns = Turns::new(effort.time);
     let mut count = 0;
     while together(comm, what, None, || turns.another())? {
+        round(count)?;
         count += 1;
-        round(count > 1)?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(super) fn agreements(comm: &Comm, effort: Effort) -> Result<Vec<Series>, Fau
     let (mut all, mut late) = (Series::new("agree", &at), Series::new("late-agree", &at));
     let last = comm.size() > 1 && comm.rank() == comm.size() - 1;
     let agree = || comm.agree(question("measuring agreements", None), || Ok(Vec::new()));
-    rounds(comm, "measuring agreements", effort, |counts| {
+    rounds(comm, "measuring agreements", effort, |_| {
         let begun = Instant::now();
         for _ in 0..AGREEMENTS {
             agree()?;
@@ -80,30 +80,36 @@ pub(super) fn agreements(comm: &Comm, effort: Effort) -> Result<Vec<Series>, Fau
         let begun = Instant::now();
         agree()?;
         seconds[1] = begun.elapsed().as_secs_f64();
-        if counts {
-            all.seconds.push(seconds[0]);
-            late.seconds.push(seconds[1]);
-        }
+        all.seconds.push(seconds[0]);
+        late.seconds.push(seconds[1]);
         Ok(())
     })?;
-    Ok(if last { vec![all, late] } else { vec![all] })
+    Ok(if last { vec![all.warm(), late.warm()] } else { vec![all.warm()] })
 }
 
-/// Times of messages between this rank and its partner, which exchange them in both directions at once: `message`, at
-/// `bytes` in `runs`; and of one there and back, halved: `echo`.
-pub(super) fn messages(comm: &Comm, effort: Effort, partner: Option<u32>) -> Result<Vec<Series>, Fault> {
-    let what = "measuring messages";
+/// What is exchanged, and how.
+fn cases(effort: Effort) -> Vec<(&'static str, Exchange)> {
     let mut cases = Vec::new();
     for bytes in MESSAGES.into_iter().filter(|&bytes| 4 * bytes <= effort.bytes) {
         let count = (effort.bytes / 4 / bytes).clamp(4, COUNT_MAX);
-        cases.push(("message", Exchange { count, runs: 1, run_bytes: bytes }));
+        cases.push(("message", Exchange { count, runs: 1, run_bytes: bytes, apart: Apart::Nowhere }));
     }
-    let message = RUNS_BYTES.min(effort.bytes / 8);
-    for run_bytes in RUNS.into_iter().filter(|&run| 2 * run <= message) {
-        let count = (effort.bytes / 8 / message).clamp(2, COUNT_MAX);
-        cases.push(("message", Exchange { count, runs: message / run_bytes, run_bytes }));
+    for apart in [Apart::Slot, Apart::Array] {
+        for run_bytes in RUNS.into_iter() {
+            let count = (effort.bytes / 8 / RUNS_BYTES).clamp(2, COUNT_MAX);
+            cases.push(("message", Exchange { count, runs: RUNS_BYTES / run_bytes, run_bytes, apart }));
+        }
     }
-    cases.push(("echo", Exchange { count: ECHOES, runs: 1, run_bytes: 64 }));
+    cases.push(("echo", Exchange { count: ECHOES, runs: 1, run_bytes: 64, apart: Apart::Nowhere }));
+    cases
+}
+
+/// Times of messages between this rank and its partner, which exchange them in both directions at once: `message`, at
+/// `bytes` in `runs`, which do not touch in the slot (`in_slot` is 1) or in the array; and of one there and back, halved:
+/// `echo`.
+pub(super) fn messages(comm: &Comm, effort: Effort, partner: Option<u32>) -> Result<Vec<Series>, Fault> {
+    let what = "measuring messages";
+    let cases = cases(effort);
     let most = cases.iter().map(|(_, exchange)| exchange.array_bytes()).max().unwrap_or(0);
     let (memory, fault) = match (partner, touched(most)) {
         (Some(partner), _) if partner == comm.rank() || partner >= comm.size() => {
@@ -117,9 +123,13 @@ pub(super) fn messages(comm: &Comm, effort: Effort, partner: Option<u32>) -> Res
     let memory = memory.expect("all ranks have theirs");
     let mut series: Vec<Series> = cases
         .iter()
-        .map(|(kernel, it)| Series::new(kernel, &[("bytes", it.message_bytes() as f64), ("runs", it.runs as f64)]))
+        .map(|(kernel, it)| {
+            let in_slot = f64::from(u8::from(it.apart == Apart::Slot));
+            let (bytes, runs) = (it.message_bytes() as f64, it.runs as f64);
+            Series::new(kernel, &[("bytes", bytes), ("runs", runs), ("in_slot", in_slot)])
+        })
         .collect();
-    rounds(comm, what, effort, |counts| {
+    rounds(comm, what, effort, |_| {
         for ((kernel, exchange), series) in cases.iter().zip(&mut series) {
             let program = match partner {
                 Some(partner) if *kernel == "echo" => exchange.echo(comm.rank(), partner),
@@ -128,15 +138,14 @@ pub(super) fn messages(comm: &Comm, effort: Effort, partner: Option<u32>) -> Res
             };
             let users = if partner.is_some() { vec![exchange.exposed(&memory)] } else { Vec::new() };
             let seconds = walked(comm, what, program, users)?;
-            if counts && partner.is_some() {
+            if partner.is_some() {
                 let times = if *kernel == "echo" { 2 * exchange.count } else { exchange.count };
                 series.seconds.push(seconds / times as f64);
             }
         }
         Ok(())
     })?;
-    series.retain(|series| !series.seconds.is_empty());
-    Ok(series)
+    Ok(series.into_iter().filter(|series| !series.seconds.is_empty()).map(Series::warm).collect())
 }
 
 /// Walks a program, beginning together with all others; gives the time it took here \[s\].

@@ -41,8 +41,8 @@ pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<V
 }
 
 fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result<Vec<Series>, Fault> {
-    let request = REQUEST_BYTES.min(effort.bytes / 2);
-    let count = (effort.bytes / 2 / request).max(1);
+    let request = REQUEST_BYTES.min(effort.bytes);
+    let count = (effort.bytes / request).max(1);
     let bytes = count * request;
     let (memory, fault) = match touched(bytes) {
         Ok(memory) => (Some(memory), None),
@@ -52,8 +52,11 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
     let memory = memory.expect("all ranks have theirs");
     let at = [("bytes", bytes as f64), ("ranks", f64::from(comm.size()))];
     let mut series = ["own-file", "one-file", "own-sync", "one-sync"].map(|kernel| Series::new(kernel, &at));
-    rounds(comm, what, effort, |counts| {
-        for (case, series) in series.iter_mut().enumerate() {
+    rounds(comm, what, effort, |round| {
+        for turn in 0..series.len() {
+            // What a case leaves behind (free pages, work of the journal) is to favour none.
+            let case = if round % 2 == 0 { turn } else { series.len() - 1 - turn };
+            let series = &mut series[case];
             let (one, sync) = (case % 2 == 1, case > 1);
             let name = if one { "one".to_string() } else { format!("own-{}", comm.rank()) };
             let (makes, length) = if one { (comm.rank() == 0, bytes * u64::from(comm.size())) } else { (true, bytes) };
@@ -69,13 +72,11 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
             // All have written before it goes.
             let fault = if makes { names.remove(&name).err() } else { None };
             together(comm, what, fault, || true)?;
-            if counts {
-                series.seconds.push(seconds);
-            }
+            series.seconds.push(seconds);
         }
         Ok(())
     })?;
-    Ok(series.into())
+    Ok(series.map(Series::warm).into())
 }
 
 /// A program that writes an array to an object, in requests of this size and number.

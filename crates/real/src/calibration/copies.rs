@@ -12,6 +12,8 @@ const SLOT_BYTES: u64 = 2 << 20;
 const RUNS: [u64; 6] = [8, 32, 128, 512, 2048, 8192];
 /// Distance between runs in the array, in lengths of a run.
 const SPREAD: u64 = 4;
+/// The array, in largest buffers: several times what caches hold.
+const ARRAY: u64 = 4;
 
 /// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`.
 ///
@@ -22,7 +24,7 @@ const SPREAD: u64 = 4;
 /// When there is no memory for it, or somebody wants it to stop.
 pub fn copies(effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<Vec<Series>, Fault> {
     let slot_bytes = SLOT_BYTES.min(effort.bytes / SPREAD);
-    let array = touched(effort.bytes)?;
+    let array = touched(ARRAY * effort.bytes)?;
     let slot = touched(slot_bytes)?;
     let (array, slot) = (&array, &slot);
     let element = ElementType::native(Kind::Float64);

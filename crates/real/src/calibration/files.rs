@@ -20,12 +20,16 @@ const REQUESTS: [u64; 7] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 <
 const COUNT_MAX: u64 = 512;
 /// Bytes of a request that gathers \[B\], and lengths of the runs that it gathers.
 const GATHER_BYTES: u64 = 1 << 20;
-const GATHERED: [u64; 3] = [256, 1024, 4096];
+const GATHERED: [u64; 4] = [256, 1 << 10, 4 << 10, 32 << 10];
 /// Requests past the cache \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
 const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
 /// Shares of the bytes at most that are made durable at once.
 const SYNCED: [u64; 3] = [1024, 16, 1];
+/// Bytes by which it is found out how fast files are \[B\]; files are at least as long.
+const PROBE_BYTES: u64 = 4 << 20;
+/// Into how many files' times the whole time is divided: cases, each in a few rounds.
+const SHARES: f64 = 100.0;
 /// Files that are made, opened, renamed and removed in a row.
 const NAMES: u64 = 16;
 
@@ -63,8 +67,9 @@ impl How {
 /// # Errors
 /// When the directory cannot be written to, or somebody wants it to stop.
 pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<Vec<Series>, Fault> {
-    let bench = &RefCell::new(Bench::new(directory, effort.bytes)?);
-    let bytes = effort.bytes;
+    let mut bench = Bench::new(directory, effort.bytes)?;
+    let bytes = bench.affordable(effort)?;
+    let bench = &RefCell::new(bench);
     let mut cases = Vec::new();
     for request in REQUESTS.into_iter().filter(|&request| request <= bytes) {
         for write in [true, false] {
@@ -129,6 +134,17 @@ impl Bench {
         let names = Directory::new(names.resolve()?);
         names.make("")?;
         Ok(Bench { store: PosixStore::new(Path::new(""), bell.clone()), bell, names, memory, ticket: 0 })
+    }
+
+    /// How large files may be, so that a few rounds fit into the time also where files are slow \[B\].
+    fn affordable(&mut self, effort: Effort) -> Result<u64, Fault> {
+        let probe = PROBE_BYTES.min(effort.bytes);
+        let begun = Instant::now();
+        self.synced(probe)?;
+        let rate = probe as f64 / begun.elapsed().as_secs_f64();
+        let share = (rate * effort.time.as_secs_f64() / SHARES) as u64;
+        let halved = std::iter::successors(Some(effort.bytes), |bytes| Some(bytes / 2));
+        Ok(halved.into_iter().find(|&bytes| bytes <= share.max(probe)).unwrap_or(probe))
     }
 
     fn object(&self) -> Arc<str> {
