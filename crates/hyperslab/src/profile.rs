@@ -22,7 +22,8 @@ const DEFAULT_NAME: &str = "the built-in profile";
 const BELOW: &str = "hyperslab/machine.toml";
 /// Longest profile that is read \[B\].
 const BYTES_MAX: u64 = 1 << 20;
-/// Lines that a profile of `hyperslab calibrate` ends with.
+/// The first words and the last line of a profile that `hyperslab calibrate` wrote.
+const BEGIN: &str = "# Measured by hyperslab calibrate";
 const END: &str = "# end of profile";
 const HINT: &str = "'hyperslab calibrate' measures this machine again";
 
@@ -70,14 +71,14 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
             return built_in(vec![instead(&format!("{file}: the profile cannot be read: {error}"), &hint)]);
         }
     };
+    // One that was cut off between two sections may still make sense to the parser.
+    if text.starts_with(BEGIN) && !text.lines().any(|line| line == END) {
+        return built_in(vec![instead(&format!("{file}: the profile was cut off after {} B", text.len()), HINT)]);
+    }
     let profile = match parse(&file, &text, &[]) {
         Ok(profile) => profile,
         Err(error) => {
             let told = error.to_string();
-            if text.starts_with(BEGIN) && !text.trim_end().ends_with(END) {
-                let what = format!("{file}: the profile was cut off after {} B", text.len());
-                return built_in(vec![instead(&what, HINT)]);
-            }
             let (what, hint) = told
                 .split_once("\n  hint: ")
                 .map_or((&*told, HINT.into()), |(what, hint)| (what, format!("{hint}; {HINT}")));
@@ -103,9 +104,6 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
         }
     }
 }
-
-/// The first words of a profile of `hyperslab calibrate`.
-const BEGIN: &str = "# Measured by hyperslab calibrate";
 
 fn read(path: &Path) -> io::Result<String> {
     // Opening a pipe would wait for somebody who writes.
@@ -163,3 +161,162 @@ pub fn forget() {
 }
 
 static KNOWN: Mutex<Option<Found>> = Mutex::new(None);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of its own, gone at the end.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            let path = env::temp_dir().join(format!("hyperslab-profile-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Place(path)
+        }
+
+        fn file(&self, text: &[u8]) -> PathBuf {
+            let path = self.0.join("machine.toml");
+            fs::write(&path, text).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn here() -> HostIdentity {
+        HostIdentity {
+            host: "node-7".into(),
+            processor: "EPYC 9".into(),
+            system: "Linux 7.0".into(),
+            cores: 1,
+            processors: 64,
+        }
+    }
+
+    /// A profile of a machine like this one, as it is written.
+    fn measured() -> String {
+        let version = format!("library = \"{}\"", env!("CARGO_PKG_VERSION"));
+        let own = DEFAULT
+            .replace("name = \"default\"", "name = \"own\"")
+            .replace("processor = \"AMD EPYC\"", "processor = \"EPYC 9\"")
+            .replace("library = \"0.1.0\"", &version);
+        format!("{BEGIN} {}\n{own}\n{END}\n", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Reads this text as the profile; gives whether the default holds, and the warnings as one text.
+    fn of(name: &str, text: &[u8], named: bool) -> (bool, String) {
+        let place = Place::new(name);
+        let found = load_from(&place.file(text), named, &here());
+        assert_eq!(found.profile.name, if found.is_default { "default" } else { "own" });
+        assert!(
+            found.warnings.iter().all(|warning| warning.contains("machine.toml") && warning.contains("\n  hint: "))
+        );
+        (found.is_default, found.warnings.join("\n"))
+    }
+
+    #[test]
+    fn the_built_in_profile_can_be_read_and_says_where_numbers_come_from() {
+        let found = built_in(Vec::new());
+        assert!(found.is_default && found.profile.measured.is_some());
+        let constants = hyperslab_plan::profile::constants("default", DEFAULT).unwrap();
+        assert!(constants.len() > 60 && constants.iter().all(|constant| !constant.source.is_empty()));
+    }
+
+    #[test]
+    fn a_profile_of_this_machine_is_used_without_a_word() {
+        assert_eq!(of("good", measured().as_bytes(), true), (false, String::new()));
+        assert_eq!(of("found", measured().as_bytes(), false), (false, String::new()));
+        let another_node = measured().replace("host = \"unknown\"", "host = \"node-8\"");
+        assert_eq!(of("node", another_node.as_bytes(), false), (false, String::new()));
+        let without = &DEFAULT[..DEFAULT.find("[measured]").unwrap()].replace("name = \"default\"", "name = \"own\"");
+        assert_eq!(of("unmeasured", without.as_bytes(), true), (false, String::new()), "one written by hand");
+    }
+
+    #[test]
+    fn nothing_there_is_told_only_to_who_named_it() {
+        let path = Path::new("/nowhere/machine.toml");
+        let silent = load_from(path, false, &here());
+        assert!(silent.is_default && silent.warnings.is_empty());
+        let told = load_from(path, true, &here());
+        assert!(told.is_default && told.warnings.len() == 1);
+        assert!(told.warnings[0].starts_with("/nowhere/machine.toml: the profile cannot be read: "), "{told:?}");
+        assert!(told.warnings[0].contains("the built-in profile is used instead\n  hint: "), "{told:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_gives_way_to_the_default() {
+        let whole = measured();
+        for cut in [&whole[..whole.len() * 2 / 3], &whole[..whole.find("[measured]").unwrap()]] {
+            let (default, told) = of("cut", cut.as_bytes(), true);
+            assert!(default && told.contains(&format!("was cut off after {} B", cut.len())), "{told}");
+        }
+        let (default, told) = of("garbage", b"\xff\x00\x17", true);
+        assert!(default && told.contains("cannot be read: stream did not contain valid UTF-8"), "{told}");
+        let (default, told) = of("words", b"these are = words of = nobody", true);
+        assert!(default && told.contains("not TOML") && told.contains("(line 1)"), "{told}");
+        let (default, told) = of("empty", b"", true);
+        assert!(default && told.contains("name"), "{told}");
+        let (default, told) = of("unit", whole.replace("\"3 us\"", "\"3 MB\"").as_bytes(), true);
+        assert!(default && told.contains("measured.files.read: expected a time"), "{told}");
+        assert!(told.contains("which is a size (line ") && told.contains("hyperslab calibrate"), "{told}");
+        let (default, told) = of("long", &vec![b'#'; 2 << 20], true);
+        assert!(default && told.contains("longer than the 1048576 B"), "{told}");
+    }
+
+    #[test]
+    fn a_directory_or_a_pipe_is_no_profile() {
+        let place = Place::new("directory");
+        let found = load_from(&place.0, true, &here());
+        assert!(found.is_default && found.warnings[0].contains("it is not a file"), "{found:?}");
+        let found = load_from(Path::new("/dev/zero"), true, &here());
+        assert!(found.is_default && found.warnings[0].contains("it is not a file"), "{found:?}");
+    }
+
+    #[test]
+    fn another_machine_is_told_and_holds_only_where_it_was_named() {
+        let other = measured().replace("EPYC 9", "Xeon 6");
+        let (default, told) = of("other", other.as_bytes(), false);
+        assert!(default && told.contains("another machine, Xeon 6 (2 cores), this is EPYC 9 (64 cores)"), "{told}");
+        assert!(told.contains("the built-in profile is used instead"), "{told}");
+        let (default, told) = of("named", other.as_bytes(), true);
+        assert!(!default && told.contains("it is used all the same"), "{told}");
+        let wider = measured().replace("cores_per_node = { is = 2", "cores_per_node = { is = 65");
+        let (default, told) = of("wider", wider.as_bytes(), false);
+        assert!(default && told.contains("(65 cores), this is EPYC 9 (64 cores)"), "{told}");
+    }
+
+    #[test]
+    fn an_old_version_is_told() {
+        let old = measured().replace(&format!("library = \"{}\"", env!("CARGO_PKG_VERSION")), "library = \"0.0.1\"");
+        let (default, told) = of("old", old.as_bytes(), false);
+        assert!(!default && told.contains("measured by version 0.0.1, this is"), "{told}");
+    }
+
+    #[test]
+    fn the_place_follows_from_the_environment() {
+        let at = |named: Option<&str>, config: Option<&str>, home: Option<&str>| {
+            place(named.map(OsStr::new), config.map(OsStr::new), home.map(PathBuf::from))
+        };
+        assert_eq!(at(Some("a/b.toml"), Some("/c"), Some("/h")), Some("a/b.toml".into()));
+        assert_eq!(at(Some(""), Some("/c"), Some("/h")), None);
+        assert_eq!(at(Some("none"), Some("/c"), Some("/h")), None);
+        assert_eq!(at(None, Some("/c"), Some("/h")), Some("/c/hyperslab/machine.toml".into()));
+        assert_eq!(at(None, Some("c"), Some("/h")), Some("/h/.config/hyperslab/machine.toml".into()));
+        assert_eq!(at(None, None, Some("")), None);
+        assert_eq!(at(None, None, None), None);
+    }
+
+    #[test]
+    fn it_is_looked_for_once() {
+        forget();
+        let (first, told) = at_hand();
+        let (second, again) = at_hand();
+        assert!(Arc::ptr_eq(&first, &second) && told == again);
+    }
+}

@@ -222,7 +222,8 @@ def _launching(args: argparse.Namespace) -> int:
     others = load.others(cores)
     if others is not None and others > BUSY:
         progress(f"other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long")
-    launched = {"ranks_per_node": max(*counts, cores), "together": full, "wire": wire, "others": others}
+    launched = {"cores": cores, "nodes": 1, "ranks_per_node": max(*counts, cores)}
+    launched |= {"together": full, "wire": wire, "others": others}
     _write(args, output, directory, series + more, launched)
     progress(f"done: {output}")
     return 0
@@ -247,6 +248,9 @@ def _here(args: argparse.Namespace) -> int:
         return 1
     progress = Progress(args.seconds)
     hosts = comm.allgather(_core.identity(where)[0])
+    # Launchers bind ranks to cores of their own; a node has those of all its ranks.
+    bound = comm.allgather(os.sched_getaffinity(0))
+    cores = len(set().union(*(own for own, host in zip(bound, hosts, strict=True) if host == hosts[0])))
     counts = sorted({count for count in (args.ranks or [1, 2, comm.size]) if count < comm.size} | {comm.size})
     series = _alone(Path(where), args.seconds, progress) if comm.rank == 0 else []
     file_bytes = comm.bcast(_file_bytes(series) if comm.rank == 0 else None)
@@ -261,7 +265,8 @@ def _here(args: argparse.Namespace) -> int:
     if scratch is not None:
         scratch.cleanup()
         most = max(hosts.count(host) for host in set(hosts))
-        launched = {"ranks_per_node": most, "together": comm.size, "wire": library(), "others": None}
+        launched = {"cores": cores, "nodes": len(set(hosts)), "ranks_per_node": most}
+        launched |= {"together": comm.size, "wire": library(), "others": None}
         _write(args, output, directory, series, launched)
         progress(f"done: {output}")
     return 0

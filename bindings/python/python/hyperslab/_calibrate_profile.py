@@ -222,7 +222,8 @@ def _agreements(it: _Numbers, times: Times, cores: int) -> None:
     said = f"agreements in a row, by ranks ({counts})"
     base = points.get(1, min(points.values()))
     it.measured("measured.agreements.base", time_text(base), said)
-    fits = {ranks: seconds for ranks, seconds in points.items() if 1 < ranks <= cores}
+    several = sorted(ranks for ranks in points if ranks > 1)
+    fits = {ranks: points[ranks] for ranks in several if ranks <= max(cores, several[0])}
     rank = 0.0
     if fits:
         most = max(fits)
@@ -340,21 +341,22 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
     directory : Path
         On the file system that was measured.
     launched : mapping
-        ``ranks_per_node`` [ranks], ``together`` (ranks that exchanged messages), ``wire`` (what joined them), and
-        ``others``: which part of the cores other programs used meanwhile, if that is known.
+        ``cores`` and ``ranks_per_node`` of a node, ``nodes``, ``together`` (ranks that exchanged messages), ``wire`` (what
+        joined them), and ``others``: which part of the cores other programs used meanwhile, if that is known.
     """
     times, it = Times(series), _Numbers()
-    host, processor, system, cores, file_system = _core.identity(directory)
+    host, processor, system, _, file_system = _core.identity(directory)
+    cores = launched["cores"]
     it.word("name", re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-") or "here")
     it.word("description", f"{host}: {processor}, {cores} cores, {system}, {file_system}")
-    it.measured("nodes.cores_per_node", cores, "processors that a process may use")
+    it.measured("nodes.cores_per_node", cores, "processors that ranks may use")
     it.measured("nodes.ranks_per_node", launched["ranks_per_node"], "most ranks of a node that measured together")
     words = {"host": host, "processor": processor, "system": system, "file_system": file_system}
     for key, value in (words | {"library": hs.__version__, "date": it.how}).items():
         it.word(f"measured.{key}", value)
     _processor(it, times, launched["together"])
     _messages(it, times, launched["together"], launched["wire"])
-    _agreements(it, times, cores)
+    _agreements(it, times, cores * launched["nodes"])
     _files(it, times)
     _writers(it, times)
     _limits(it)

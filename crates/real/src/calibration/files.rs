@@ -26,6 +26,9 @@ const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
 /// Shares of the bytes at most that are made durable at once.
 const SYNCED: [u64; 3] = [1024, 16, 1];
+const DIRECT_COUNT_MAX: u64 = 32;
+/// Fewest bytes that make sense \[B\].
+const BYTES_MIN: u64 = 1 << 20;
 /// Bytes by which it is found out how fast files are \[B\]; files are at least as long.
 const PROBE_BYTES: u64 = 4 << 20;
 /// Into how many files' times the whole time is divided: cases, each in a few rounds.
@@ -49,6 +52,7 @@ struct How {
 
 impl How {
     fn cached(write: bool, request: u64, bytes: u64) -> How {
+        let request = request.min(bytes);
         let count = (bytes / request).clamp(1, COUNT_MAX);
         How { write, direct: false, request, run: request, count, at_once: true }
     }
@@ -67,6 +71,7 @@ impl How {
 /// # Errors
 /// When the directory cannot be written to, or somebody wants it to stop.
 pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<Vec<Series>, Fault> {
+    let effort = Effort { bytes: effort.bytes.max(BYTES_MIN), ..effort };
     let mut bench = Bench::new(directory, effort.bytes)?;
     let bytes = bench.affordable(effort)?;
     let bench = &RefCell::new(bench);
@@ -94,9 +99,9 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
     cases.push(Case::new("cold", &[("bytes", how.request as f64)], move || bench.borrow_mut().cold(how)));
     for write in [true, false] {
         for (request, at_once) in [(DIRECT_SHORT, false), (DIRECT_SHORT, true), (DIRECT_LONG, true)] {
-            let count = (bytes / request).clamp(1, 32);
-            let how = How { direct: true, at_once, count, ..How::cached(write, request, bytes) };
-            let at = [("bytes", request as f64), ("at_once", f64::from(u8::from(at_once)))];
+            let how = How::cached(write, request, bytes);
+            let how = How { direct: true, at_once, count: how.count.min(DIRECT_COUNT_MAX), ..how };
+            let at = [("bytes", how.request as f64), ("at_once", f64::from(u8::from(at_once)))];
             let kernel = if write { "direct-write" } else { "direct-read" };
             cases.push(Case::new(kernel, &at, move || bench.borrow_mut().direct(how)));
         }

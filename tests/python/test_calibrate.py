@@ -1,0 +1,251 @@
+"""``hyperslab calibrate``: what it writes can be read, simulated and used; what is wrong with a profile is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import pytest
+from hyperslab import _core
+from hyperslab._calibrate import default_ranks, full_of
+from hyperslab._calibrate_fit import Point, Times, fit, jump, spread, typical
+from hyperslab._calibrate_profile import rate_text, time_text
+from hyperslab._calibrate_ranks import merged, partners
+
+from mpi_launch import environment, mpiexec
+from test_command import run
+
+#: Bounds of what a machine of this century can do: lowest and highest, in base units (s, B/s, counts).
+BOUNDS = {
+    "processor.copy_rate": (1e8, 1e12),
+    "processor.run": (0, 1e-5),
+    "processor.code_rate": (1e6, 1e11),
+    "processor.step": (0, 1e-3),
+    "processor.piece": (0, 1e-3),
+    "messages.send": (0, 1e-1),
+    "measured.neighbours.message": (0, 1e-1),
+    "measured.neighbours.rate": (1e7, 1e12),
+    "measured.neighbours.wake": (1e-7, 1),
+    "measured.agreements.base": (1e-8, 1e-2),
+    "measured.agreements.rank": (0, 1),
+    "measured.files.write_rate": (1e6, 1e12),
+    "measured.files.read_rate": (1e6, 1e12),
+    "measured.files.cold_rate": (1e5, 1e12),
+    "measured.files.direct_write_rate": (1e5, 1e12),
+    "measured.files.writers": (1, 64),
+    "measured.files.sync": (0, 10),
+    "measured.files.create": (1e-7, 1),
+    "measured.files.open": (1e-7, 1),
+    "measured.files.rename": (1e-7, 1),
+    "measured.files.remove": (1e-7, 1),
+    "measured.noise.copy": (0, 100),
+}
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B/s": 1, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
+
+
+def value(text: str) -> float:
+    number, _, unit = text.strip('"').partition(" ")
+    return float(number) * (UNITS[unit] if unit else 1)
+
+
+def check(path: Path) -> dict[str, hs.Constant]:
+    """The profile can be read, its numbers are plausible, most were measured, and it can be simulated."""
+    constants = {constant.key: constant for constant in hs.Machine.load(path).constants()}
+    for key, (low, high) in BOUNDS.items():
+        constant = constants[key]
+        assert low <= value(constant.value) <= high, (key, constant)
+        assert constant.origin == "measured", (key, constant)
+    assert sum(constant.origin == "measured" for constant in constants.values()) > 40
+    array = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "block"]}
+    result = hs.simulate(path, [{"transfer": {"write": True, "arrays": [array], "sync": True}}], clients=4)
+    assert 0 < result["seconds"] < 10
+    return constants
+
+
+def at_hand(profile: object) -> tuple[str, bool, list[str]]:
+    """What a process finds whose environment names this profile."""
+    program = "import json; from hyperslab import _core; print(json.dumps(_core.profile_at_hand()))"
+    extra = environment({"HYPERSLAB_PROFILE": str(profile)})
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=extra
+    )
+    name, default, warnings = json.loads(done.stdout)
+    return name, default, warnings
+
+
+@pytest.fixture(scope="module")
+def by_threads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A quick calibration whose ranks are threads."""
+    place = tmp_path_factory.mktemp("calibrated")
+    output, directory = place / "below" / "machine.toml", place / "scratch"
+    directory.mkdir()
+    arguments = ("--directory", directory, "--output", output, "--seconds", 1, "--ranks", "1,2,3", "--threads")
+    done = run("calibrate", *arguments, "--json")
+    assert "one process: files" in done.stderr
+    assert "2 ranks: messages, packed" in done.stderr
+    assert "3 ranks: agreements" in done.stderr
+    assert not list(directory.iterdir()), "scratch files are left"
+    assert [path.name for path in output.parent.iterdir()] == ["machine.toml"]
+    return output, json.loads(done.stdout)
+
+
+def test_threads_are_measured(by_threads: tuple[Path, dict[str, Any]]) -> None:
+    output, told = by_threads
+    constants = check(output)
+    assert told["profile"] == output.read_text()
+    assert told["launched"]["wire"] == "threads"
+    assert "by threads" in constants["messages.send"].source
+    kernels = {series["kernel"] for series in told["series"]}
+    assert {"copy", "plan", "encode", "write", "sync", "cold", "message", "echo", "own-file", "agree"} <= kernels
+    assert all(min(series["seconds"]) > 0 for series in told["series"])
+
+
+@pytest.mark.mpi
+def test_processes_are_measured(tmp_path: Path) -> None:
+    mpiexec()
+    output = tmp_path / "machine.toml"
+    run("calibrate", "--directory", tmp_path, "--output", output, "--seconds", 1, "--ranks", "1,2")
+    constants = check(output)
+    assert re.search(r"by (MPICH|Open MPI) [\d.]+", constants["messages.send"].source)
+    assert [path.name for path in tmp_path.iterdir()] == ["machine.toml"]
+
+
+@pytest.mark.mpi
+def test_the_ranks_of_a_launch_are_measured(tmp_path: Path) -> None:
+    output = tmp_path / "machine.toml"
+    task = ["calibrate", "--here", "--directory", tmp_path, "--output", output, "--seconds", 1, "--ranks", "1,3"]
+    command = [mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py", "-m", "hyperslab", *map(str, task)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment({}))
+    assert done.returncode == 0, done.stderr
+    check(output)
+    assert [path.name for path in tmp_path.iterdir()] == ["machine.toml"]
+    refused = subprocess.run(
+        [*command, "--output", str(tmp_path)], capture_output=True, text=True, timeout=120, env=environment({})
+    )
+    assert refused.returncode != 0
+    assert "is a directory" in refused.stderr
+
+
+def test_the_environment_names_the_profile(by_threads: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    output, _ = by_threads
+    name, default, warnings = at_hand(output)
+    assert not default
+    assert not warnings
+    assert f'name = "{name}"' in output.read_text()
+    assert at_hand("none") == ("default", True, [])
+    assert at_hand("") == ("default", True, [])
+    cut = tmp_path / "cut.toml"
+    cut.write_text(output.read_text()[:2000])
+    _, default, (warning,) = at_hand(cut)
+    assert default
+    assert warning.startswith(f"{cut}: the profile was cut off after")
+    assert "hint: 'hyperslab calibrate'" in warning
+
+
+def test_the_default_place_is_that_of_configurations(tmp_path: Path) -> None:
+    program = "from hyperslab import _core; print(_core.profile_path())"
+    kept = {key: text for key, text in os.environ.items() if key != "HYPERSLAB_PROFILE"}
+    for extra, place in (
+        ({"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path),
+        ({"XDG_CONFIG_HOME": "", "HOME": str(tmp_path)}, tmp_path / ".config"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, env=kept | extra
+        )
+        assert done.stdout.strip() == str(place / "hyperslab" / "machine.toml")
+
+
+def test_what_cannot_be_measured_is_refused_at_once(tmp_path: Path) -> None:
+    assert "usage: hyperslab calibrate" in run("calibrate", "--help").stdout
+    output = tmp_path / "machine.toml"
+    missing = run("calibrate", "--directory", tmp_path / "none", "--output", output, status=1)
+    assert "'does not exist" not in missing.stderr
+    assert "none' does not exist" in missing.stderr
+    assert "hint: --directory" in missing.stderr
+    file = tmp_path / "file"
+    file.write_text("")
+    assert "is not a directory" in run("calibrate", "--directory", file, "--output", output, status=1).stderr
+    # What lies in /proc cannot be written to, not even by root.
+    refused = run("calibrate", "--directory", "/proc", "--output", output, status=1).stderr
+    assert "no file can be made in '/proc'" in refused
+    assert "is a directory" in run("calibrate", "--output", tmp_path, status=1).stderr
+    refused = run("calibrate", "--output", "/proc/machine.toml", status=1).stderr
+    assert "no profile can be written to '/proc/machine.toml'" in refused
+    assert "hint: name a file with --output" in refused
+    assert "is not a list of numbers of ranks" in run("calibrate", "--ranks", "2,x", status=2).stderr
+    assert "is not a number of seconds" in run("calibrate", "--seconds", "-1", status=2).stderr
+    assert not output.exists()
+
+
+def test_fits_find_what_times_were_made_of() -> None:
+    points = [
+        Point({"bytes": nbytes, "runs": runs}, 3e-6 + nbytes * 2e-10 + runs * 5e-9, 0.0)
+        for nbytes in (64, 4096, 1 << 20, 1 << 24)
+        for runs in (1, 100, 10000)
+    ]
+    found = fit(points, lambda _: 1.0, lambda at: at["bytes"], lambda at: at["runs"])
+    assert found == pytest.approx([3e-6, 2e-10, 5e-9])
+    # What would be negative is left out, and the others are found without it.
+    falling = [Point({"bytes": nbytes}, nbytes * 2e-10 - 1e-9, 0.0) for nbytes in (64, 4096, 1 << 20)]
+    assert fit(falling, lambda _: 1.0, lambda at: at["bytes"])[0] == 0.0
+
+
+def test_a_step_in_times_is_found_and_noise_is_none() -> None:
+    sizes = [2**exponent for exponent in range(6, 23, 2)]
+    plain = [
+        Point({"bytes": size}, (5e-6 + size * 1e-10) * (1 + 0.1 * (-1) ** index), 0.0)
+        for index, size in enumerate(sizes)
+    ]
+    assert jump(plain) is None
+    stepped = [Point(point.at, point.seconds + 2e-5 * (point.at["bytes"] > 16384), 0.0) for point in plain]
+    assert jump(stepped) == 16384
+
+
+def test_many_times_become_one() -> None:
+    assert typical([3.0, 1.0, 2.0, 4.0, 5.0]) == 2.0
+    assert typical([3.0]) == 3.0
+    assert spread([3.0, 1.0, 2.0, 4.0, 5.0]) == pytest.approx(1 / 3)
+    assert spread([1.0]) == 0.0
+    one = {"kernel": "agree", "at": {"ranks": 2.0}, "way": "near", "seconds": [1.0, 5.0]}
+    (both,) = merged([[one], [one | {"seconds": [2.0, 3.0]}]])
+    assert both["seconds"] == [2.0, 5.0]
+    times = Times([both])
+    assert times.seconds("agree", ranks=2.0) == 2.75
+    assert times.seconds("agree", ranks=3.0) is None
+    assert times.noise("copy") is None
+
+
+def test_ranks_find_partners_on_their_host_or_on_another() -> None:
+    assert partners(["a"] * 5, far=False) == [1, 0, 3, 2, None]
+    assert partners(["a", "b", "a", "b"], far=False) == [2, 3, 0, 1]
+    assert partners(["a", "a", "b", "b"], far=True) == [2, 3, 0, 1]
+    assert partners(["a", "b", "c"], far=True) == [1, 0, None]
+    assert partners(["a", "a"], far=True) == [None, None]
+    assert default_ranks(1) == [1, 2, 4]
+    assert full_of([1, 2, 4, 8], 4) == 4
+    assert full_of([1, 4, 8], 2) == 4
+    assert full_of([1], 2) == 1
+
+
+def test_numbers_are_written_with_units() -> None:
+    assert [time_text(seconds) for seconds in (0.0, -1.0, 2.5e-9, 1.2345e-5, 0.02, 3.0)] == [
+        "0 ns",
+        "0 ns",
+        "2.5 ns",
+        "12.35 us",
+        "20 ms",
+        "3 s",
+    ]
+    assert [rate_text(rate) for rate in (0.0, 5e5, 6.4e9, 1e300)] == ["1 KB/s", "500 KB/s", "6.4 GB/s", "1000 GB/s"]
+
+
+def test_the_default_can_be_simulated() -> None:
+    machine = hs.Machine(_core.default_profile(), "default")
+    array = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "block"]}
+    assert hs.simulate(machine, [{"transfer": {"write": True, "arrays": [array]}}], clients=4)["seconds"] > 0
