@@ -259,6 +259,16 @@ impl Report {
     }
 
     #[getter]
+    fn predicted(&self) -> f64 {
+        self.0.predicted().iter().sum()
+    }
+
+    #[getter]
+    fn phases(&self) -> Vec<(&'static str, f64, f64)> {
+        self.0.phases().to_vec()
+    }
+
+    #[getter]
     fn buffer_bytes(&self) -> u64 {
         self.0.walked().buffer_bytes
     }

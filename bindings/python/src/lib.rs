@@ -35,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calibration::profile_path, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::profile_at_hand, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_json, module)?)?;
+    module.add_function(wrap_pyfunction!(simulation::plan_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;

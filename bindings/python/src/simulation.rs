@@ -16,6 +16,12 @@ pub(crate) fn simulate_json(py: Python<'_>, spec: &str) -> PyResult<String> {
     }
 }
 
+/// How transfers of a rehearsal would be done, and at what price: JSON in, JSON out.
+#[pyfunction]
+pub(crate) fn plan_json(py: Python<'_>, spec: &str) -> PyResult<String> {
+    py.detach(|| simulate::plan_json(spec)).map_err(|error| raise_alone(py, error))
+}
+
 /// Machines that come with hyperslab: name and profile.
 #[pyfunction]
 pub(crate) fn machines() -> Vec<(&'static str, &'static str)> {

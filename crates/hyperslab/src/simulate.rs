@@ -5,18 +5,20 @@
 //! machine never meet but here.
 
 mod array;
+mod planned;
 mod recording;
 mod report;
 mod spec;
 mod stages;
 
+use planned::PlannedReport;
 pub use report::Report;
 pub use spec::{
     Array, Call, DiskLayout, File, Local, Meta, Period, Spec, StageSpec, Store, TransferSpec, WhatIf, Who, Work,
 };
 
 use crate::Error;
-use hyperslab_plan::profile;
+use hyperslab_plan::profile::{self, Profile};
 use hyperslab_sim::{Rehearsal, Size};
 use recording::Recording;
 
@@ -36,17 +38,7 @@ pub fn simulate(spec: &Spec) -> Result<Report, Error> {
 /// # Errors
 /// As [`simulate`], and when it is interrupted.
 pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
-    let scale: Vec<(String, f64)> = spec.scale.iter().map(|(key, &factor)| (key.clone(), factor)).collect();
-    let profile =
-        profile::parse(&spec.file, &spec.machine, &scale).map_err(|error| Error::invalid(error.to_string()))?;
-    let ranks = spec.clients.checked_add(spec.servers).filter(|&ranks| ranks > 0 && spec.clients > 0);
-    let ranks = ranks.ok_or_else(|| {
-        Error::invalid(format!("{} clients and {} servers: at least one client is needed", spec.clients, spec.servers))
-    })?;
-    if ranks > RANKS_MAX {
-        return Err(Error::invalid(format!("{ranks} ranks are more than the {RANKS_MAX} that are simulated")));
-    }
-    let size = Size { ranks, servers: spec.servers };
+    let (profile, size) = machine(spec)?;
     let built = stages::build(spec, &profile, size)?;
     let rehearsal = Rehearsal {
         profile,
@@ -72,6 +64,34 @@ pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Re
     let outcome = rehearsal.run_recorded(interrupted, sink)?;
     recording.map_or(Ok(()), Recording::finish)?;
     Ok(Report::new(spec, &outcome, &built.labels, &built.moves))
+}
+
+/// The machine, and the ranks on it.
+fn machine(spec: &Spec) -> Result<(Profile, Size), Error> {
+    let scale: Vec<(String, f64)> = spec.scale.iter().map(|(key, &factor)| (key.clone(), factor)).collect();
+    let profile =
+        profile::parse(&spec.file, &spec.machine, &scale).map_err(|error| Error::invalid(error.to_string()))?;
+    let ranks = spec.clients.checked_add(spec.servers).filter(|&ranks| ranks > 0 && spec.clients > 0);
+    let ranks = ranks.ok_or_else(|| {
+        Error::invalid(format!("{} clients and {} servers: at least one client is needed", spec.clients, spec.servers))
+    })?;
+    if ranks > RANKS_MAX {
+        return Err(Error::invalid(format!("{ranks} ranks are more than the {RANKS_MAX} that are simulated")));
+    }
+    Ok((profile, Size { ranks, servers: spec.servers }))
+}
+
+/// How the transfers of a rehearsal would be done, and at what price, without running it: from JSON to JSON.
+///
+/// # Errors
+/// When the machine or what is asked of it makes no sense, or no strategy can do it.
+pub fn plan_json(spec: &str) -> Result<String, Error> {
+    let spec: Spec = serde_json::from_str(spec)
+        .map_err(|error| Error::invalid(format!("what is to be planned cannot be understood: {error}")))?;
+    let (profile, size) = machine(&spec)?;
+    let built = stages::build(&spec, &profile, size)?;
+    let planned: Vec<PlannedReport> = built.moves.iter().map(PlannedReport::of).collect();
+    serde_json::to_string(&planned).map_err(|error| Error::invalid(format!("the plan cannot be written: {error}")))
 }
 
 /// The same, from JSON to JSON.

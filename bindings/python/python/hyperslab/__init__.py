@@ -34,6 +34,7 @@ from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
+from hyperslab.planning import Plan, plan
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
 from hyperslab.simulation import Machine, Simulated, machines, simulate
@@ -58,6 +59,7 @@ __all__ = [
     "NotFoundError",
     "PeerError",
     "Pieces",
+    "Plan",
     "PoisonedError",
     "RawFile",
     "Report",
@@ -80,6 +82,7 @@ __all__ = [
     "machines",
     "open",
     "open_raw",
+    "plan",
     "release",
     "save_npy",
     "simulate",

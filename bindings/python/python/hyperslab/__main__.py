@@ -109,12 +109,13 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _calibrate, _simulate_command
+    from hyperslab import _calibrate, _plan_command, _simulate_command
     from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
     from hyperslab.trace import _command as trace
 
     _simulate_command.add_verb(verbs)
+    _plan_command.add_verb(verbs)
     reproduce.add_verb(verbs)
     _calibrate.add_verb(verbs)
     bench.add_verbs(verbs)

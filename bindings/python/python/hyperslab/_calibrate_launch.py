@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hyperslab._bench_entire import find_mpiexec
 from hyperslab._calibrate_ranks import Phase, Series, command, measure_threads
+from hyperslab.bench._launch import find_mpiexec
 from hyperslab.errors import NotFoundError, PeerError
 
 __all__ = ["Load", "measure_ranks"]

@@ -31,14 +31,8 @@ def _factor(text: str) -> tuple[str, float]:
     return key, float(factor)
 
 
-def add_verb(verbs: _Verbs) -> None:
-    """Add the command to the others."""
-    command = verbs.add_parser("simulate", help="tell what a transfer would cost on another machine")
-    command.add_argument("--list", action="store_true", help="list machines and benchmarks")
-    command.add_argument("--machine", help="one of them, or a TOML file; docs/machines.md has the schema")
-    command.add_argument("--constants", action="store_true", help="list the machine's numbers and their sources")
-    command.add_argument("--stages", type=Path, help="a JSON file of stages, instead of one transfer")
-    command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
+def add_array(command: argparse.ArgumentParser) -> None:
+    """Add what says which arrays move, and what of how they do is forced."""
     command.add_argument("--shape", type=_integers, help="of the array, such as 512,512,512")
     command.add_argument("--mesh", type=_integers, help="of ranks, such as 4,4,2")
     command.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
@@ -56,6 +50,17 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--slots", type=int)
     command.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")
     command.add_argument("--no-sync", action="store_true", help="leave what is written to caches")
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser("simulate", help="tell what a transfer would cost on another machine")
+    command.add_argument("--list", action="store_true", help="list machines and benchmarks")
+    command.add_argument("--machine", help="one of them, or a TOML file; docs/machines.md has the schema")
+    command.add_argument("--constants", action="store_true", help="list the machine's numbers and their sources")
+    command.add_argument("--stages", type=Path, help="a JSON file of stages, instead of one transfer")
+    command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
+    add_array(command)
     command.add_argument(
         "--disk-layout", choices=("contiguous", "random-blocks", "random-tracks"), default="contiguous"
     )

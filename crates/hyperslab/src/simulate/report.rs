@@ -108,7 +108,7 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    fn of(price: &Price, agrees: bool) -> Predicted {
+    pub(super) fn of(price: &Price, agrees: bool) -> Predicted {
         let phases = Phase::ALL.map(|phase| (phase.name().to_string(), price.phase(phase) / 1e9));
         let busy = Resource::ALL.map(|one| (one.name().to_string(), price.resources[one as usize] / 1e9));
         let moving = price.moving_ns() / 1e9;
@@ -211,7 +211,7 @@ fn few<T>(all: &[T]) -> &[T] {
 }
 
 fn transfer_report(
-    Moving { stage, bytes, parameters, why, price, agrees }: &Moving,
+    Moving { stage, bytes, parameters, why, price, agrees, .. }: &Moving,
     stages: &[StageReport],
 ) -> TransferReport {
     let of = || stages.iter().filter(|other| other.stage == *stage);

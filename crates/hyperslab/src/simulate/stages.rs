@@ -7,8 +7,8 @@ use hyperslab_layout::View;
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Direction, Effort, Exchange, Facts, Machine, Parameters, Placement, Planner, Preference, Price, Strategy,
-    Transfer, Views,
+    Ask, Candidate, Direction, Effort, Exchange, Facts, Machine, Parameters, Placement, Planner, Preference, Price,
+    Strategy, Transfer, Views,
 };
 use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
 use std::rc::Rc;
@@ -33,6 +33,8 @@ pub(super) struct Moving {
     pub(super) why: String,
     /// What the model expects.
     pub(super) price: Price,
+    /// All that the planner compared, the cheapest first.
+    pub(super) candidates: Vec<Candidate>,
     /// Whether ranks agree before and after.
     pub(super) agrees: bool,
 }
@@ -105,7 +107,7 @@ fn transfer(
         Some(alike.iter().zip(&transfer.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank).view).collect())
     };
     let as_if = without(profile, spec.what_if);
-    let (mut parameters, why, price) = decide(asked, &transfer, &as_if, size, &views)?;
+    let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &views)?;
     if parameters.strategy == Strategy::DiskDirected && asked.presort {
         let layout = (spec.disk_layout.into(), spec.seed);
         parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
@@ -116,7 +118,7 @@ fn transfer(
         Part { users, facts: Arc::new(Facts::default()) }
     });
     let (bytes, agrees) = (transfer.stored_bytes(), asked.agree);
-    built.moves.push(Moving { stage: number, bytes, parameters: parameters.clone(), why, price, agrees });
+    built.moves.push(Moving { stage: number, bytes, parameters: parameters.clone(), why, price, candidates, agrees });
     if asked.agree {
         built.push(number, "agree", Stage::Agree);
     }
@@ -173,7 +175,7 @@ fn decide(
     profile: &Profile,
     size: Size,
     views: Views<'_>,
-) -> Result<(Parameters, String, Price), Error> {
+) -> Result<(Parameters, String, Price, Vec<Candidate>), Error> {
     let strategy = asked.strategy.as_deref().map(|name| {
         let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
         Strategy::from_name(name)
@@ -204,5 +206,5 @@ fn decide(
     }
     parameters.strategy.feasible(transfer, &parameters).map_err(refused)?;
     let price = planner.price(transfer, &parameters, views, Effort::CAREFUL);
-    Ok((parameters, choice.why, price))
+    Ok((parameters, choice.why, price, choice.candidates))
 }

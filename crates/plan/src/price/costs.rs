@@ -141,16 +141,15 @@ impl<'a> Costs<'a> {
             (true, false) => receive_ns,
         };
         let wire = self.wire_ns(bytes + (parts - 1.0) * costs.header_bytes as f64);
-        let array_ns = array_side
-            + runs * costs.array_run_ns
-            + hands
-            + self.profile().processor.piece_ns
-            + if asks { send_ns + receive_ns - ask_ns } else { 0.0 };
+        // Clients derive their pieces before they are asked for them.
+        let derived = self.profile().processor.piece_ns;
+        let answer_ns =
+            array_side + runs * costs.array_run_ns + hands + if asks { send_ns + receive_ns - ask_ns } else { 0.0 };
         Message {
             slot_ns: ask_ns + slot_side + runs * costs.slot_run_ns + hands,
             ask_ns,
-            array_ns,
-            handled_ns: wire + array_ns + long * 2.0 * small + if asks { self.wire_ns(0.0) } else { 0.0 },
+            array_ns: derived + answer_ns,
+            handled_ns: wire + answer_ns + long * 2.0 * small + if asks { self.wire_ns(0.0) } else { 0.0 },
             wire_ns: bytes * 1e9 / self.profile().network.link_rate,
         }
     }

@@ -1,0 +1,69 @@
+"""``hyperslab plan``: how a transfer would be done on a machine that is not at hand, and what would help."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import Any, Protocol
+
+from hyperslab import _simulate_benchmarks
+from hyperslab._simulate_command import _array, _factor, add_array
+from hyperslab.errors import InvalidError
+from hyperslab.planning import PANDA, plan
+
+
+class _Verbs(Protocol):
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def _integers(text: str) -> list[int]:
+    return [int(part) for part in text.replace("x", ",").split(",") if part]
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser("plan", help="tell how a transfer would be done on another machine, and what would help")
+    command.add_argument("--machine", required=True, help="a name (hyperslab simulate --list), or a TOML file")
+    command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
+    add_array(command)
+    command.add_argument("--disk-mesh", type=_integers, help="of servers, each with a chunk of each array: 8,1,1")
+    command.add_argument("--panda", action="store_true", help="as Panda 2.0.5 did: one buffer, each chunk by itself")
+    command.add_argument("--rehearse", type=int, default=0, metavar="N", help="run the best N in the simulator")
+    command.add_argument("--scale", type=_factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    clients = args.clients or (math.prod(args.mesh) if args.mesh else 0)
+    if clients < 1:
+        message = "the number of ranks is not known\n  hint: --mesh 4,4,2, or --clients 32"
+        raise InvalidError(message)
+    arrays = [_array(args)] if args.benchmark is None else _simulate_benchmarks.arrays(args.benchmark, clients)
+    write = args.direction == "write"
+    transfer: dict[str, Any] = {"write": write, "arrays": arrays, "sync": write and not args.no_sync}
+    forced = {
+        "strategy": args.strategy,
+        "servers": args.server_ranks,
+        "subchunk_bytes": args.subchunk_bytes,
+        "buffer_bytes": args.buffer_bytes,
+        "slots": args.slots,
+        "exchange": args.exchange,
+    }
+    transfer.update(PANDA if args.panda else {})
+    transfer.update({key: value for key, value in forced.items() if value is not None})
+    servers = args.servers or (math.prod(args.disk_mesh) if args.disk_mesh else 0)
+    found = plan(
+        args.machine,
+        transfer,
+        clients=clients,
+        servers=servers,
+        disk_mesh=args.disk_mesh,
+        rehearse=args.rehearse,
+        scale=dict(args.scale),
+        period={"blocking_sends": True, "linear_start": True, "look_ahead": 40} if args.panda else None,
+    )
+    print(json.dumps(found) if args.json else found.text)
+    return 0
