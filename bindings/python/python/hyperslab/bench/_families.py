@@ -17,7 +17,7 @@ __all__ = ["FAMILIES", "LARGEST_BYTES", "MOST_RUNS", "SMALLEST_BYTES", "Draw"]
 SMALLEST_BYTES = 64 << 10
 LARGEST_BYTES = 1 << 30
 #: Most contiguous runs that a case has: with more of them, all that is measured is loops over elements.
-MOST_RUNS = 1 << 24
+MOST_RUNS = 1 << 22
 #: Most files that a case makes; making and removing them would take all the time.
 MOST_FILES = 2048
 #: Most blocks of FLASH. In memory a block with its guard cells is eight times as large as in a checkpoint.

@@ -96,9 +96,9 @@ class Held:
             self.inside[name] = list(variable) if boxes else [variable]
             self.given[name] = list(variable) if boxes else variable
 
-    def fill(self) -> None:
-        """Give each element its value."""
-        for views, bases in self._with_values():
+    def fill(self, turn: int = 0) -> None:
+        """Give each element its value, or that of an array some numbers further on."""
+        for views, bases in self._with_values(turn):
             for view, base in zip(views, bases, strict=True):
                 view[...] = base
 
@@ -122,9 +122,9 @@ class Held:
             for view, base in zip(views, bases, strict=True)
         )
 
-    def _with_values(self) -> Any:
+    def _with_values(self, turn: int = 0) -> Any:
         # Checked again and again; arrays differ only by a number that is added.
         self._first = self._first or [values(np.ix_(*part), 0) for part in self._places]
         for number, views in enumerate(self.inside.values()):
-            more = np.full((1,), 37 * number % 256, np.uint8)
+            more = np.full((1,), 37 * (number + turn) % 256, np.uint8)
             yield views, [base + more for base in self._first]

@@ -48,6 +48,7 @@ class Transfer:
         self._path = directory / f"case-{case.number}.{case.target}"
         self._header = bytes(range(1, case.header_bytes + 1))
         self._held = Held(case, case.spread, comm.rank)
+        self._turn = 0
         self._mpiio: tuple[MPI.Datatype, MPI.Datatype, MPI.Datatype] | None = None
         if case.direction == "write":
             self._held.fill()
@@ -167,9 +168,17 @@ class Transfer:
 
     # ---- checking ------------------------------------------------------------------------------------------------
 
-    def forget(self) -> None:
-        """Before a read that is checked."""
-        self._held.clear()
+    def renew(self) -> None:
+        """Before a way is checked: what another one left must not pass for its work.
+
+        New files are removed anyway. Where a section is changed, this rank's part gets other values each time, which
+        takes much less time than making the whole array anew.
+        """
+        if self.case.direction == "read":
+            self._held.clear()
+        elif self.changes_in_place:
+            self._turn += 1
+            self._held.fill(self._turn)
 
     def check(self) -> None:
         """Whether what was asked for is where it should be.
@@ -204,14 +213,14 @@ class Transfer:
         section = self.case.section
 
         def whole(places: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
-            return values(places, number)
+            return values(places, number + self._turn)
 
         def changed(places: Sequence[NDArray[np.int64]]) -> NDArray[Any]:
             assert section is not None
             inside = np.ones((1,) * places[0].ndim, bool)
             for place, (start, stop, step) in zip(places, section, strict=True):
                 inside = inside & (place >= start) & (place < stop) & ((place - start) % step == 0)
-            return np.where(inside, values(places, number), values(places, BEFORE))
+            return np.where(inside, values(places, number + self._turn), values(places, BEFORE))
 
         return changed if self.changes_in_place else whole
 
