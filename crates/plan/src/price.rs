@@ -175,7 +175,7 @@ impl Effort {
     /// Enough to tell candidates apart.
     pub const QUICK: Effort = Effort { ranks: 2, rounds: 3, steps: 48 };
     /// More, for transfers that take long.
-    pub const USUAL: Effort = Effort { ranks: 4, rounds: 4, steps: 160 };
+    pub const USUAL: Effort = Effort { ranks: 8, rounds: 3, steps: 120 };
     /// For people who wait for the answer.
     pub const CAREFUL: Effort = Effort { ranks: 32, rounds: 64, steps: 40_000 };
 }

@@ -183,8 +183,8 @@ def plan(
     >>> panda = {"strategy": "server-directed", "slots": 1, "subchunk_bytes": 1}
     >>> call = {"write": True, "sync": True, "arrays": [array], **panda}
     >>> planned = hs.plan("nas-sp2", call, clients=24, servers=8, disk_mesh=(8, 1, 1))
-    >>> print(planned["advice"][0].partition(":")[0])
-    6 servers (6 x 1 x 1)
+    >>> "6 servers (6 x 1 x 1)" in [line.partition(":")[0] for line in planned["advice"]]
+    True
     """
     mesh = None if disk_mesh is None else tuple(int(extent) for extent in disk_mesh)
     known = Machine.load(machine)
@@ -196,7 +196,7 @@ def plan(
     for variant in variants[:rehearse]:
         variant.rehearsed = variant.question.rehearsed(period)
     found = Plan(planned)
-    found["machine"] = json.loads(json.dumps(known.file))
+    found["machine"] = Path(known.file).stem
     found["rehearsed"] = asked.rehearsed(period) if rehearse else None
     told = ("kind", "text", "seconds", "bound_by", "rehearsed")
     found["variants"] = [{name: getattr(variant, name) for name in told} for variant in variants]
@@ -248,13 +248,15 @@ def _other_servers(asked: Question) -> Iterator[tuple[str, str, Question]]:
     counts |= {extent for extent in asked.array["mesh"] if extent <= most}
     counts |= {asked.clients // d for d in range(1, asked.clients + 1) if asked.clients % d == 0}
     for count in sorted(count for count in counts if 1 <= count <= most and count != asked.servers):
+        # What needs no more than is there comes first.
+        kind = "servers" if count < asked.servers else "more servers"
         if asked.disk_mesh is None:
-            yield "servers", f"{count} servers", _with(asked, servers=count)
+            yield kind, f"{count} servers", _with(asked, servers=count)
             continue
         cut = [d for d, extent in enumerate(asked.disk_mesh) if extent > 1]
         if len(cut) == 1 and count <= asked.array["shape"][cut[0]]:
             mesh = tuple(count if d == cut[0] else 1 for d in range(len(asked.disk_mesh)))
-            yield "servers", f"{count} servers ({_times(mesh)})", _with(asked, servers=count, disk_mesh=mesh)
+            yield kind, f"{count} servers ({_times(mesh)})", _with(asked, servers=count, disk_mesh=mesh)
 
 
 def _meshes(count: int, ndim: int) -> Iterator[tuple[int, ...]]:
@@ -326,22 +328,13 @@ def _advice(asked: Question, seconds: float, variants: Sequence[Variant]) -> Ite
     for variant in variants:
         if variant.seconds < seconds * (1.0 - BETTER) and variant.kind not in told:
             told.add(variant.kind)
-            alike = [
-                other.text.removeprefix("a mesh of servers ")
-                for other in variants
-                if other.kind == variant.kind
-                and other is not variant
-                and other.seconds < variant.seconds * (1 + BETTER)
-            ]
+            limit = variant.seconds * (1 + BETTER)
+            others = [other for other in variants if other.kind == variant.kind and other is not variant]
+            alike = [other.text.removeprefix("a mesh of servers ") for other in others if other.seconds < limit]
             also = f" (so do {', '.join(alike[:8])})" if alike else ""
             yield f"{variant.text}: {variant.seconds:.4g} s instead of {seconds:.4g} s{also}"
-    fewer = [
-        variant
-        for variant in variants
-        if variant.kind == "servers"
-        and variant.question.servers < asked.servers
-        and variant.seconds < seconds * (1.0 + ALIKE)
-    ]
+    limit = seconds * (1.0 + ALIKE)
+    fewer = [variant for variant in variants if variant.kind == "servers" and variant.seconds < limit]
     if fewer:
         least = min(fewer, key=lambda variant: variant.question.servers)
         share = 100 * (least.seconds / seconds - 1)

@@ -1,1 +1,149 @@
-//! Checks of the model.
+//! Checks of the model against what was worked out by hand.
+
+use super::pipeline::delays;
+use super::*;
+use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
+use crate::strategies::Strategy;
+use crate::transfer::{Ask, Placement, Spread, Stored};
+use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+
+const US: f64 = 1e3;
+const MS: f64 = 1e6;
+
+/// A server asks two clients and takes their data in order (Chen et al. 1996, figure 1 (b)): it waits for the first as
+/// long as that one takes, but for asking the second; the second has answered meanwhile.
+#[test]
+fn a_server_waits_for_what_asking_and_receiving_do_not_hide() {
+    // Asking takes 10 us each, the clients answer after 100 us and 90 us, receiving takes 30 us each.
+    // D(1) = 100 - 10 = 90; D(2) = max(0, 90 - (90 + 30)) = 0.
+    assert_eq!(delays(20.0 * US, &[(100.0 * US, 30.0 * US), (90.0 * US, 30.0 * US)]), 90.0 * US);
+    // A slow second one: D(2) = 200 - (90 + 30) = 80.
+    assert_eq!(delays(20.0 * US, &[(100.0 * US, 30.0 * US), (200.0 * US, 30.0 * US)]), 170.0 * US);
+    // So many clients that the first has answered before the last is asked: D = 0.
+    let many = vec![(100.0 * US, 30.0 * US); 20];
+    assert_eq!(delays(20.0 * 10.0 * US, &many), 0.0);
+    assert_eq!(delays(0.0, &[]), 0.0);
+}
+
+/// A machine of round numbers: nodes of one rank each, and a local disk that writes behind.
+fn round_numbers() -> Profile {
+    let mut profile = built_in();
+    profile.measured = None;
+    profile.nodes = crate::profile::Nodes { ranks_per_node: 1, cores_per_node: 1 };
+    let processor = &mut profile.processor;
+    (processor.copy_rate, processor.run_ns, processor.step_ns, processor.piece_ns) = (1e9, 0.0, 100.0 * US, 50.0 * US);
+    let messages = &mut profile.messages;
+    (messages.send_ns, messages.receive_ns) = (10.0 * US, 20.0 * US);
+    (messages.send_byte_ns, messages.receive_byte_ns) = (10.0, 20.0);
+    (messages.slot_run_ns, messages.array_run_ns) = (0.0, 0.0);
+    (messages.eager_bytes, messages.header_bytes, messages.bytes_max) = (1 << 30, 0, 1 << 30);
+    messages.requests = Requests::Slots;
+    profile.network.topology = Topology::Switch;
+    (profile.network.latency_ns, profile.network.link_rate) = (5.0 * US, 1e15);
+    let storage = &mut profile.storage;
+    (storage.call_ns, storage.call_byte_ns, storage.calls_at_once) = (30.0 * US, 0.0, 1);
+    storage.cache = Cache::WriteBehind { limit_bytes: 1 << 40, copy_rate: 1e9, cluster_bytes: 1 };
+    storage.disk = Disk::Rated { read_rate: 1e6, write_rate: 1e6, position_ns: 0.0, request_ns: 0.0 };
+    let servers = &mut storage.servers;
+    (servers.layout, servers.disks) = (Layout::Local, 1);
+    (servers.request_ns, servers.write_byte_ns, servers.read_byte_ns) = (0.0, 0.0, 0.0);
+    profile
+}
+
+/// Arrays of 8 x 8 elements of 8 B, one chunk each, on a mesh of 2 x 1 clients, with rank 2 as server.
+fn arrays(count: usize) -> Arc<Transfer> {
+    let shape = vec![8, 8];
+    let distribution = Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap();
+    let element = ElementType::native(Kind::Float64);
+    let ask = |number: usize| {
+        let (codecs, keys) = (Arc::new(Codecs::plain(false)), KeyEncoding::default());
+        let prefix = format!("a{number}/").into();
+        let placement = Placement::Chunks { prefix, chunk: shape.clone(), keys, codecs, fresh: true };
+        let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0, 1], placement };
+        let (name, section) = (format!("a{number}"), Section::whole(&shape));
+        Ask { name, section, spread: Spread::Regular(distribution.clone()), memory: element, stored }
+    };
+    Arc::new(Transfer { direction: Direction::Write, asks: (0..count).map(ask).collect(), ranks: 3, sync: true })
+}
+
+fn panda() -> Parameters {
+    let servers = [2].into();
+    Parameters { strategy: Strategy::ServerDirected, servers, slots: 1, subchunk_bytes: 1, ..Parameters::default() }
+}
+
+fn careful(profile: &Profile, transfer: &Arc<Transfer>) -> Price {
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    price(Priced { profile, machine }, transfer, &panda(), &|_| None, Effort::CAREFUL)
+}
+
+/// Panda 2.0.5 is one instance: one buffer, each chunk by itself, clients asked first, data taken in order.
+///
+/// A subchunk of 512 B overlaps two clients with 256 B each. Formulas F7 to F13:
+///
+/// ```text
+/// T_find                        100 us
+/// 2 (T_bound + send(request))   2 (50 + 10)                                           = 120 us
+/// H                             wire 5 + receive 20 + send 10 + 256 x 10 ns + wire 5  = 42.56 us
+/// D(1)                          H - send(request) to the second = 42.56 - 10          = 32.56 us
+/// 2 recv(256 B)                 2 (20 + 256 x 20 ns)                                  = 50.24 us
+/// T_fs                          call 30 + copy 512 x 1 ns                             = 30.512 us
+/// ```
+#[test]
+fn panda_s_subchunk_costs_what_the_formulas_say() {
+    let mut fast = round_numbers();
+    fast.storage.disk = Disk::Instant;
+    let subchunk = (100.0 + 120.0 + 32.56 + 50.24 + 30.512) * US;
+    let one = careful(&fast, &arrays(1));
+    assert!((one.moving_ns() - subchunk).abs() < 1.0, "{one:?}, expected {subchunk}");
+    // With one buffer, subchunks follow each other.
+    let ten = careful(&fast, &arrays(10));
+    assert!((ten.moving_ns() - 10.0 * subchunk).abs() < 10.0, "{ten:?}");
+    assert_eq!(ten.bottleneck, Resource::Server);
+}
+
+/// F14: what the disk has not written when the last subchunk is accepted is waited for.
+#[test]
+fn a_slow_disk_is_waited_for_at_the_end() {
+    let slow = round_numbers();
+    // 1000 subchunks of 512 B at 1 MB/s: 512 ms; assembling takes 333 ms.
+    let price = careful(&slow, &arrays(1000));
+    assert!((price.moving_ns() - 512.0 * MS).abs() < 1.0 * MS, "{price:?}");
+    assert!((price.phase(Phase::Sync) - (512.0 - 333.3) * MS).abs() < 2.0 * MS, "{price:?}");
+}
+
+/// What is shared bounds the whole: two servers of one node with one core take turns.
+#[test]
+fn cores_are_shared() {
+    let mut profile = round_numbers();
+    profile.storage.disk = Disk::Instant;
+    let parameters = Parameters { servers: [0, 1].into(), ..panda() };
+    let priced = Priced { profile: &profile, machine: Machine { ranks_per_node: 3, cores_per_node: 1 } };
+    let price = price(priced, &arrays(64), &parameters, &|_| None, Effort::CAREFUL);
+    let [server, cores] = [Resource::Server, Resource::Cores].map(|one| price.resources[one as usize]);
+    assert!((cores - 2.0 * server).abs() < 0.01 * cores, "{price:?}");
+    assert_eq!((price.bottleneck, price.moving_ns()), (Resource::Cores, cores));
+}
+
+/// Prices are finite and above zero for every strategy, on a machine whose numbers are as odd as a profile may hold.
+#[test]
+fn odd_numbers_make_odd_prices_and_no_panic() {
+    let mut odd = built_in();
+    odd.processor.copy_rate = 1e-3;
+    odd.storage.call_ns = 0.0;
+    if let Some(measured) = &mut odd.measured {
+        (measured.files.write_rate, measured.neighbours.rate, measured.files.sync_rate) = (1e-3, 1e-3, 1e18);
+    }
+    let transfer = arrays(3);
+    for strategy in Strategy::ALL {
+        let parameters = Parameters { strategy, subchunk_bytes: 1 << 20, ..panda() };
+        if strategy.feasible(&transfer, &parameters).is_err() {
+            continue;
+        }
+        for ranks_per_node in [0, 1, 1000] {
+            let machine = Machine { ranks_per_node, cores_per_node: 0 };
+            let price = price(Priced { profile: &odd, machine }, &transfer, &parameters, &|_| None, Effort::QUICK);
+            assert!(price.ns().is_finite() && price.ns() > 0.0, "{strategy}: {price:?}");
+        }
+    }
+}
