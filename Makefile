@@ -25,12 +25,14 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash test test-long lint test-rust types test-python test-openmpi reproduce bench regret clean
+.PHONY: help setup demo flash flash-trace test test-long lint test-rust types test-python test-openmpi reproduce bench \
+    regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
+	@echo 'make flash-trace  its checkpoints by traces: pages and pictures (needs Chromium)'
 	@echo 'make test       = lint test-rust types test-openmpi test-python'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
@@ -77,6 +79,10 @@ FLASH := $(BIN)/python -m mpi4py examples/flash/flash_io.py --out demo-output/fl
 flash: setup
 	@$(LIMITED) 10m $(BIN)/mpiexec -n 4 $(FLASH)
 	@$(LIMITED) 10m $(BIN)/mpiexec -n 3 $(FLASH) --restart
+
+# What docs/trace.md tells; takes its pictures with Chromium.
+flash-trace: setup
+	@$(LIMITED) 10m scripts/flash-trace $(BIN) demo-output/flash-trace docs/figures
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 

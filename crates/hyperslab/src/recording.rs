@@ -52,7 +52,7 @@ impl Recording {
 
     fn write(&mut self, header: &Header, recorded: &Recorded) {
         let Some(run) = &mut self.run else { return };
-        if let Err(error) = run.file.write_all(&block(header, recorded)) {
+        if let Err(error) = run.file.write_all(&block(header, recorded, monotonic_ns)) {
             self.failure = Some(unwritten(&run.path, &error));
             self.run = None;
         }

@@ -7,7 +7,7 @@ use crate::planning::Predicted as Seconds;
 use hyperslab_plan::{Direction, Parameters, Phase, Transfer};
 use hyperslab_walk::trace::{NONE, Recorded, Span};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What a block begins with.
@@ -103,23 +103,28 @@ struct Whole<'a> {
     #[serde(flatten)]
     header: &'a Header,
     dropped: u64,
+    /// What it took to bring these spans into this form \[ns\].
+    encoding_ns: u64,
     objects: Vec<&'a str>,
 }
 
-/// A block of a file.
-pub(crate) fn block(header: &Header, recorded: &Recorded) -> Vec<u8> {
-    let (mut objects, mut numbers): (Vec<Arc<str>>, BTreeMap<Arc<str>, u32>) = Default::default();
+/// A block of a file. `now_ns` is a clock by which it is measured what that takes.
+pub(crate) fn block(header: &Header, recorded: &Recorded, now_ns: impl Fn() -> u64) -> Vec<u8> {
+    let begin_ns = now_ns();
+    let (mut objects, mut numbers): (Vec<&Arc<str>>, HashMap<&str, u32>) = Default::default();
     let mut spans = Vec::with_capacity(recorded.spans.len() * SPAN_BYTES);
     for span in &recorded.spans {
         let object = span.object.as_ref().map_or(NONE, |name| {
-            *numbers.entry(name.clone()).or_insert_with(|| {
-                objects.push(name.clone());
+            *numbers.entry(&**name).or_insert_with(|| {
+                objects.push(name);
                 objects.len() as u32 - 1
             })
         });
         put(&mut spans, span, object);
     }
-    let whole = Whole { header, dropped: recorded.dropped, objects: objects.iter().map(|object| &**object).collect() };
+    let encoding_ns = now_ns() - begin_ns;
+    let objects = objects.iter().map(|object| &***object).collect();
+    let whole = Whole { header, dropped: recorded.dropped, encoding_ns, objects };
     let mut json = serde_json::to_vec(&whole).expect("texts and numbers are always JSON");
     // Spans begin at a multiple of eight bytes.
     json.resize(json.len().next_multiple_of(8), b' ');
@@ -171,7 +176,7 @@ mod tests {
         let object: Option<Arc<str>> = Some("file".into());
         let span = |kind, begin| Span { object: object.clone(), bytes: 7, ..Span::plain(kind, begin, begin + 1) };
         let spans = vec![span(Kind::Write, 5), Span::plain(Kind::Plan, 6, 8), span(Kind::Wait, 7)];
-        let block = block(&header(), &Recorded { spans, dropped: 4 });
+        let block = block(&header(), &Recorded { spans, dropped: 4 }, || 0);
         let word = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().unwrap());
         let long = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap());
         let json = word(8) as usize;

@@ -79,7 +79,7 @@ impl Recording {
             ..self.header.clone()
         };
         if self.failure.is_none() {
-            self.failure = self.file.write_all(&block(&header, &lived.recorded)).err();
+            self.failure = self.file.write_all(&block(&header, &lived.recorded, || 0)).err();
         }
     }
 

@@ -73,8 +73,8 @@ def critical_path(run: Run) -> list[Stretch]:
     """From the end of the last rank back to the beginning.
 
     On a rank, the path follows what it was busy with; where it waited for a step of its own, that step from its
-    beginning; where a message kept it, the other end if that was busy, or else the end that was handed over later; in an
-    agreement, the rank that came last, and then rank 0.
+    beginning; where a message kept it, the other end if that was busy, or else the end that was handed over later; in
+    an agreement, the rank that came last, and then rank 0.
     """
     messages = _Messages(run)
     ends = {rank: _last_call(run, rank) for rank in run.ranks if rank < run.clients}

@@ -99,6 +99,7 @@ class Run:
         self.dropped = sum(int(block.header["dropped"]) for block in found)
         self.count = sum(len(block.spans) for block in found)
         self.span_ns = float(np.median([block.header["span_ns"] for block in found]))
+        self.encoding_ns = sum(int(block.header.get("encoding_ns", 0)) for block in found)
         self.origin = min(int(block.header["begin_ns"]) for block in found)
         self.offsets, self.uncertainty = self._clocks()
         self.begin = min(self._time(b.rank, b.header["begin_ns"]) for b in found)

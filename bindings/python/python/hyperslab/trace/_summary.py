@@ -52,7 +52,7 @@ def summarize(run: Run, beside: Run | None = None, path: list[Stretch] | None = 
         "spans": run.count,
         "dropped": run.dropped,
         "span_ns": run.span_ns,
-        "overhead_seconds": run.span_ns * run.count / max(len(run.ranks), 1) / 1e9,
+        "overhead_seconds": (run.span_ns * run.count + run.encoding_ns) / max(len(run.ranks), 1) / 1e9,
         "ranks_missing": run.size - len(run.ranks),
         "cut_off": run.cut_off,
         "clock_uncertainty_seconds": max(run.uncertainty.values()) / 1e9,
@@ -176,8 +176,8 @@ def notes(told: dict[str, Any]) -> list[str]:
     lines = [
         "recording cost no virtual time"
         if told["simulated"]
-        else f"recording cost {told['span_ns']:.0f} ns a span, about {_seconds(told['overhead_seconds'])} on each rank "
-        f"({told['spans']} spans in all)"
+        else f"recording cost {told['span_ns']:.0f} ns a span, with writing it down about "
+        f"{_seconds(told['overhead_seconds'])} on each rank ({told['spans']} spans in all)"
     ]
     if told["dropped"]:
         lines.append(f"{told['dropped']} spans were too many and are not there")
