@@ -9,14 +9,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hyperslab import _core
-from hyperslab._calibrate_launch import Load, measure_ranks
+from hyperslab._calibrate_launch import Load, available_bytes, measure_ranks
 from hyperslab._calibrate_profile import BUSY, profile
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, library, measure_mpi
+from hyperslab.comm import connect
 from hyperslab.errors import Error, InvalidError, NotFoundError, StorageError
 
 __all__ = ["add_verb"]
@@ -39,8 +41,10 @@ ALONE = {"copies": 0.03, "coding": 0.03, "planning": 0.02, "files": 0.3}
 TOGETHER = (("messages", NEAR, 0.14), ("messages", WIRE, 0.14), ("writers", NEAR, 0.14), ("copies", NEAR, 0.03))
 #: Of agreements of all numbers of ranks.
 AGREEMENTS = 0.08
-#: Room that files need [B].
+#: Room that files need [B]. Files of all ranks together have a quarter of it.
 ROOM_BYTES = 16 * BYTES_MAX
+#: Buffers of all ranks of a node together have this part of the memory, or so: an array is four buffers long.
+MEMORY_SHARE = 1 / 32
 
 
 def add_verb(verbs: Any) -> None:
@@ -100,6 +104,16 @@ def full_of(ranks: Sequence[int], cores: int) -> int:
     """
     fit = [count for count in ranks if 1 < count <= cores]
     return max(fit) if fit else min((count for count in ranks if count > 1), default=1)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Numbers of ranks, that which measures everything, seconds in all, and bytes of a rank's file at most."""
+
+    counts: Sequence[int]
+    full: int
+    seconds: float
+    file_bytes: int
 
 
 class Progress:
@@ -162,10 +176,12 @@ def _output(asked: Path | None) -> Path:
     return path
 
 
-def _buffer_bytes(seconds: float) -> int:
+def _buffer_bytes(seconds: float, ranks: int) -> int:
+    """How long a buffer may be, of so many ranks of a node [B]."""
     share = min(1.0, seconds / SECONDS_FULL)
+    most = min(share * BYTES_MAX, available_bytes() * MEMORY_SHARE / ranks)
     nbytes = BYTES_MIN
-    while 2 * nbytes <= share * BYTES_MAX:
+    while 2 * nbytes <= most:
         nbytes *= 2
     return nbytes
 
@@ -174,7 +190,7 @@ def _alone(directory: Path, seconds: float, progress: Progress) -> list[Series]:
     found = []
     for what, share in ALONE.items():
         progress(f"one process: {what}")
-        told = json.loads(_core.measure_alone(what, directory, share * seconds, _buffer_bytes(seconds)))
+        told = json.loads(_core.measure_alone(what, directory, share * seconds, _buffer_bytes(seconds, 1)))
         found += [series | {"way": "alone"} for series in told]
     return found
 
@@ -184,15 +200,16 @@ def _file_bytes(series: Sequence[Series]) -> int:
     return max(int(one["at"]["bytes"]) for one in series if one["kernel"] == "sync")
 
 
-def _phases(ranks: int, counts: Sequence[int], full: int, seconds: float, file_bytes: int, *, far: bool) -> list[Phase]:
-    """What so many ranks measure; `full` of them measure everything."""
-    nbytes = _buffer_bytes(seconds)
-    phases = [Phase("agreements", AGREEMENTS / len(counts) * seconds, nbytes)]
-    if ranks == full > 1:
+def _phases(ranks: int, plan: _Plan, *, nodes: int = 1) -> list[Phase]:
+    """What so many ranks measure; those of `plan.full` measure everything."""
+    nbytes = _buffer_bytes(plan.seconds, -(-ranks // nodes))
+    phases = [Phase("agreements", AGREEMENTS / len(plan.counts) * plan.seconds, nbytes)]
+    if ranks == plan.full > 1:
         for what, way, share in TOGETHER:
-            phases.append(Phase(what, share * seconds, file_bytes if what == "writers" else nbytes, way))
-        if far:
-            phases.append(Phase("messages", TOGETHER[0][2] * seconds, nbytes, FAR))
+            file_bytes = min(plan.file_bytes, max(1 << 20, ROOM_BYTES // 4 // ranks))
+            phases.append(Phase(what, share * plan.seconds, file_bytes if what == "writers" else nbytes, way))
+        if nodes > 1:
+            phases.append(Phase("messages", TOGETHER[0][2] * plan.seconds, nbytes, FAR))
     return phases
 
 
@@ -214,15 +231,15 @@ def _launching(args: argparse.Namespace) -> int:
     progress, load = Progress(args.seconds), Load()
     with tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory) as scratch:
         series = _alone(Path(scratch), args.seconds, progress)
-        file_bytes = _file_bytes(series)
-        phases = {count: _phases(count, counts, full, args.seconds, file_bytes, far=False) for count in counts}
+        plan = _Plan(counts, full, args.seconds, _file_bytes(series))
+        phases = {count: _phases(count, plan) for count in counts}
         wire, more, why = measure_ranks(phases, Path(scratch), progress.ranks, mpi=not args.threads)
     if why is not None:
         progress(f"threads were measured in the place of processes: {why}")
     others = load.others(cores)
     if others is not None and others > BUSY:
         progress(f"other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long")
-    launched = {"cores": cores, "nodes": 1, "ranks_per_node": max(*counts, cores)}
+    launched: dict[str, Any] = {"cores": cores, "nodes": 1, "ranks_per_node": max(*counts, cores)}
     launched |= {"together": full, "wire": wire, "others": others}
     _write(args, output, directory, series + more, launched)
     progress(f"done: {output}")
@@ -253,19 +270,22 @@ def _here(args: argparse.Namespace) -> int:
     cores = len(set().union(*(own for own, host in zip(bound, hosts, strict=True) if host == hosts[0])))
     counts = sorted({count for count in (args.ranks or [1, 2, comm.size]) if count < comm.size} | {comm.size})
     series = _alone(Path(where), args.seconds, progress) if comm.rank == 0 else []
+    # Who waits in MPI takes a core for it; who waits in this library sleeps.
+    member = connect(comm)
+    member.compare("waiting for one process", [])
     file_bytes = comm.bcast(_file_bytes(series) if comm.rank == 0 else None)
+    plan = _Plan(counts, comm.size, args.seconds, file_bytes)
     for count in counts:
-        far = len(set(hosts)) > 1
-        phases = _phases(count, counts, comm.size, args.seconds, file_bytes, far=far)
+        phases = comm.bcast(_phases(count, plan, nodes=len(set(hosts))))
         part = comm.Split(int(comm.rank < count), comm.rank)
         if comm.rank < count:
             series += measure_mpi(part, phases, where, partial(progress.ranks, count))
+        member.compare("waiting for fewer ranks", [])
         part.Free()
-    comm.barrier()
     if scratch is not None:
         scratch.cleanup()
         most = max(hosts.count(host) for host in set(hosts))
-        launched = {"cores": cores, "nodes": len(set(hosts)), "ranks_per_node": most}
+        launched: dict[str, Any] = {"cores": cores, "nodes": len(set(hosts)), "ranks_per_node": most}
         launched |= {"together": comm.size, "wire": library(), "others": None}
         _write(args, output, directory, series, launched)
         progress(f"done: {output}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -17,7 +18,7 @@ from hyperslab._calibrate_ranks import Phase, Series, command, measure_threads
 from hyperslab.bench._launch import find_mpiexec
 from hyperslab.errors import NotFoundError, PeerError
 
-__all__ = ["Load", "measure_ranks"]
+__all__ = ["Load", "available_bytes", "measure_ranks"]
 
 #: What ranks may take beyond the time that they were given, after which they are taken for stuck [s].
 PATIENCE = 90.0
@@ -28,6 +29,17 @@ ENVIRONMENT = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
+
+
+def available_bytes() -> int:
+    """Memory that this machine, or the container that this process is in, has to spare [B]; 0 if that is not known."""
+    free, limit = 0, None
+    with suppress(OSError):
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        free = int(found[1]) * 1024 if found else 0
+    with suppress(OSError, ValueError):
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+    return free if limit is None else min(free, limit)
 
 
 class Load:

@@ -14,6 +14,7 @@ from typing import Any
 import hyperslab as hs
 from hyperslab import _core
 from hyperslab._calibrate_fit import Point, Times, fit, jump
+from hyperslab._calibrate_launch import available_bytes
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE
 
 __all__ = ["BEGIN", "BUSY", "END", "profile"]
@@ -323,11 +324,9 @@ def _writers(it: _Numbers, times: Times) -> None:
 def _limits(it: _Numbers) -> None:
     """What the system says of itself."""
     ratio = Path("/proc/sys/vm/dirty_ratio")
-    memory = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     percent = int(ratio.read_text()) if ratio.exists() else 0
-    if percent and memory:
-        limit = percent * int(memory[1]) * 1024 // 100
-        mib = max(1, limit >> 20)
+    mib = percent * available_bytes() // 100 >> 20
+    if mib:
         it.measured("storage.cache.limit", f"{mib} MiB", f"vm.dirty_ratio, {percent} % of the memory available")
 
 
@@ -341,8 +340,8 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
     directory : Path
         On the file system that was measured.
     launched : mapping
-        ``cores`` and ``ranks_per_node`` of a node, ``nodes``, ``together`` (ranks that exchanged messages), ``wire`` (what
-        joined them), and ``others``: which part of the cores other programs used meanwhile, if that is known.
+        ``cores`` and ``ranks_per_node`` of a node, ``nodes``, ``together`` (ranks that exchanged messages), ``wire``
+        (what joined them), and ``others``: which part of the cores other programs used meanwhile, if that is known.
     """
     times, it = Times(series), _Numbers()
     host, processor, system, _, file_system = _core.identity(directory)
