@@ -15,7 +15,7 @@ import pytest
 from hyperslab import _core
 from hyperslab._calibrate import default_ranks, full_of
 from hyperslab._calibrate_fit import Point, Times, fit, jump, spread, typical
-from hyperslab._calibrate_profile import rate_text, time_text
+from hyperslab._calibrate_profile import profile, rate_text, time_text
 from hyperslab._calibrate_ranks import merged, partners
 
 from mpi_launch import environment, mpiexec
@@ -231,6 +231,84 @@ def test_ranks_find_partners_on_their_host_or_on_another() -> None:
     assert full_of([1, 2, 4, 8], 4) == 4
     assert full_of([1, 4, 8], 2) == 4
     assert full_of([1], 2) == 1
+
+
+def made_up() -> list[dict[str, Any]]:
+    """Times of a machine whose numbers are known: two nodes of four ranks."""
+
+    def series(kernel: str, way: str, seconds: float, **at: float) -> dict[str, Any]:
+        return {"kernel": kernel, "way": way, "at": at, "seconds": [seconds] * 5}
+
+    made = [
+        series("copy", "near", runs * 8e-9 + 2**21 / 8e9, bytes=2**21, runs=runs)
+        for runs in (1, 1 << 8, 1 << 12, 1 << 16)
+    ]
+    for way, start, rate in (("near", 4e-6, 8e9), ("wire", 6e-6, 2e9), ("far", 1e-5, 1e9)):
+        for nbytes in (64, 4096, 1 << 18, 1 << 22):
+            made.append(series("message", way, start + nbytes / rate, bytes=nbytes, runs=1, in_slot=0))
+        for in_slot, each in ((1, 5e-8), (0, 9e-8)):
+            for runs in (32, 512, 2048):
+                seconds = start + (1 << 19) / rate + runs * each
+                made.append(series("message", way, seconds, bytes=1 << 19, runs=runs, in_slot=in_slot))
+        made.append(series("echo", way, 3e-5, bytes=64, runs=1, in_slot=0))
+    made += [
+        series("agree", "near", seconds, ranks=ranks) for ranks, seconds in ((1, 1e-6), (8, 7.1e-5), (16, 1.671e-3))
+    ]
+    made += [series("late-agree", "near", 5e-5, ranks=8)]
+    for kernel, start, rate in (("write", 3e-6, 4e9), ("read", 2e-6, 8e9)):
+        made += [series(kernel, "alone", start + size / rate, bytes=size, runs=1) for size in (4096, 1 << 20, 1 << 24)]
+    made += [series("write", "alone", 3e-6 + 2**20 / 4e9 + runs * 1e-7, bytes=2**20, runs=runs) for runs in (256, 4096)]
+    made += [series("sync", "alone", 1e-3 + size / 2e9, bytes=size) for size in (1 << 16, 1 << 26)]
+    made += [series("cold", "alone", 4e-3, bytes=4e6)]
+    for way, rate in (("write", 2e9), ("read", 3e9)):
+        made.append(series(f"direct-{way}", "alone", 2e6 / rate, bytes=2e6, at_once=1))
+        made.append(series(f"direct-{way}", "alone", 1e-4 + 65536 / rate, bytes=65536, at_once=0))
+    made += [series("own-file", "near", 0.01, bytes=1e7, ranks=8), series("one-file", "near", 0.04, bytes=1e7, ranks=8)]
+    return made
+
+
+def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> None:
+    launched = {"cores": 4, "nodes": 2, "ranks_per_node": 4, "together": 8, "wire": "MPI", "others": 0.5}
+    text = profile(made_up(), tmp_path, launched)
+    assert text.startswith("# Measured by hyperslab calibrate")
+    assert "# Other programs used 50 % of the cores meanwhile" in text
+    constants = {constant.key: constant for constant in hs.Machine(text, "made up").constants()}
+    for key, expected in {
+        "nodes.ranks_per_node": 4,
+        "processor.copy_rate": 8e9,
+        "processor.run": 8e-9,
+        "messages.send": 5e-6,
+        "messages.slot_per_run": 5e-8,
+        "messages.array_per_run": 9e-8,
+        "network.latency": 2e-5,
+        "network.link_rate": 4e9,
+        "measured.neighbours.message": 4e-6,
+        "measured.neighbours.rate": 8e9,
+        "measured.neighbours.run": 5e-8,
+        "measured.neighbours.wake": 2.5e-5,
+        "measured.agreements.base": 1e-6,
+        "measured.agreements.rank": 1e-5,
+        "measured.agreements.crowded": 2e-4,
+        "measured.files.write": 3e-6,
+        "measured.files.write_rate": 4e9,
+        "measured.files.gather": 1e-7,
+        "measured.files.writers": 2,
+        "measured.files.read": 2e-6,
+        "measured.files.read_rate": 8e9,
+        "measured.files.sync": 1e-3,
+        "measured.files.sync_rate": 2e9,
+        "measured.files.cold_rate": 1e9,
+        "measured.files.direct_read_rate": 3e9,
+        "storage.disk.write_rate": 2e9,
+        "storage.disk.read": 1e-4,
+        "measured.noise.message": 0,
+    }.items():
+        assert value(constants[key].value) == pytest.approx(expected, rel=2e-3), (key, constants[key])
+        assert constants[key].origin == "measured"
+    # What was not measured says so, and has a value all the same.
+    assert constants["processor.code_rate"].origin == "guess"
+    assert constants["processor.code_rate"].source.startswith("not measured here; of the default: ")
+    assert constants["measured.files.create"].origin == "guess"
 
 
 def test_numbers_are_written_with_units() -> None:

@@ -161,14 +161,18 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
         it.measured("processor.piece", time_text(piece), said)
 
 
-def _message_fit(times: Times, way: str, run_bytes_min: float) -> tuple[float, float, float] | None:
-    """Seconds a message, a byte, a run, of messages that go this way; runs do not touch in the slot."""
+def _message_fit(times: Times, way: str, run_bytes_min: float) -> tuple[float, float, float, float] | None:
+    """Seconds a message, a byte, and a run of messages that go this way: apart in the slot, and apart in the array."""
     whole = times.points("message", way, lambda at: at["runs"] == 1)
     if len(whole) < 2:
         return None
     start, each = fit(whole, _one, _bytes)
-    parts = times.points("message", way, lambda at: at["in_slot"] == 1 and at["bytes"] / at["runs"] >= run_bytes_min)
-    return start, each, _each_run(parts, start, each)
+
+    def parts(in_slot: int) -> list[Point]:
+        long = times.points("message", way, lambda at: at["bytes"] / at["runs"] >= run_bytes_min)
+        return [point for point in long if point.at["runs"] > 1 and point.at["in_slot"] == in_slot]
+
+    return start, each, _each_run(parts(1), start, each), _each_run(parts(0), start, each)
 
 
 def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
@@ -178,29 +182,29 @@ def _each_run(parts: Sequence[Point], start: float, each: float) -> float:
     return sum(weight * rest for weight, rest in weights) / squares if squares else 0.0
 
 
-def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
+def _messages(it: _Numbers, times: Times, launched: Mapping[str, Any]) -> None:
+    ranks, wire = launched["together"], launched["wire"]
     found = _message_fit(times, NEAR, 256)
     pairs = f"{ranks} ranks in pairs, each taking the other's messages"
     if found:
-        start, each, run = found
+        start, each, run, in_array = found
         it.measured("measured.neighbours.message", time_text(start), f"{pairs}, 64 B to 4 MiB")
         it.measured("measured.neighbours.rate", rate_text(_inverse(each)), f"{pairs}, 64 B to 4 MiB")
-        it.measured(
-            "measured.neighbours.run", time_text(run), f"{pairs}, 512 KiB in runs of 256 B to 16 KiB, apart in the slot"
-        )
+        runs = f"512 KiB in runs of 256 B to 16 KiB, apart in the slot; in the array {time_text(in_array)}"
+        it.measured("measured.neighbours.run", time_text(run), f"{pairs}, {runs}")
     found = _message_fit(times, FAR, 0) or _message_fit(times, WIRE, 0)
     if not found:
         return
-    start, each, run = found
+    start, each, run, in_array = found
     way = FAR if times.points("message", FAR) else WIRE
     said = f"{pairs}, packed, by {wire}" + (", between nodes" if way == FAR else "")
     for end in ("send", "receive"):
         it.measured(f"messages.{end}", time_text(start / 2), f"half of a message's start-up; {said}")
         if way == WIRE:
             it.measured(f"messages.{end}_per_byte", f"{each / 2 * 1e9:.4g} ns/B", f"half of a byte's time; {said}")
-    it.measured(
-        "messages.array_per_run", time_text(run), f"{said}, 512 KiB in runs of 64 B to 16 KiB, apart in the slot"
-    )
+    for side, seconds in (("slot", run), ("array", in_array)):
+        runs = f"512 KiB in runs of 64 B to 16 KiB, apart in the {side}"
+        it.measured(f"messages.{side}_per_run", time_text(seconds), f"{said}, {runs}")
     step = jump(times.points("message", way, lambda at: at["runs"] == 1))
     if step:
         it.measured("messages.eager", f"{step:.0f} B", f"longer messages take a step longer; {said}")
@@ -212,7 +216,8 @@ def _messages(it: _Numbers, times: Times, ranks: int, wire: str) -> None:
         it.measured(
             "network.latency", time_text(max(echo - start, 0.0)), f"half of there and back, less start-up; {said}"
         )
-        it.measured("network.link_rate", rate_text(_inverse(each)), said)
+        # All ranks of a node send at the same time.
+        it.measured("network.link_rate", rate_text(_inverse(each / launched["ranks_per_node"])), said)
 
 
 def _agreements(it: _Numbers, times: Times, cores: int) -> None:
@@ -354,7 +359,7 @@ def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str
     for key, value in (words | {"library": hs.__version__, "date": it.how}).items():
         it.word(f"measured.{key}", value)
     _processor(it, times, launched["together"])
-    _messages(it, times, launched["together"], launched["wire"])
+    _messages(it, times, launched)
     _agreements(it, times, cores * launched["nodes"])
     _files(it, times)
     _writers(it, times)
