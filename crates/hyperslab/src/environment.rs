@@ -35,3 +35,12 @@ pub(crate) fn learned() -> Option<PathBuf> {
     let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
     cache.map(|cache| cache.join(LEARNED_BELOW))
 }
+
+/// What launchers call the number of ranks on this node: Open MPI, MPICH and relatives, Slurm.
+const LOCAL_RANKS: [&str; 4] =
+    ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"];
+
+/// Ranks on this node, where the launcher says so.
+pub(crate) fn ranks_per_node() -> Option<u32> {
+    LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}

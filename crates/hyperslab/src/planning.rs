@@ -7,10 +7,10 @@ use crate::comm::Comm;
 use crate::report::Report;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
-    Choice, Direction, Infeasible, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price, Strategy,
-    Transfer, explain,
+    Choice, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
+    Strategy, Transfer, explain,
 };
-use hyperslab_world::{Fault, FaultKind, Writer};
+use hyperslab_world::{Exposed, Fault, FaultKind, Writer};
 use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -105,17 +105,29 @@ pub(crate) fn choose_parameters(
     transfer: Transfer,
     wish: &Preference,
     held: u64,
+    laid: &[Option<Laid>],
 ) -> Result<Writer, Fault> {
-    Ok(decided(comm, &Arc::new(transfer), wish, held)?.told())
+    Ok(decided(comm, &Arc::new(transfer), wish, held, laid)?.told())
+}
+
+/// How the arrays of this rank lie in its memory, for the model, which takes those of others to be alike.
+pub(crate) fn laid(users: &[Exposed]) -> Vec<Option<Laid>> {
+    users.iter().map(|user| Some(Laid::of(&user.view))).collect()
 }
 
 /// Chooses parameters.
-pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, held: u64) -> Result<Decision, Fault> {
+pub(crate) fn decided(
+    comm: &Comm,
+    transfer: &Arc<Transfer>,
+    wish: &Preference,
+    held: u64,
+    laid: &[Option<Laid>],
+) -> Result<Decision, Fault> {
     let (transfer, wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
     let mut planning = comm.planning();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
-    (transfer.fingerprint(), &wish).hash(&mut hasher);
+    (transfer.fingerprint(), &wish, laid).hash(&mut hasher);
     let key = hasher.finish();
     let kind = Asked::of(&transfer).kind();
     let known = planning.plans.get(&key).cloned();
@@ -127,7 +139,11 @@ pub(crate) fn decided(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference, 
             let learned = planning.learned.own(&kind);
             let machine = machine_at_hand(&profile, transfer.ranks);
             let planner = Planner { profile: &profile, machine, learned: &learned };
-            let choice = Arc::new(planner.choose(&transfer, &wish, &|_| None).map_err(|no| refused(no, &wish, held))?);
+            let choice = Arc::new(
+                planner
+                    .choose(&transfer, &wish, &|number| laid.get(number).cloned()?)
+                    .map_err(|no| refused(no, &wish, held))?,
+            );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
             }
@@ -155,7 +171,10 @@ pub(crate) fn seconds(price: &Price) -> Predicted {
 /// How ranks lie on the machine at hand.
 fn machine_at_hand(profile: &Profile, ranks: u32) -> Machine {
     let cores = std::thread::available_parallelism().map_or(profile.nodes.cores_per_node, |n| n.get() as u32);
-    Machine { ranks_per_node: ranks, cores_per_node: cores }
+    // Cores that belong to one process are those of its share of the node where launchers bind ranks to cores.
+    let cores = cores.max(profile.nodes.cores_per_node);
+    let ranks_per_node = crate::environment::ranks_per_node().map_or(ranks, |local| local.clamp(1, ranks));
+    Machine { ranks_per_node, cores_per_node: cores }
 }
 
 fn refused(no: Infeasible, wish: &Preference, held: u64) -> Fault {

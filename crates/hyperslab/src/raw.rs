@@ -9,7 +9,7 @@ use crate::comm::Comm;
 use crate::course::{Call, Compiled, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
-use crate::planning::decided;
+use crate::planning::{decided, laid};
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
@@ -346,6 +346,7 @@ impl RawFile {
             })
             .collect();
         let (users, mine) = number_parts(parts);
+        let lying = laid(&users);
         let mut fields =
             vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
         fields.push(("type of the stored elements".into(), format!("{element:?}")));
@@ -367,7 +368,8 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
+                let mut decision =
+                    decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held, &lying)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
@@ -492,13 +494,15 @@ impl RawFile {
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
         let transfer = Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
         let exposure = RefCell::new(number_parts(parts));
+        let lying = laid(&exposure.borrow().0);
         let call = Call {
             what: what.clone(),
             fields,
             durable: false,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held)?;
+                let mut decision =
+                    decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held, &lying)?;
                 follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
                 Ok(decision.told().0)
             }),

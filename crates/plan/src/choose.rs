@@ -12,7 +12,7 @@
 mod candidates;
 mod why;
 
-use crate::price::{Effort, Price, Priced, Pricing, Views};
+use crate::price::{Effort, Memory, Price, Priced, Pricing};
 use crate::profile::Profile;
 use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
@@ -112,8 +112,13 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// When the strategy that the user forces, or every one, is infeasible.
-    pub fn choose(&self, transfer: &Arc<Transfer>, wish: &Preference, views: Views<'_>) -> Result<Choice, Infeasible> {
-        let pricing = Pricing::new(self.priced(), transfer, views);
+    pub fn choose(
+        &self,
+        transfer: &Arc<Transfer>,
+        wish: &Preference,
+        memory: Memory<'_>,
+    ) -> Result<Choice, Infeasible> {
+        let pricing = Pricing::new(self.priced(), transfer, memory);
         let mut search = Search {
             planner: self,
             transfer,
@@ -138,8 +143,14 @@ impl Planner<'_> {
     }
 
     /// What a transfer costs with given parameters.
-    pub fn price(&self, transfer: &Arc<Transfer>, parameters: &Parameters, views: Views<'_>, effort: Effort) -> Price {
-        self.corrected(parameters, Pricing::new(self.priced(), transfer, views).price(parameters, effort))
+    pub fn price(
+        &self,
+        transfer: &Arc<Transfer>,
+        parameters: &Parameters,
+        memory: Memory<'_>,
+        effort: Effort,
+    ) -> Price {
+        self.corrected(parameters, Pricing::new(self.priced(), transfer, memory).price(parameters, effort))
     }
 
     fn priced(&self) -> Priced<'_> {

@@ -180,9 +180,30 @@ impl Effort {
     pub const CAREFUL: Effort = Effort { ranks: 32, rounds: 64, steps: 40_000 };
 }
 
-/// Where the elements of ranks lie, where it is known: the views of a rank by the numbers of arrays. Otherwise parts are
-/// taken as dense, the last dimension the fastest.
-pub type Views<'a> = &'a dyn Fn(u32) -> Option<Vec<Arc<View>>>;
+/// How the elements of an array lie in the memories of ranks: in which order of dimensions, from the slowest to the fastest,
+/// and how far apart neighbours along the fastest are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Laid {
+    /// Dimensions from the slowest to the fastest.
+    pub order: Vec<usize>,
+    /// From one element to the next: more than an element where arrays are interleaved \[B\].
+    pub pitch: u64,
+}
+
+impl Laid {
+    /// As a part lies that has this view.
+    pub fn of(view: &View) -> Laid {
+        let stride = |&d: &usize| view.axes[d].1.unsigned_abs();
+        let mut order: Vec<usize> = (0..view.axes.len()).collect();
+        order.sort_by_key(|d| std::cmp::Reverse(stride(d)));
+        let pitch = order.iter().map(stride).filter(|&stride| stride > 0).min();
+        Laid { order, pitch: pitch.unwrap_or(0).max(view.element.bytes()) }
+    }
+}
+
+/// How arrays lie in memories, by their numbers, where that is known of one rank; others are taken to be alike. Otherwise
+/// parts are dense, the last dimension the fastest.
+pub type Memory<'a> = &'a dyn Fn(usize) -> Option<Laid>;
 
 /// A machine as the model sees it.
 #[derive(Clone, Copy, Debug)]
@@ -198,19 +219,20 @@ pub(crate) struct Pricing<'a> {
     priced: Priced<'a>,
     transfer: &'a Arc<Transfer>,
     classes: Vec<Class>,
-    memories: Vec<Memories<'a>>,
+    memories: Vec<Memories>,
 }
 
 impl<'a> Pricing<'a> {
-    pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, views: Views<'a>) -> Pricing<'a> {
+    pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Pricing<'a> {
         let classes = classes::of(transfer);
-        let memories = classes.iter().map(|class| Memories::new(class.some.clone(), views)).collect();
+        let memories = classes.iter().map(|class| Memories::new(class, memory)).collect();
         Pricing { priced, transfer, classes, memories }
     }
 
     /// One array of each kind: what cannot be done for all cannot be done for these.
     pub(crate) fn one_of_each(&self) -> Arc<Transfer> {
-        let asks = self.classes.iter().filter_map(|class| self.transfer.asks.get(class.first).cloned()).collect();
+        let asks =
+            self.classes.iter().filter_map(|class| self.transfer.asks.get(*class.members.first()?).cloned()).collect();
         Arc::new(Transfer { asks, ..self.transfer.of_no_array() })
     }
 
@@ -252,8 +274,8 @@ pub fn price(
     priced: Priced<'_>,
     transfer: &Arc<Transfer>,
     parameters: &Parameters,
-    views: Views<'_>,
+    memory: Memory<'_>,
     effort: Effort,
 ) -> Price {
-    Pricing::new(priced, transfer, views).price(parameters, effort)
+    Pricing::new(priced, transfer, memory).price(parameters, effort)
 }

@@ -3,12 +3,11 @@
 use super::array::{asks, exposed};
 use super::spec::{Array, Spec, StageSpec, TransferSpec};
 use crate::Error;
-use hyperslab_layout::View;
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Candidate, Direction, Effort, Exchange, Facts, Machine, Parameters, Placement, Planner, Preference, Price,
-    Strategy, Transfer, Views,
+    Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Placement, Planner,
+    Preference, Price, Strategy, Transfer,
 };
 use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
 use std::rc::Rc;
@@ -103,11 +102,12 @@ fn transfer(
     let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
     let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, sync: asked.sync && asked.write });
     let arrays: Vec<Array> = asked.arrays.clone();
-    let views = |rank: u32| -> Option<Vec<Arc<View>>> {
-        Some(alike.iter().zip(&transfer.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank).view).collect())
+    let memory = |number: usize| -> Option<Laid> {
+        let (&i, ask) = (alike.get(number)?, transfer.asks.get(number)?);
+        Some(Laid::of(&exposed(&arrays[i], ask, 0).view))
     };
     let as_if = without(profile, spec.what_if);
-    let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &views)?;
+    let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &memory)?;
     if parameters.strategy == Strategy::DiskDirected && asked.presort {
         let layout = (spec.disk_layout.into(), spec.seed);
         parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
@@ -174,7 +174,7 @@ fn decide(
     transfer: &Arc<Transfer>,
     profile: &Profile,
     size: Size,
-    views: Views<'_>,
+    memory: Memory<'_>,
 ) -> Result<(Parameters, String, Price, Vec<Candidate>), Error> {
     let strategy = asked.strategy.as_deref().map(|name| {
         let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
@@ -199,12 +199,12 @@ fn decide(
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
     let planner = Planner { profile, machine, learned: &[] };
-    let choice = planner.choose(transfer, &wish, views).map_err(refused)?;
+    let choice = planner.choose(transfer, &wish, memory).map_err(refused)?;
     let mut parameters = choice.parameters;
     if let Some(bytes) = asked.direct_run_bytes {
         parameters.direct_run_bytes = bytes;
     }
     parameters.strategy.feasible(transfer, &parameters).map_err(refused)?;
-    let price = planner.price(transfer, &parameters, views, Effort::CAREFUL);
+    let price = planner.price(transfer, &parameters, memory, Effort::CAREFUL);
     Ok((parameters, choice.why, price, choice.candidates))
 }

@@ -10,7 +10,7 @@ use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Separator, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
+use hyperslab_plan::{Ask, Direction, Laid, Placement, Stored, Transfer};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -40,6 +40,11 @@ pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Sto
             fresh,
         },
     }
+}
+
+/// How arrays lie in the memory of this rank, of each the first part.
+fn lying(parts: &[Vec<Part>]) -> Vec<Option<Laid>> {
+    parts.iter().map(|parts| Some(Laid::of(&parts.first()?.exposed.view))).collect()
 }
 
 fn tell(w: Writer, told: &[Told]) -> Result<Vec<u8>, Fault> {
@@ -143,6 +148,7 @@ impl Store {
         let metadata = metadata.unwrap_or_default();
         let parts = asks.iter().map(|ask| ask.holding.expose(&ask.name, &ask.arrays, at)).collect();
         let (parts, unfit) = split::<Vec<Vec<Part>>>(parts);
+        let laid = lying(parts.as_deref().unwrap_or_default());
         let mut fields = vec![
             ("operation".to_string(), "write".to_string()),
             ("directory".into(), self.path().display().to_string()),
@@ -163,6 +169,7 @@ impl Store {
             metadata: &metadata,
             new,
             update,
+            laid,
             marked: RefCell::default(),
             before: RefCell::default(),
         };
@@ -269,7 +276,7 @@ impl Store {
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
                 let chosen = asks(&told).and_then(|asks| {
-                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held)
+                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held, &[])
                 });
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
@@ -297,6 +304,7 @@ impl Store {
         let (_, fault) = split(self.check_writable(&what).and_then(|()| check_name(&ask.name)));
         let parts = ask.holding.expose(&ask.name, &ask.arrays, (self.comm.rank(), self.ranks));
         let (parts, unfit) = split::<Vec<Part>>(parts);
+        let lying = lying(std::slice::from_ref(parts.as_ref().unwrap_or(&Vec::new())));
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         describe(&mut fields, &ask.name, Some(&ask.holding), None, ask.element());
@@ -318,7 +326,8 @@ impl Store {
                 metadata.shape = grow(&metadata.shape, ask.holding.shape(), axis).map_err(|f| f.context(&what))?;
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let chosen = choose_parameters(&self.comm, transfer(asked(&told)), &self.options.wish, self.held)?;
+                let transfer = transfer(asked(&told));
+                let chosen = choose_parameters(&self.comm, transfer, &self.options.wish, self.held, &lying)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -354,6 +363,8 @@ struct Writing<'a> {
     metadata: &'a [ArrayMetadata],
     new: &'a NewArray,
     update: bool,
+    /// How this rank's arrays lie in memory.
+    laid: Vec<Option<Laid>>,
     /// Arrays that bear the marker of an earlier update that did not end; only writing all of them would end it.
     marked: RefCell<Vec<String>>,
     /// Markers that this call has set, and what was in their places.
@@ -400,7 +411,8 @@ impl Writing<'_> {
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let sync = self.store.options.durable && !self.store.staged;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync };
-        let chosen = choose_parameters(&self.store.comm, transfer, &self.store.options.wish, self.store.held)?;
+        let wish = &self.store.options.wish;
+        let chosen = choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.laid)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&*directory, ask, &told.metadata.shape)?;

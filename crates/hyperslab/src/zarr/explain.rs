@@ -8,12 +8,12 @@ use crate::holding::{Holding, number_parts};
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
-use hyperslab_layout::{Dim, Distribution, ElementType, Section, View};
+use hyperslab_layout::{Dim, Distribution, ElementType, Section};
 use hyperslab_plan::{
     Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Placement, Planner, Preference, Stored, Transfer,
     explain as explain_transfer,
 };
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -72,8 +72,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
     let wish = Preference { server_ranks: planned.servers.clone(), ..planned.wish.clone() };
     let (profile, _) = crate::profile::at_hand();
     let planner = Planner { profile: &profile, machine: planned.machine, learned: &[] };
-    let given = |rank: u32| regular_views(parts(rank).ok()?.0);
-    let choice: Choice = planner.choose(&transfer, &wish, &given).map_err(refuse)?;
+    let choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;
     let regular = planned.held[0].regular().is_some();
     let facts = if regular { Vec::new() } else { all_facts(&transfer, &choice, size, parts)? };
     // What one rank cannot hold of a distribution, none can; explicit pieces were all looked at above.
@@ -83,11 +82,6 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         users.into_iter().map(|user| user.view).collect()
     };
     Ok(explain_transfer(&transfer, &choice, planned.limits, &facts, views))
-}
-
-/// Where the arrays of a rank lie.
-fn regular_views(users: Vec<Exposed>) -> Option<Vec<Arc<View>>> {
-    Some(users.into_iter().map(|user| user.view).collect())
 }
 
 /// What all ranks know of explicit pieces, once they have told.

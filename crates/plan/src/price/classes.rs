@@ -11,8 +11,8 @@ const ARRAYS_MAX: usize = 64;
 pub(super) struct Class {
     /// A transfer of some of them.
     pub(super) some: Arc<Transfer>,
-    /// Number of the first.
-    pub(super) first: usize,
+    /// Their numbers among all.
+    pub(super) members: Vec<usize>,
     /// By how much all of them are more.
     pub(super) times: f64,
 }
@@ -25,7 +25,7 @@ pub(super) fn of(transfer: &Arc<Transfer>) -> Vec<Class> {
     let explicit = transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit);
     let [first, rest @ ..] = transfer.asks.as_slice() else { return Vec::new() };
     if !explicit && rest.is_empty() {
-        return vec![Class { some: transfer.clone(), first: 0, times: 1.0 }];
+        return vec![Class { some: transfer.clone(), members: vec![0], times: 1.0 }];
     }
     let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
     for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
@@ -43,7 +43,7 @@ fn class(transfer: &Arc<Transfer>, members: &[usize]) -> Class {
     let regular = |number: &usize| in_closed_form(&transfer.asks[*number], transfer.ranks);
     let asks = members.iter().take(taken).map(regular).collect();
     let some = Arc::new(Transfer { asks, ..transfer.of_no_array() });
-    Class { some, first: members[0], times: members.len() as f64 / taken as f64 }
+    Class { some, members: members[..taken].to_vec(), times: members.len() as f64 / taken as f64 }
 }
 
 impl Transfer {

@@ -35,7 +35,7 @@ pub(super) fn time(
     costs: &Costs<'_>,
     class: &Class,
     parameters: &Parameters,
-    memories: &Memories<'_>,
+    memories: &Memories,
     effort: Effort,
     busy: &mut Busy,
 ) -> Timed {

@@ -1,6 +1,7 @@
 //! What one rank does, read off the beginning of its program.
 
-use super::{Effort, Views};
+use super::classes::Class;
+use super::{Effort, Laid, Memory};
 use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::transfer::{Parameters, Spread, Transfer};
@@ -66,17 +67,17 @@ pub(super) struct Work {
 }
 
 /// Where elements lie on ranks.
-pub(super) struct Memories<'a> {
+pub(super) struct Memories {
     transfer: Arc<Transfer>,
-    given: Views<'a>,
-    /// Those of all arrays of a rank, and of one array.
-    all: RefCell<BTreeMap<u32, Option<Vec<Arc<View>>>>>,
-    one: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
+    /// By array.
+    laid: Vec<Option<Laid>>,
+    known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
 
-impl<'a> Memories<'a> {
-    pub(super) fn new(transfer: Arc<Transfer>, given: Views<'a>) -> Memories<'a> {
-        Memories { transfer, given, all: RefCell::default(), one: RefCell::default() }
+impl Memories {
+    pub(super) fn new(class: &Class, memory: Memory<'_>) -> Memories {
+        let laid = class.members.iter().map(|&number| memory(number)).collect();
+        Memories { transfer: class.some.clone(), laid, known: RefCell::default() }
     }
 
     /// Those of all arrays of a rank.
@@ -87,21 +88,19 @@ impl<'a> Memories<'a> {
     /// The view of an array on a rank.
     fn view(&self, rank: u32, array: u32) -> Option<Arc<View>> {
         let ask = self.transfer.asks.get(array as usize)?;
-        let mut all = self.all.borrow_mut();
-        let given = all.entry(rank).or_insert_with(|| (self.given)(rank));
-        if let Some(view) = given.as_ref().and_then(|views| views.get(array as usize)) {
-            return Some(view.clone());
-        }
-        let dense = || {
+        let make = || {
             let region = match &ask.spread {
                 Spread::Regular(distribution) => distribution.owned(rank),
                 Spread::Explicit => Region::empty(ask.section.dims.len()),
             };
-            let order: SmallVec<[usize; 4]> = (0..region.ndim()).collect();
-            let strides = dense_strides(&region.shape(), &order, ask.memory.bytes());
+            let dense: SmallVec<[usize; 4]> = (0..region.ndim()).collect();
+            let laid = self.laid.get(array as usize).and_then(Option::as_ref);
+            let laid = laid.filter(|laid| laid.order.len() == region.ndim());
+            let (order, pitch) = laid.map_or((&dense[..], ask.memory.bytes()), |laid| (&laid.order, laid.pitch));
+            let strides = dense_strides(&region.shape(), order, pitch);
             Arc::new(View::held(&region, 0, &strides, ask.memory))
         };
-        Some(self.one.borrow_mut().entry((rank, array)).or_insert_with(dense).clone())
+        Some(self.known.borrow_mut().entry((rank, array)).or_insert_with(make).clone())
     }
 }
 
@@ -110,7 +109,7 @@ impl Work {
     pub(super) fn of(
         transfer: &Arc<Transfer>,
         parameters: &Parameters,
-        memories: &Memories<'_>,
+        memories: &Memories,
         (rank, times): (u32, f64),
         effort: Effort,
     ) -> Option<Work> {
@@ -169,7 +168,7 @@ impl Work {
 
 /// Reads lanes.
 struct Reader<'a> {
-    memories: &'a Memories<'a>,
+    memories: &'a Memories,
     rank: u32,
     rounds: Vec<Round>,
     /// Number of the last round.
