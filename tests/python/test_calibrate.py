@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,21 @@ def test_what_cannot_be_measured_is_refused_at_once(tmp_path: Path) -> None:
     assert "is not a list of numbers of ranks" in run("calibrate", "--ranks", "2,x", status=2).stderr
     assert "is not a number of seconds" in run("calibrate", "--seconds", "-1", status=2).stderr
     assert not output.exists()
+
+
+def test_it_can_be_interrupted(tmp_path: Path) -> None:
+    output = tmp_path / "machine.toml"
+    command = [sys.executable, "-m", "hyperslab", "calibrate", "--directory", tmp_path, "--output", output, "--threads"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment({})) as running:
+        assert running.stderr is not None
+        # By the second line, the first has been measured.
+        assert "one process: copies" in running.stderr.readline()
+        assert "one process: coding" in running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "interrupted by the user; no profile was written" in told
+    assert not list(tmp_path.iterdir())
 
 
 def test_fits_find_what_times_were_made_of() -> None:

@@ -123,7 +123,7 @@ fn json(series: &[Series]) -> String {
     serde_json::Value::Array(list.collect()).to_string()
 }
 
-/// The half of an effort.
+/// The same with a part of the time.
 fn part(effort: Effort, share: f64) -> Effort {
     Effort { time: Duration::from_secs_f64(effort.time.as_secs_f64() * share), ..effort }
 }

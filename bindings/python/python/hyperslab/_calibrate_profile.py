@@ -135,24 +135,26 @@ class _Numbers:
 
 
 def _processor(it: _Numbers, times: Times, together: int) -> None:
-    points = times.points("copy", NEAR) or times.points("copy", "alone")
-    many = f"{together} ranks at the same time" if times.points("copy", NEAR) else "one process"
+    many = NEAR if times.points("copy", NEAR) else "alone"
+    points = times.points("copy", many)
     if points:
-        each, run = fit(points, _bytes, _runs)
-        longest = min(points, key=lambda point: point.at["runs"])
-        rate = longest.at["bytes"] / longest.seconds
-        alone = [p for p in times.points("copy", "alone") if p.at["runs"] == longest.at["runs"]]
-        said = f"; one alone {rate_text(alone[0].at['bytes'] / alone[0].seconds)}" if alone else ""
-        it.measured("processor.copy_rate", rate_text(rate), f"copies of an array's runs of 2 MiB, {many}{said}")
-        it.measured("processor.run", time_text(run), f"copies of runs of 8 B to 8 KiB, four times as far apart, {many}")
-        del each
-    coded = [times.seconds(kernel) for kernel in ("encode", "decode")]
-    points = times.points("encode")
-    if coded[0] and coded[1]:
-        nbytes = points[0].at["bytes"]
-        rate = 2 * nbytes / (coded[0] + coded[1])
-        said = f"zstd of level 1 with a checksum, {rate_text(nbytes / coded[0])} coding, "
-        it.measured("processor.code_rate", rate_text(rate), said + f"{rate_text(nbytes / coded[1])} decoding")
+
+        def longest(way: str) -> float:
+            whole = min(times.points("copy", way), key=lambda point: point.at["runs"])
+            return whole.at["bytes"] / whole.seconds
+
+        by = f"{together} ranks at the same time" if many == NEAR else "one process"
+        alone = f"; one alone {rate_text(longest('alone'))}" if times.points("copy", "alone") else ""
+        it.measured(
+            "processor.copy_rate", rate_text(longest(many)), f"copies of runs of 2 MiB into a slot, {by}{alone}"
+        )
+        said = f"copies of runs of 8 B to 8 KiB, four times as far apart, {by}"
+        it.measured("processor.run", time_text(fit(points, _bytes, _runs)[1]), said)
+    encoded, decoded = times.points("encode"), times.points("decode")
+    if encoded and decoded:
+        coding, decoding = (point.at["bytes"] / point.seconds for point in (*encoded, *decoded))
+        said = f"zstd of level 1 with a checksum, {rate_text(coding)} coding, {rate_text(decoding)} decoding"
+        it.measured("processor.code_rate", rate_text(2 / (1 / coding + 1 / decoding)), said)
     points = times.points("plan")
     if points:
         step, piece = fit(points, lambda at: at["steps"], lambda at: at["pieces"])

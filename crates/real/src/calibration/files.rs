@@ -33,8 +33,9 @@ const BYTES_MIN: u64 = 1 << 20;
 const PROBE_BYTES: u64 = 4 << 20;
 /// Into how many files' times the whole time is divided: cases, each in a few rounds.
 const SHARES: f64 = 100.0;
-/// Files that are made, opened, renamed and removed in a row.
+/// Files that are made, opened, renamed and removed in a row, and their length, which is all holes \[B\].
 const NAMES: u64 = 16;
+const NAMED_BYTES: u64 = 4096;
 
 /// How a file is moved.
 #[derive(Clone, Copy)]
@@ -277,7 +278,7 @@ impl Bench {
             Ok(begun.elapsed().as_secs_f64() / NAMES as f64)
         };
         let seconds = [
-            all(&|a, _| self.names.create(&a, &[1], 1))?,
+            all(&|a, _| self.names.create(&a, &[], NAMED_BYTES))?,
             all(&|a, _| self.names.read_prefix(&a, 1).map(|_| ()))?,
             all(&|a, b| self.names.rename(&a, &b))?,
             all(&|_, b| self.names.remove(&b))?,
