@@ -235,6 +235,13 @@ def test_many_times_become_one() -> None:
     assert times.seconds("agree", ranks=2.0) == 2.75
     assert times.seconds("agree", ranks=3.0) is None
     assert times.noise("copy") is None
+    # Each round is compared with itself: others were at work in the second and the third.
+    pair = [
+        one | {"kernel": "a", "seconds": [1.0, 2.0, 3.0, 1.0]},
+        one | {"kernel": "b", "seconds": [2.0, 2.0, 3.0, 2.0]},
+    ]
+    assert Times(pair).ratio("a", "b") == 0.5
+    assert Times(pair).ratio("a", "c") is None
 
 
 def test_ranks_find_partners_on_their_host_or_on_another() -> None:

@@ -66,6 +66,13 @@ class Times:
         same = self.points(kernel, way, lambda found: all(found.get(key) == value for key, value in at.items()))
         return same[0].seconds if same else None
 
+    def ratio(self, kernel: str, other: str) -> float | None:
+        """How long one kernel takes over another in the same round: the lower quartile of all rounds."""
+        both = [[one["seconds"] for one in self._series if one["kernel"] == name] for name in (kernel, other)]
+        if not all(both):
+            return None
+        return typical([one / two for one, two in zip(both[0][0], both[1][0], strict=True)])
+
     def noise(self, *kernels: str) -> float | None:
         """How far times of these kernels spread: the median over their cases."""
         found = [point.noise for kernel in kernels for point in self.points(kernel)]
