@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,18 @@ def simulated(directory: Path, **options: Any) -> Run:
     stages = [{"transfer": {"write": True, "arrays": [array], "sync": True, "strategy": "server-directed"}}]
     hs.simulate("nas-sp2", stages, clients=4, servers=1, trace=directory, **options)
     return pick(load(directory), None)
+
+
+def rewrite(directory: Path, rank: int, change: Callable[[dict[str, Any], Any], dict[str, Any]]) -> None:
+    """Write a rank's file anew, with other headers, and spans that may be changed in place."""
+    file = next(directory.glob(f"*rank-{rank:06d}.trace"))
+    out = b""
+    for block in (block for block in blocks(directory) if block.rank == rank):
+        spans = block.spans.copy()
+        told = json.dumps(change(block.header, spans)).encode()
+        told += b" " * (-len(told) % 8)
+        out += HEAD.pack(b"hsTRACE1", len(told), SPAN.itemsize, len(spans)) + told + spans.tobytes()
+    file.write_bytes(out)
 
 
 # ---- the form --------------------------------------------------------------------------------------------------
@@ -234,19 +247,15 @@ def test_clocks_of_hosts_are_brought_together(tmp_path: Path) -> None:
     """Two ranks are moved to another host, whose clock is a minute ahead."""
     ahead = 60_000_000_000
     before = record(tmp_path, late=0.05)
+
+    def move(head: dict[str, Any], spans: Any) -> dict[str, Any]:
+        for name in ("begin", "end", "ready"):
+            spans[name] += np.uint64(ahead)
+        moved = {name: head[name] + ahead for name in ("begin_ns", "end_ns")}
+        return head | moved | {"host": "elsewhere"}
+
     for rank in (2, 3):
-        file = next((tmp_path / "trace").glob(f"*rank-{rank:06d}.trace"))
-        out = b""
-        for block in (block for block in blocks(tmp_path / "trace") if block.rank == rank):
-            head = block.header | {"host": "elsewhere"}
-            head |= {"begin_ns": head["begin_ns"] + ahead, "end_ns": head["end_ns"] + ahead}
-            spans = block.spans.copy()
-            for name in ("begin", "end", "ready"):
-                spans[name] += np.uint64(ahead)
-            told = json.dumps(head).encode()
-            told += b" " * (-len(told) % 8)
-            out += HEAD.pack(b"hsTRACE1", len(told), SPAN.itemsize, len(spans)) + told + spans.tobytes()
-        file.write_bytes(out)
+        rewrite(tmp_path / "trace", rank, move)
     run = pick(load(tmp_path / "trace"), None)
     uncertainty = run.uncertainty["elsewhere"]
     assert 0 < uncertainty < 0.1e9
@@ -266,6 +275,22 @@ def test_predicted_stands_beside_measured(tmp_path: Path, capsys: pytest.Capture
     assert rows["sync"]["predicted"] > 0
     assert rows["sync"]["measured"] > 0
     assert rows["from first to last"]["measured"] > rows["sync"]["measured"]
+
+
+def test_what_a_model_said_of_a_call_stands_beside_it(tmp_path: Path) -> None:
+    record(tmp_path)
+
+    def foresee(head: dict[str, Any], _spans: Any) -> dict[str, Any]:
+        said = [{"phase": "sync", "seconds": 0.5}, {"phase": "seek", "seconds": 0.25}]
+        return head | {"predicted": said} if "strategy" in head else head
+
+    rewrite(tmp_path / "trace", 0, foresee)
+    told = summarize(pick(load(tmp_path / "trace"), None))
+    rows = {row["phase"]: row for row in told["predicted"]}
+    assert rows["sync"]["predicted"] == 0.5
+    assert rows["sync"]["measured"] > 0
+    assert (rows["seek"]["predicted"], rows["seek"]["measured"]) == (0.25, 0.0)
+    assert "predicted   measured" in text(told)
 
 
 def test_what_is_exported_is_what_perfetto_loads(tmp_path: Path) -> None:

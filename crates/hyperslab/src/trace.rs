@@ -38,7 +38,7 @@ pub(crate) struct About {
     bytes: u64,
     /// What a model says of it beforehand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) predicted: Vec<Predicted>,
+    predicted: Vec<Predicted>,
 }
 
 #[derive(Clone, Debug, Serialize)]

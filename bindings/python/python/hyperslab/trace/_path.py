@@ -73,8 +73,8 @@ def critical_path(run: Run) -> list[Stretch]:
     """From the end of the last rank back to the beginning.
 
     On a rank, the path follows what it was busy with; where it waited for a step of its own, that step from its
-    beginning; where a message kept it, the other end if that was busy, or else the end that was handed over later; in
-    an agreement, the rank that came last, and then rank 0.
+    beginning; where a message kept it, the other end where that was busy last, or when that came later; in an
+    agreement, the rank that came last, and then rank 0.
     """
     messages = _Messages(run)
     ends = {rank: _last_call(run, rank) for rank in run.ranks if rank < run.clients}
@@ -108,8 +108,10 @@ def _back(
     peer, span = int(segments.peer[i]), int(segments.span[i])
     if state == Kind.AGREE:
         return _back_agreement(run, segments, where)
-    if state in (Kind.SEND, Kind.RECEIVE) and peer in run.present and _is_busy(run.segments(peer), at):
-        return peer, at, None
+    if state in (Kind.SEND, Kind.RECEIVE) and peer in run.present:
+        until = _busy_until(run.segments(peer), begin, at)
+        if until is not None:
+            return peer, until, Stretch(rank, until, at, state, span)
     step = _step_of(run, rank, span) if span >= 0 else None
     if step is None or state == Kind.APPLICATION:
         return rank, begin, Stretch(rank, begin, at, state, span)
@@ -118,17 +120,22 @@ def _back(
         other = messages.other(rank, step)
         if other is not None:
             theirs = float(run.spans(other[0])[1][other[1]])
-            if handed < theirs < at:
+            if begin < theirs < at:
                 return other[0], theirs, Stretch(rank, theirs, at, state, step)
+        return rank, begin, Stretch(rank, begin, at, state, step)
     # A step that ran while the rank did other things is followed to its own beginning.
     back = handed if handed < at else begin
     return rank, back, Stretch(rank, back, at, state, step)
 
 
-def _is_busy(segments: Segments, at: float) -> bool:
-    """Whether a rank is at work just before a time: it does what the other end of its messages waits for."""
-    i = int(np.searchsorted(segments.begin, at, "left")) - 1
-    return i >= 0 and int(segments.state[i]) in BUSY
+def _busy_until(segments: Segments, low: float, high: float) -> float | None:
+    """When a rank was at work last between two times: it did what the other end of its messages waited for."""
+    i = int(np.searchsorted(segments.begin, high, "left")) - 1
+    while i >= 0 and segments.end[i] > low:
+        if int(segments.state[i]) in BUSY:
+            return min(float(segments.end[i]), high)
+        i -= 1
+    return None
 
 
 def _back_agreement(run: Run, segments: Segments, where: tuple[int, int, float]) -> tuple[int, float, Stretch | None]:
