@@ -44,7 +44,6 @@ fn what_is_known_to_be_best_on_one_node_is_chosen() {
     // Long runs, and chunks of a rank's own, need nobody else.
     assert_eq!(strategy(&[2, 1, 1], &BLOCKS, None, Direction::Write), Strategy::Independent);
     assert_eq!(strategy(&[2, 2, 2], &BLOCKS, Some(&[256, 256, 128]), Direction::Write), Strategy::Independent);
-    assert_eq!(strategy(&[2, 2, 2], &BLOCKS, None, Direction::Read), Strategy::Independent);
     // Runs of 1 KiB of a file that lets one writer in are assembled by few.
     let assembled = |strategy| matches!(strategy, Strategy::ServerDirected | Strategy::TwoPhase);
     assert!(assembled(strategy(&[2, 2, 2], &BLOCKS, None, Direction::Write)));

@@ -4,6 +4,7 @@ use super::classes::Class;
 use super::{Effort, Laid, Memory};
 use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
+use crate::strategies::Strategy;
 use crate::transfer::{Parameters, Spread, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use smallvec::SmallVec;
@@ -118,7 +119,9 @@ impl Work {
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         let mut reader = Reader { memories, rank, rounds: Vec::new(), number: u64::MAX };
         let mut cut = false;
-        for lane in program.lanes {
+        // In rounds, the first lane is that of the client: what others move in its arrays is their work.
+        let clients = usize::from(!matches!(strategy, Strategy::Independent | Strategy::DataSieving));
+        for lane in program.lanes.into_iter().skip(clients) {
             cut |= reader.read(lane, effort);
         }
         let served = if cut || times > 1.0 { strategy.rounds(transfer, parameters, rank) } else { None };
@@ -180,10 +183,6 @@ impl Reader<'_> {
     fn read(&mut self, lane: Lane, effort: Effort) -> bool {
         self.number = u64::MAX;
         for (seen, step) in lane.enumerate() {
-            // What others move in a user's array is their work, and nothing else is in such a lane.
-            if is_passive(&step.action) {
-                return false;
-            }
             if matches!(step.action, Action::Sync { .. }) {
                 continue;
             }
@@ -327,10 +326,4 @@ impl Request {
     fn object(bytes: u64, write: bool, replace: bool) -> Request {
         Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct: false, replace }
     }
-}
-
-/// Whether a step only lets a peer move data.
-fn is_passive(action: &Action) -> bool {
-    let (Action::Send { parts, .. } | Action::Recv { parts, .. }) = action else { return false };
-    matches!(parts.first(), Some((_, _, Place::User(_))))
 }
