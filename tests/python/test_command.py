@@ -49,11 +49,16 @@ def test_explain_tells_who_moves_what() -> None:
     shape = ("explain", "--shape", "64,64", "--mesh", "2,2", "--chunks", "48,48", "--cores", 2)
     lines = run(*shape).stdout.splitlines()
     assert "write 1 array, 32768 B in storage, 4 ranks" in lines
-    assert "  why: ranks share chunks of 'array' (at index 32 of dimension 0)" in lines
+    why = next(line for line in lines if line.startswith("  why: "))
+    assert "predicted, bound by the" in why
+    assert "independent is out, since two ranks hold parts of one chunk of array 'array' (at index 32 of" in why
     assert any(line.startswith("  independent: not possible: two ranks hold parts of one chunk") for line in lines)
     told = json.loads(run(*shape, "--json").stdout)
-    assert told["strategy"] == "server-directed"
+    assert told["strategy"] != "independent"
     assert sum(row["elements"] for table in told["rounds"] for row in table["ranks"]) == 64 * 64
+    seconds = [one["predicted"]["seconds"] for one in told["candidates"]]
+    assert seconds == sorted(seconds)
+    assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
     assert "strategy independent" in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)
     assert "cannot share a chunk" in refused.stderr
@@ -66,6 +71,7 @@ def test_explain_tells_who_moves_what() -> None:
 
 def test_explain_knows_raw_files_sections_and_servers() -> None:
     raw = ("explain", "--shape", "32,32", "--mesh", "2,2", "--dtype", "f4", "--layout", "raw", "--order", "F")
+    raw += ("--strategy", "server-directed")
     told = json.loads(run(*raw, "--name", "a", "b", "--server-ranks", "3,1", "--json").stdout)
     assert [array["order"] for array in told["arrays"]] == [[1, 0], [1, 0]]
     assert [array["file"]["offset"] for array in told["arrays"]] == [0, 4096]
@@ -80,7 +86,7 @@ def test_explain_knows_raw_files_sections_and_servers() -> None:
 
 def test_explain_takes_the_pieces_of_all_ranks() -> None:
     held = [hs.Boxes((8, 8), [((0, 0), (4, 8))]), hs.Boxes((8, 8), [((4, 0), (8, 4)), ((4, 4), (8, 8))])]
-    told = hs.explain(held, "f8", layout="raw", cores=2)
+    told = hs.explain(held, "f8", layout="raw", cores=2, strategy="server-directed", servers=1)
     moved = [row for table in told.to_dict()["rounds"] for row in table["ranks"]]
     assert [(row["rank"], row["pieces"], row["bytes"]) for row in moved] == [(0, 1, 256), (1, 2, 256)]
     assert str(told) == told.text

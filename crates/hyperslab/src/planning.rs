@@ -151,16 +151,17 @@ pub(crate) fn decided(
             choice
         }
     };
-    let factor = planning.learned.shared(&kind, choice.price.bottleneck);
+    let corrections = planning.learned.shared(&kind, choice.price.bottleneck);
     planning.last = Some(choice.clone());
     planning.planning_ns = started.elapsed().as_nanos() as u64;
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
-        told::before(&explain(&transfer, &choice.scaled(factor), limits, &[], |_| Vec::new()));
+        told::before(&explain(&transfer, &choice.scaled(corrections.moving), limits, &[], |_| Vec::new()));
     }
-    let mut price = choice.price.clone();
-    price.scale_moving(factor);
-    Ok(Decision { parameters: choice.parameters.clone(), predicted: seconds(&price) })
+    let [open, exchange, storage, sync, close] = seconds(&choice.price);
+    let learned::Corrections { open: opening, moving, close: closing } = corrections;
+    let predicted = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
+    Ok(Decision { parameters: choice.parameters.clone(), predicted })
 }
 
 /// Seconds by phase.

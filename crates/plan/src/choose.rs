@@ -14,6 +14,7 @@ mod why;
 
 use crate::price::{Effort, Memory, Price, Priced, Pricing};
 use crate::profile::Profile;
+use crate::rounds::check_servers;
 use crate::strategies::{Infeasible, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
 use candidates::{first, variants};
@@ -129,8 +130,13 @@ impl Planner<'_> {
             priced: Vec::new(),
             refused: Vec::new(),
         };
+        if let Some(named) = &wish.server_ranks {
+            check_servers(named, transfer.ranks)?;
+        }
         let strategies: Vec<Strategy> = match wish.strategy {
             Some(forced) => vec![forced],
+            // Who says how many servers there are, or which, wants some.
+            None if wish.servers.is_some() || wish.server_ranks.is_some() => candidates::WITH_SERVERS.to_vec(),
             None => candidates::OPEN.to_vec(),
         };
         for strategy in strategies {

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from pathlib import Path
 
 import hyperslab as hs
 
@@ -51,6 +52,8 @@ def _explain(args: argparse.Namespace) -> int:
         ranks=args.ranks,
         rounds=args.rounds,
     )
+    if args.picture is not None:
+        args.picture.write_text(told.picture())
     print(json.dumps(told.to_dict()) if args.json else told.text, end="\n" if args.json else "")
     return 0
 
@@ -106,6 +109,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
     explain.add_argument("--ranks", type=int, default=8, help="ranks that are shown")
     explain.add_argument("--rounds", type=int, default=3, help="rounds that are shown")
+    explain.add_argument("--picture", type=Path, help="draw who moves what into this SVG file")
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 

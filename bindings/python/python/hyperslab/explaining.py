@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from hyperslab import _core
 from hyperslab._calls import holding, section_of, type_code
+from hyperslab._picture import draw
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
 from hyperslab.store import options
@@ -49,13 +50,26 @@ class Explanation:
         -------
         dict
             What is asked (``direction``, ``bytes`` [B], ``size``, ``arrays``), what was chosen (``strategy``, ``why``,
-            ``parameters``, ``others`` with the reason why they are infeasible, or None), and three tables: ``rounds``
+            ``parameters``, ``others`` with the reason why they are infeasible, or None), at what price (``predicted``:
+            ``seconds`` [s], ``phases`` [s], ``busy`` [s], ``bound_by``, ``buffer_bytes`` [B]; ``candidates``: the same
+            of all that were compared, the cheapest first), and three tables: ``rounds``
             (what each server moves of which rank), ``servers`` (what each asks of storage) and ``ranks`` (what each
             sends, receives and needs for buffers), with ``more_rounds``, ``more_servers`` and ``more_ranks`` that are
             not in them.
         """
         data: dict[str, Any] = json.loads(self._data)
         return data
+
+    def picture(self) -> str:
+        """The ranks, the servers, and what moves between them, as a picture.
+
+        Returns
+        -------
+        str
+            SVG: ranks to the left, servers to the right, each pair joined by a band as wide as the bytes between them;
+            below, what each server moves in which round, in the colours of the ranks.
+        """
+        return draw(self.to_dict())
 
     def __str__(self) -> str:
         """The text."""

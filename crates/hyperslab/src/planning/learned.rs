@@ -9,8 +9,12 @@ use crate::report::Report;
 use hyperslab_plan::{Resource, Strategy};
 use std::collections::BTreeMap;
 
+/// What comes before and after data move.
+const OPEN: &str = "open";
+const CLOSE: &str = "close";
+
 /// Largest corrections, as factors: what is shared, and what a strategy has of its own.
-const SHARED_MAX: f64 = 4.0;
+const SHARED_MAX: f64 = 8.0;
 const OWN_MAX: f64 = 1.5;
 /// How far one transfer moves them.
 const SHARED_SHARE: f64 = 0.25;
@@ -32,6 +36,14 @@ struct Kept {
     shared: BTreeMap<String, (f64, u64)>,
     /// By kind of transfer and strategy: what that one has of its own.
     own: BTreeMap<String, f64>,
+}
+
+/// Factors for prices that all strategies share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Corrections {
+    pub(super) open: f64,
+    pub(super) moving: f64,
+    pub(super) close: f64,
 }
 
 /// What transfers taught.
@@ -58,9 +70,13 @@ impl Learned {
         factors
     }
 
-    /// By what all prices of transfers of a kind are multiplied that this bounds.
-    pub(super) fn shared(&mut self, kind: &str, bound: Resource) -> f64 {
-        self.kept().shared.get(&format!("{kind} {bound}")).map_or(1.0, |(shared, _)| shared.exp())
+    /// By what is multiplied, in all prices of transfers of a kind that this bounds: agreeing, moving data, publishing.
+    pub(super) fn shared(&mut self, kind: &str, bound: Resource) -> Corrections {
+        let mut factor = |what: &str| {
+            let kept = self.kept().shared.get(&format!("{kind} {what}"));
+            kept.map_or(1.0, |(shared, _)| shared.exp())
+        };
+        Corrections { open: factor(OPEN), moving: factor(bound.name()), close: factor(CLOSE) }
     }
 
     fn kept(&mut self) -> &mut Kept {
@@ -69,17 +85,14 @@ impl Learned {
 
     /// Learns from a transfer of a kind, which this bounded. Returns whether plans should be made anew.
     pub(super) fn hear(&mut self, kind: &str, bound: Resource, report: &Report) -> bool {
+        let [open, _, _, close] = report.phases();
+        self.teach(&format!("{kind} {OPEN}"), open.1, open.2);
+        self.teach(&format!("{kind} {CLOSE}"), close.1, close.2);
         let (predicted, measured) = report.moving();
-        if !(predicted.is_finite() && predicted > 0.0 && measured > SECONDS_MIN && measured.is_finite()) {
+        if measured < SECONDS_MIN {
             return false;
         }
-        // What is left after the corrections with which it was predicted.
-        let off = (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln());
-        let (shared, seen) = self.kept().shared.entry(format!("{kind} {bound}")).or_default();
-        *seen += 1;
-        // The first ones teach most: a stated default may be far off.
-        let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
-        *shared = (*shared + share * off).clamp(-SHARED_MAX.ln(), SHARED_MAX.ln());
+        let Some(off) = self.teach(&format!("{kind} {bound}"), predicted, measured) else { return false };
         let key = format!("{kind} {}", report.strategy());
         let own = self.kept().own.entry(key.clone()).or_default();
         *own = (*own + OWN_SHARE * off).clamp(-OWN_MAX.ln(), OWN_MAX.ln());
@@ -89,6 +102,21 @@ impl Learned {
             self.save();
         }
         moved.abs() > STEP
+    }
+
+    /// Corrects what all strategies share by what is left after the corrections with which it was predicted, which is
+    /// returned: the logarithm of measured over predicted, unless these make no sense.
+    fn teach(&mut self, key: &str, predicted: f64, measured: f64) -> Option<f64> {
+        if !(predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0) {
+            return None;
+        }
+        let off = (measured / predicted).ln().clamp(-ODD.ln(), ODD.ln());
+        let (shared, seen) = self.kept().shared.entry(key.into()).or_default();
+        *seen += 1;
+        // The first ones teach most: a stated default may be far off.
+        let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
+        *shared = (*shared + share * off).clamp(-SHARED_MAX.ln(), SHARED_MAX.ln());
+        Some(off)
     }
 
     /// Writes the file. That it cannot be written hurts nobody.
@@ -120,4 +148,88 @@ fn read() -> Option<Kept> {
     kept.shared.values_mut().for_each(|(shared, _)| *shared = sane(*shared, SHARED_MAX));
     kept.own.values_mut().for_each(|own| *own = sane(*own, OWN_MAX));
     Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Measured;
+    use hyperslab_plan::Parameters;
+    use hyperslab_walk::Walked;
+
+    const KIND: &str = "write file cached 4";
+
+    fn report(strategy: Strategy, predicted: f64, measured: f64) -> Report {
+        let parameters = Parameters { strategy, ..Parameters::default() };
+        let predicted = [1e-3, predicted, 0.0, 0.0, 1e-3];
+        let measured = Measured { open: 1e-3, moving: measured, sync: 0.0, close: 1e-3 };
+        Report {
+            what: "a test".into(),
+            parameters,
+            bytes: 1,
+            seconds: 1.0,
+            walked: Walked::default(),
+            predicted,
+            measured,
+        }
+    }
+
+    fn knows_nothing() -> Learned {
+        let mut learned = Learned::default();
+        learned.kept = Some(Kept::default());
+        learned
+    }
+
+    /// Lets transfers take `factor` times as long as the model says, and tells what is learned.
+    fn taught(learned: &mut Learned, strategy: Strategy, factor: f64, times: usize) -> f64 {
+        for _ in 0..times {
+            let own = learned.own(KIND).iter().find(|one| one.0 == strategy).map_or(1.0, |one| one.1);
+            let predicted = 0.1 * own * learned.shared(KIND, Resource::Cores).moving;
+            learned.hear(KIND, Resource::Cores, &report(strategy, predicted, 0.1 * factor));
+            // Nothing of this is to be kept.
+            learned.unsaved = 0;
+        }
+        let own = learned.own(KIND).iter().find(|one| one.0 == strategy).map_or(1.0, |one| one.1);
+        own * learned.shared(KIND, Resource::Cores).moving
+    }
+
+    #[test]
+    fn predictions_come_to_what_is_measured() {
+        for factor in [0.5, 1.0, 1.7, 3.0] {
+            let learned = taught(&mut knows_nothing(), Strategy::Independent, factor, 30);
+            assert!((learned / factor).ln().abs() < 0.05, "{factor}: {learned}");
+        }
+    }
+
+    #[test]
+    fn one_odd_measurement_does_not_turn_a_choice() {
+        let mut learned = knows_nothing();
+        taught(&mut learned, Strategy::Independent, 1.0, 20);
+        let before = learned.own(KIND);
+        taught(&mut learned, Strategy::Independent, 1000.0, 1);
+        let own = |factors: &[(Strategy, f64)]| factors.first().map_or(1.0, |one| one.1);
+        assert!((own(&learned.own(KIND)) / own(&before)).ln() < 0.12);
+    }
+
+    #[test]
+    fn corrections_are_bounded_and_of_a_kind() {
+        let mut learned = knows_nothing();
+        for factor in [1e9, 1e-9] {
+            taught(&mut learned, Strategy::TwoPhase, factor, 200);
+            let shared = learned.shared(KIND, Resource::Cores).moving;
+            assert!((1.0 / SHARED_MAX..=SHARED_MAX).contains(&(shared * (1.0 + 1e-9)).min(SHARED_MAX)), "{shared}");
+            assert!(learned.own(KIND).iter().all(|one| one.1.ln().abs() <= OWN_MAX.ln() + 1e-9));
+        }
+        assert!(learned.own("read file cached 4").is_empty());
+        assert!((learned.shared("read file cached 4", Resource::Cores).moving - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_makes_no_sense_teaches_nothing() {
+        let mut learned = knows_nothing();
+        for (predicted, measured) in [(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::NAN), (1.0, 0.0), (f64::INFINITY, 1.0)] {
+            assert!(!learned.hear(KIND, Resource::Cores, &report(Strategy::Independent, predicted, measured)));
+        }
+        assert!(learned.own(KIND).is_empty());
+    }
 }

@@ -10,6 +10,9 @@ use std::sync::Arc;
 pub(super) const OPEN: [Strategy; 5] =
     [Strategy::ServerDirected, Strategy::Independent, Strategy::TwoPhase, Strategy::DataSieving, Strategy::RootGather];
 
+/// Those among them whose servers the user may name.
+pub(super) const WITH_SERVERS: [Strategy; 2] = [Strategy::ServerDirected, Strategy::TwoPhase];
+
 /// Smallest and largest subchunks that are tried \[B\].
 const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
 /// Buffers that keep a disk busy when its own order is followed.
@@ -28,7 +31,11 @@ pub(super) fn exchanges(strategy: Strategy, wish: &Preference) -> Vec<Exchange> 
     match (strategy, wish.exchange) {
         (Strategy::TwoPhase, Some(exchange)) => vec![exchange],
         // What was asked for by name is the method as it is known.
-        (Strategy::TwoPhase, None) if wish.strategy.is_none() => Exchange::ALL.to_vec(),
+        (Strategy::TwoPhase, None)
+            if wish.strategy.is_none() && wish.servers.is_none() && wish.server_ranks.is_none() =>
+        {
+            Exchange::ALL.to_vec()
+        }
         (_, exchange) => vec![exchange.unwrap_or(Exchange::All)],
     }
 }

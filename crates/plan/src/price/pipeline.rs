@@ -56,6 +56,8 @@ pub(super) fn time(
     Timed { looked_at: steps, ..slowest }
 }
 
+/// Slots beyond which more do not help.
+const SLOTS_MAX: u32 = 1024;
 /// Units of a group that are looked at.
 const GROUP_MAX: u64 = 64;
 
@@ -67,7 +69,7 @@ fn in_smaller_groups(class: &Class, parameters: &Parameters) -> Parameters {
     };
     let unit = class.some.asks.iter().map(bytes).max().unwrap_or(0).max(1);
     let subchunk_bytes = parameters.subchunk_bytes.min(unit.saturating_mul(GROUP_MAX));
-    Parameters { subchunk_bytes, ..parameters.clone() }
+    Parameters { subchunk_bytes, slots: parameters.slots.min(SLOTS_MAX), ..parameters.clone() }
 }
 
 /// Ranks that handle storage.
