@@ -6,6 +6,7 @@
 use crate::comm::{Comm, Member};
 use crate::course::{Watched, moved, synced};
 use crate::holding::{Holding, number_parts};
+use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::telling;
 use crate::zarr::destinations;
@@ -186,7 +187,7 @@ pub(crate) fn sync_servers(
 type Heard = (String, Transfer, Parameters, bool, Limits);
 
 fn hear(r: &mut Reader) -> Option<Heard> {
-    let parameters = Parameters::from_bytes(Reader::new(r.bytes()?).bytes()?)?;
+    let Decision { parameters, .. } = Decision::from_bytes(Reader::new(r.bytes()?).bytes()?)?;
     let (what, transfer) = (r.text()?, telling::hear(r.bytes()?)?);
     let durable = r.number()? == 1;
     let limits = Limits { arrival: Duration::from_nanos(r.number()?), progress: Duration::from_nanos(r.number()?) };
