@@ -150,8 +150,10 @@ def explain(
     --------
     >>> import hyperslab as hs
     >>> blocks = hs.Distribution.block((16, 16), 4)
-    >>> told = hs.explain(blocks, "f4", layout="raw", subchunk_bytes=512, servers=2, cores=4)
-    >>> for line in told.text.splitlines()[14:19]:
+    >>> told = hs.explain(blocks, "f4", layout="raw", strategy="server-directed", subchunk_bytes=512, servers=2)
+    >>> lines = told.text.splitlines()
+    >>> table = next(number for number, line in enumerate(lines) if line.startswith("  round"))
+    >>> for line in lines[table : table + 5]:
     ...     print(line)
       round   server  from rank   pieces      elements           bytes
           0        0          0        1            64             256  its own
