@@ -58,6 +58,7 @@ def test_explain_tells_who_moves_what() -> None:
     assert sum(row["elements"] for table in told["rounds"] for row in table["ranks"]) == 64 * 64
     seconds = [one["predicted"]["seconds"] for one in told["candidates"]]
     assert seconds == sorted(seconds)
+    assert "advice" in told
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
     assert "strategy independent" in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)

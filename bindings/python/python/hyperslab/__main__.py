@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import hyperslab as hs
 
@@ -54,8 +55,26 @@ def _explain(args: argparse.Namespace) -> int:
     )
     if args.picture is not None:
         args.picture.write_text(told.picture())
-    print(json.dumps(told.to_dict()) if args.json else told.text, end="\n" if args.json else "")
+    advice = _advice(args, dist, told.to_dict())
+    if args.json:
+        print(json.dumps(told.to_dict() | {"advice": advice}))
+        return 0
+    print(told.text, end="")
+    for line in advice:
+        print(f"advice: {line}")
     return 0
+
+
+def _advice(args: argparse.Namespace, dist: hs.Distribution, told: dict[str, Any]) -> list[str]:
+    """What else would be cheaper on this machine, as far as the model can tell."""
+    if args.section is not None or args.layout != "zarr":
+        return []
+    store = {"chunks": told["arrays"][0]["chunks"]["shape"]}
+    array = {"shape": dist.shape, "mesh": dist.mesh, "dims": dist.dims, "dtype": args.dtype, "store": store}
+    names = [args.name] if isinstance(args.name, str) else args.name
+    arrays = [{**array, "name": name} for name in names]
+    asked = {"write": args.direction == "write", "arrays": arrays, "sync": args.direction == "write"}
+    return list(hs.plan("here", asked, clients=dist.size)["advice"])
 
 
 def _section(text: str) -> tuple[slice, ...]:

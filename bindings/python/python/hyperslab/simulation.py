@@ -53,7 +53,7 @@ class Machine:
 
     @classmethod
     def load(cls, which: str | Path | Machine) -> Machine:
-        """A machine by the name of one that comes with hyperslab, or a file.
+        """A machine by the name of one that comes with hyperslab, a file, or ``here``: the profile of this machine.
 
         Raises
         ------
@@ -62,6 +62,8 @@ class Machine:
         """
         if isinstance(which, Machine):
             return which
+        if str(which) == "here":
+            return cls._at_hand()
         known = dict(_core.machines())
         if str(which) in known:
             return cls(known[str(which)], f"machines/{which}.toml")
@@ -73,6 +75,14 @@ class Machine:
             )
             raise NotFoundError(message)
         return cls(path.read_text(), str(path))
+
+    @classmethod
+    def _at_hand(cls) -> Machine:
+        """The profile that transfers of this process are priced with."""
+        path, (_, built_in, _) = _core.profile_path(), _core.profile_at_hand()
+        if built_in or path is None:
+            return cls(_core.default_profile(), "here.toml")
+        return cls(Path(path).read_text(), "here.toml")
 
     def constants(self) -> list[Constant]:
         """All its numbers, with their sources."""

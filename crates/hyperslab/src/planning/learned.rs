@@ -23,6 +23,8 @@ const OWN_SHARE: f64 = 0.1;
 const ODD: f64 = 3.0;
 /// Transfers that move for less than this say more of noise than of the model \[s\].
 const SECONDS_MIN: f64 = 2e-4;
+/// Transfers after which what is left of an error is put down to the strategy.
+const SETTLED: u64 = 4;
 /// Transfers after which the file is written.
 const SAVE_AFTER: u32 = 16;
 /// Changes of what a strategy has of its own after which plans are made anew, as logarithms.
@@ -56,18 +58,18 @@ pub(super) struct Learned {
 }
 
 impl Learned {
-    /// By what the prices of strategies are multiplied, before they are compared.
+    /// By what the prices of strategies are multiplied, before they are compared. One that was never taken is taken to be off
+    /// as far as those that were, so that nothing is tried only because nobody knows better.
     pub(super) fn own(&mut self, kind: &str) -> Vec<(Strategy, f64)> {
-        let mut factors = Vec::new();
-        for strategy in Strategy::ALL {
-            let key = format!("{kind} {strategy}");
-            let own = self.kept().own.get(&key).copied().unwrap_or(0.0);
-            if own != 0.0 {
-                self.planned_with.insert(key, own);
-                factors.push((strategy, own.exp()));
-            }
+        let known = |kept: &Kept, strategy: Strategy| kept.own.get(&format!("{kind} {strategy}")).copied();
+        let all: Vec<f64> = Strategy::ALL.into_iter().filter_map(|strategy| known(self.kept(), strategy)).collect();
+        if all.is_empty() {
+            return Vec::new();
         }
-        factors
+        let others = all.iter().sum::<f64>() / all.len() as f64;
+        let own = Strategy::ALL.map(|strategy| (strategy, known(self.kept(), strategy).unwrap_or(others)));
+        self.planned_with.extend(own.map(|(strategy, own)| (format!("{kind} {strategy}"), own)));
+        own.map(|(strategy, own)| (strategy, own.exp())).to_vec()
     }
 
     /// By what is multiplied, in all prices of transfers of a kind that this bounds: agreeing, moving data, publishing.
@@ -93,6 +95,10 @@ impl Learned {
             return false;
         }
         let Some(off) = self.teach(&format!("{kind} {bound}"), predicted, measured) else { return false };
+        if self.kept().shared.get(&format!("{kind} {bound}")).is_some_and(|(_, seen)| *seen <= SETTLED) {
+            // As long as all are far off, what is left says little of one strategy.
+            return false;
+        }
         let key = format!("{kind} {}", report.strategy());
         let own = self.kept().own.entry(key.clone()).or_default();
         *own = (*own + OWN_SHARE * off).clamp(-OWN_MAX.ln(), OWN_MAX.ln());
@@ -209,6 +215,15 @@ mod tests {
         taught(&mut learned, Strategy::Independent, 1000.0, 1);
         let own = |factors: &[(Strategy, f64)]| factors.first().map_or(1.0, |one| one.1);
         assert!((own(&learned.own(KIND)) / own(&before)).ln() < 0.12);
+    }
+
+    #[test]
+    fn what_was_never_taken_is_off_as_the_others_are() {
+        let mut learned = knows_nothing();
+        taught(&mut learned, Strategy::ServerDirected, 3.0, 12);
+        let own = learned.own(KIND);
+        assert_eq!(own.len(), Strategy::ALL.len());
+        assert!(own.iter().all(|one| (one.1 - own[0].1).abs() < 1e-12), "{own:?}");
     }
 
     #[test]
