@@ -21,6 +21,7 @@ __all__ = [
     "machines",
     "measure_alone",
     "measure_together",
+    "plan_json",
     "profile_at_hand",
     "profile_constants",
     "profile_path",
