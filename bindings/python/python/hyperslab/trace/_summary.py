@@ -119,9 +119,33 @@ def predicted(run: Run, beside: Run | None) -> list[dict[str, Any]]:
         inside["from first to last"] = run.seconds
     if not said:
         return []
+    rows = [] if beside is not None else _phases(said, inside)
     names = [name for name in (*STATES, "from first to last") if said.get(name, 0) or inside.get(name, 0)]
     names += [name for name in said if name not in names and name not in STATES]
-    return [{"phase": name, "predicted": said.get(name), "measured": inside.get(name, 0.0)} for name in names]
+    rows += [{"phase": name, "predicted": said.get(name), "measured": inside.get(name, 0.0)} for name in names]
+    return rows
+
+
+#: Phases of the model, and the states that ranks are in meanwhile.
+_PHASES = {
+    "agreements": (("open", "close"), ("agree", "commit")),
+    "exchange": (("exchange",), ("plan", "pack", "code", "send", "receive", "wait")),
+    "storage": (("storage",), ("read", "write")),
+    "sync": (("sync",), ("sync",)),
+}
+
+
+def _phases(said: dict[str, float], inside: dict[str, float]) -> list[dict[str, Any]]:
+    """Rows of the phases that the model knows, whose parts are taken out of what was said and what was measured."""
+    rows = []
+    for phase, (parts, states) in _PHASES.items():
+        if not any(part in said for part in parts):
+            continue
+        foreseen = sum(said.pop(part, 0.0) for part in parts)
+        measured = sum(inside.pop(state, 0.0) for state in states)
+        if foreseen or measured:
+            rows.append({"phase": phase, "predicted": foreseen, "measured": measured})
+    return rows
 
 
 def _in_calls(run: Run) -> dict[str, float]:
