@@ -43,8 +43,8 @@ pub(super) struct Busy {
     files: BTreeMap<Arc<str>, f64>,
     file_servers_ns: f64,
     server_ns: f64,
-    /// What is in the cache and must be made durable: files of their own, files that are shared, bytes.
-    chunks: f64,
+    /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
+    chunks: BTreeMap<u32, f64>,
     cached_bytes: f64,
 }
 
@@ -70,7 +70,7 @@ impl Busy {
             wire += stored.wire_ns;
             match &request.file {
                 Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * all,
-                None => self.chunks += all,
+                None => *self.chunks.entry(round.rank).or_default() += round.rounds,
             }
             if request.write && !request.direct {
                 self.cached_bytes += request.bytes as f64 * all;
@@ -160,7 +160,8 @@ impl Busy {
     /// How long it takes until all is durable, after data have moved for so long \[ns\].
     pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64) -> f64 {
         if costs.measured().is_some() {
-            let files = self.files.len() as f64 + self.chunks / f64::from(costs.ranks);
+            // Each rank asks for its own, beside the others.
+            let files = self.files.len() as f64 + self.chunks.values().copied().fold(0.0, f64::max);
             return costs.sync_ns(files, self.cached_bytes);
         }
         (self.disk_ns(costs) - moving_ns).max(0.0)
