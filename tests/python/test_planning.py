@@ -82,7 +82,7 @@ def test_32_clients_are_served_better_by_any_mesh_that_is_aligned() -> None:
     assert best["rehearsed"] == pytest.approx(best["seconds"], rel=WITHIN)
 
 
-def test_plan_is_a_command(tmp_path: Path) -> None:
+def test_plan_is_a_command() -> None:
     command = [sys.executable, "-m", "hyperslab", "plan", "--machine", "orion-like"]
     asked = ["--shape", "512,512,512", "--mesh", "4,4,4", "--dims", "block,block,block"]
     told = subprocess.run([*command, *asked, "--json"], capture_output=True, text=True, check=True).stdout
@@ -94,7 +94,6 @@ def test_plan_is_a_command(tmp_path: Path) -> None:
     lost = subprocess.run(command, capture_output=True, text=True, check=False)
     assert lost.returncode == 1
     assert "hint:" in lost.stderr
-    assert not list(tmp_path.iterdir())
 
 
 def test_wrong_questions_are_refused() -> None:
@@ -107,7 +106,7 @@ def test_wrong_questions_are_refused() -> None:
         hs.plan("nas-sp2", {"write": True, "arrays": [array], "buffer_bytes": 10, **PANDA}, clients=4)
 
 
-def test_the_picture_shows_ranks_and_servers(tmp_path: Path) -> None:
+def test_the_picture_shows_ranks_and_servers() -> None:
     two: dict[str, Any] = {"strategy": "server-directed", "servers": 2, "subchunk_bytes": 8192}
     told = hs.explain(hs.Distribution.block((64, 64), 4), layout="raw", **two)
     root = ElementTree.fromstring(told.picture())
@@ -115,7 +114,6 @@ def test_the_picture_shows_ranks_and_servers(tmp_path: Path) -> None:
     assert sum(text.startswith("rank ") for text in words) == 4 + 2
     bands = [node for node in root.iter() if node.tag.endswith("path")]
     assert len(bands) == len({(row["rank"], t["server"]) for t in told.to_dict()["rounds"] for row in t["ranks"]})
-    assert tmp_path.exists()
 
 
 PROGRAM = """
@@ -154,6 +152,10 @@ def test_what_transfers_teach_is_kept_and_may_be_lost(tmp_path: Path) -> None:
     assert list(told) == ["shared", "own"]
     assert all(abs(shared) < 2.1 for shared, _ in told["shared"].values())
     assert all(abs(own) < 0.5 for own in told["own"].values())
+    # One transfer is enough to be learned from.
+    kept.unlink()
+    write_raw(tmp_path / "a.raw", 1, HYPERSLAB_LEARNED=str(kept))
+    assert json.loads(kept.read_text())["shared"]
     # What makes no sense is as good as nothing.
     for text in ("", "{", '{"shared": 3}', '{"shared": {"write file cached 1 server": [1e308, 5]}}'):
         kept.write_text(text)

@@ -43,6 +43,8 @@ struct Shared {
     member: Mutex<Member>,
     /// Used on rank 0.
     planning: Mutex<Planning>,
+    /// Whether ranks are processes, which a launcher may have spread over several nodes.
+    processes: bool,
     recording: Mutex<Recording>,
 }
 
@@ -73,7 +75,7 @@ pub(crate) struct Member {
 }
 
 impl Comm {
-    fn over(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Comm {
+    fn over(wire: Box<dyn Wire>, servers: &[u32], description: String, processes: bool) -> Comm {
         let mut party = Party::new(wire.rank(), wire.size(), Limits::default());
         party.dedicate(servers.to_vec());
         let (servers, clients) = (servers.len() as u32, party.clients());
@@ -94,13 +96,18 @@ impl Comm {
             }
             let member = Mutex::new(Member { machine, party, observer: None });
             let (planning, recording) = (Mutex::default(), Mutex::new(Recording::from_environment()));
-            Shared { rank, size, servers, description, line: Line::new(pump), member, planning, recording }
+            Shared { processes, rank, size, servers, description, line: Line::new(pump), member, planning, recording }
         });
         Comm { shared, inside: None }
     }
 
     /// The same ranks, of which `servers` are dedicated to serving the others. The others are numbered first.
-    fn dedicated(wire: Box<dyn Wire>, servers: &[u32], description: String) -> Result<Comm, crate::Error> {
+    fn dedicated(
+        wire: Box<dyn Wire>,
+        servers: &[u32],
+        description: String,
+        processes: bool,
+    ) -> Result<Comm, crate::Error> {
         let size = wire.size();
         let mut sorted = servers.to_vec();
         sorted.sort_unstable();
@@ -114,19 +121,19 @@ impl Comm {
         }
         let clients = (0..size).filter(|rank| !servers.contains(rank));
         let order: Vec<u32> = clients.chain(servers.iter().copied()).collect();
-        Ok(Comm::over(Box::new(Renumbered::new(wire, &order)), servers, description))
+        Ok(Comm::over(Box::new(Renumbered::new(wire, &order)), servers, description, processes))
     }
 
     /// A communicator of this process alone.
     pub fn alone() -> Comm {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
-        Comm::over(Box::new(wire), &[], "one process".into())
+        Comm::over(Box::new(wire), &[], "one process".into(), false)
     }
 
     /// Threads of this process as ranks: one membership for each.
     pub fn threads(ranks: u32) -> Vec<Comm> {
         let wires = thread_wires(ranks.max(1)).into_iter();
-        wires.map(|wire| Comm::over(Box::new(wire), &[], format!("{ranks} threads"))).collect()
+        wires.map(|wire| Comm::over(Box::new(wire), &[], format!("{ranks} threads"), false)).collect()
     }
 
     /// As [`Comm::threads`], with these threads as servers of the others.
@@ -135,7 +142,7 @@ impl Comm {
     /// When servers are named twice or do not exist, or no client is left.
     pub fn threads_with_servers(ranks: u32, servers: &[u32]) -> Result<Vec<Comm>, crate::Error> {
         let wires = thread_wires(ranks.max(1)).into_iter();
-        wires.map(|wire| Comm::dedicated(Box::new(wire), servers, format!("{ranks} threads"))).collect()
+        wires.map(|wire| Comm::dedicated(Box::new(wire), servers, format!("{ranks} threads"), false)).collect()
     }
 
     /// A duplicate of an MPI intracommunicator, given by its Fortran handle (`comm.py2f()` in mpi4py). Collective.
@@ -154,7 +161,7 @@ impl Comm {
         let connected = MpiWire::connect(fortran, hint, limit, interrupted);
         let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
         let description = wire.library().to_string();
-        Ok(Comm::over(Box::new(wire), &[], description))
+        Ok(Comm::over(Box::new(wire), &[], description, true))
     }
 
     /// As [`Comm::mpi`], with these ranks as servers of the others.
@@ -171,7 +178,7 @@ impl Comm {
         let connected = MpiWire::connect(fortran, hint, limit, interrupted);
         let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
         let description = wire.library().to_string();
-        Comm::dedicated(Box::new(wire), servers, description)
+        Comm::dedicated(Box::new(wire), servers, description, true)
     }
 
     /// The member, once all calls before this one are over.
@@ -189,6 +196,12 @@ impl Comm {
 
     pub(crate) fn recording_of(&self) -> &Mutex<Recording> {
         &self.shared.recording
+    }
+
+    /// Ranks on this rank's node, as far as the launcher tells; of threads all.
+    pub(crate) fn ranks_per_node(&self, ranks: u32) -> u32 {
+        let told = if self.shared.processes { crate::environment::ranks_per_node() } else { None };
+        told.map_or(ranks, |local| local.clamp(1, ranks))
     }
 
     pub(crate) fn line(&self) -> &Line {

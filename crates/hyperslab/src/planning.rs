@@ -137,7 +137,7 @@ pub(crate) fn decided(
             let (profile, warnings) = crate::profile::at_hand();
             told::warn(&warnings);
             let learned = planning.learned.own(&kind);
-            let machine = machine_at_hand(&profile, transfer.ranks);
+            let machine = machine_at_hand(&profile, comm.ranks_per_node(transfer.ranks));
             let planner = Planner { profile: &profile, machine, learned: &learned };
             let choice = Arc::new(
                 planner
@@ -170,11 +170,10 @@ pub(crate) fn seconds(price: &Price) -> Predicted {
 }
 
 /// How ranks lie on the machine at hand.
-fn machine_at_hand(profile: &Profile, ranks: u32) -> Machine {
+fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
     let cores = std::thread::available_parallelism().map_or(profile.nodes.cores_per_node, |n| n.get() as u32);
     // Cores that belong to one process are those of its share of the node where launchers bind ranks to cores.
     let cores = cores.max(profile.nodes.cores_per_node);
-    let ranks_per_node = crate::environment::ranks_per_node().map_or(ranks, |local| local.clamp(1, ranks));
     Machine { ranks_per_node, cores_per_node: cores }
 }
 

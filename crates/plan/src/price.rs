@@ -238,7 +238,7 @@ impl<'a> Pricing<'a> {
 
     /// What the transfer costs with these parameters, of which the strategy is feasible.
     pub(crate) fn price(&self, parameters: &Parameters, effort: Effort) -> Price {
-        let costs = Costs::new(self.priced, self.transfer);
+        let costs = Costs::new(self.priced, self.transfer, parameters);
         let mut busy = Busy::default();
         let (mut exchange, mut storage, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0, 0);
         for (class, memories) in self.classes.iter().zip(&self.memories) {

@@ -87,6 +87,10 @@ impl Learned {
 
     /// Learns from a transfer of a kind, which this bounded. Returns whether plans should be made anew.
     pub(super) fn hear(&mut self, kind: &str, bound: Resource, report: &Report) -> bool {
+        self.unsaved += 1;
+        if self.unsaved >= SAVE_AFTER {
+            self.save();
+        }
         let [open, _, _, close] = report.phases();
         self.teach(&format!("{kind} {OPEN}"), open.1, open.2);
         self.teach(&format!("{kind} {CLOSE}"), close.1, close.2);
@@ -103,10 +107,6 @@ impl Learned {
         let own = self.kept().own.entry(key.clone()).or_default();
         *own = (*own + OWN_SHARE * off).clamp(-OWN_MAX.ln(), OWN_MAX.ln());
         let moved = *own - self.planned_with.get(&key).copied().unwrap_or(0.0);
-        self.unsaved += 1;
-        if self.unsaved >= SAVE_AFTER {
-            self.save();
-        }
         moved.abs() > STEP
     }
 

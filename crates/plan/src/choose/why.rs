@@ -2,7 +2,6 @@
 
 use super::{Candidate, Preference};
 use crate::strategies::{Infeasible, Strategy};
-use crate::units::shared_chunk;
 
 /// Seconds for people.
 pub(crate) fn seconds(ns: f64) -> String {
@@ -20,7 +19,6 @@ pub(super) fn why(
     refused: &[(Strategy, Infeasible)],
     wish: &Preference,
 ) -> String {
-    let _ = shared_chunk;
     let strategy = chosen.parameters.strategy;
     let price = format!("{} predicted, bound by the {}", seconds(chosen.price.ns()), chosen.price.bottleneck);
     if wish.strategy.is_some() {
@@ -45,7 +43,10 @@ pub(super) fn why(
         }
         None => price,
     };
-    if let Some((strategy, no)) = refused.iter().find(|(strategy, _)| *strategy != Strategy::RootGather) {
+    // A strategy that is priced with other parameters is not out.
+    let is_out = |strategy: Strategy| priced.iter().all(|one| one.parameters.strategy != strategy);
+    let out = refused.iter().find(|(strategy, _)| *strategy != Strategy::RootGather && is_out(*strategy));
+    if let Some((strategy, no)) = out {
         text += &format!("; {strategy} is out, since {}", no.reason);
     }
     text

@@ -164,6 +164,7 @@ impl Busy {
             let files = self.files.len() as f64 + self.chunks.values().copied().fold(0.0, f64::max);
             return costs.sync_ns(files, self.cached_bytes);
         }
-        (self.disk_ns(costs) - moving_ns).max(0.0)
+        // The last request is waited for in any case.
+        (self.disk_ns(costs) - moving_ns).max(0.0) + costs.disk_latency_ns(true)
     }
 }

@@ -3,7 +3,7 @@
 use super::Priced;
 use super::work::{Moved, Request};
 use crate::profile::{Cache, Disk, Files, Layout, Measured, Messages, Profile, Requests};
-use crate::transfer::{Direction, Placement, Transfer};
+use crate::transfer::{Direction, Parameters, Placement, Transfer};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
@@ -51,11 +51,14 @@ pub(super) struct Costs<'a> {
     priced: Priced<'a>,
     pub(super) ranks: u32,
     pub(super) write: bool,
+    /// Ranks that serve: where these have the disks, as many as there are of them.
+    servers: f64,
 }
 
 impl<'a> Costs<'a> {
-    pub(super) fn new(priced: Priced<'a>, transfer: &Transfer) -> Costs<'a> {
-        Costs { priced, ranks: transfer.ranks.max(1), write: transfer.direction == Direction::Write }
+    pub(super) fn new(priced: Priced<'a>, transfer: &Transfer, parameters: &Parameters) -> Costs<'a> {
+        let (ranks, write) = (transfer.ranks.max(1), transfer.direction == Direction::Write);
+        Costs { priced, ranks, write, servers: parameters.servers.len().max(1) as f64 }
     }
 
     pub(super) fn profile(&self) -> &Profile {
@@ -191,7 +194,7 @@ impl<'a> Costs<'a> {
         let mut cpu_ns = call_ns;
         let mut wire_ns = 0.0;
         let mut path_ns = 0.0;
-        if matches!(servers.layout, Layout::Apart { .. }) {
+        if !own && !matches!(servers.layout, Layout::Local) {
             let costs = &self.profile().messages;
             let both = costs.send_ns + costs.receive_ns;
             let (mine, its) = if request.write {
@@ -224,6 +227,7 @@ impl<'a> Costs<'a> {
         let local = matches!(servers.layout, Layout::Local);
         let mut wall_ns = cpu_ns + path_ns * ranges + wire_ns.max(serving / width);
         if !behind {
+            wall_ns += ranges * self.disk_latency_ns(request.write);
             wall_ns += disk_ns / (width * f64::from(servers.disks)).max(1.0);
         }
         if local {
@@ -249,11 +253,27 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// What a disk's answer to one request takes besides moving its bytes.
+    pub(super) fn disk_latency_ns(&self, write: bool) -> f64 {
+        match self.profile().storage.disk {
+            Disk::Nvme { read_ns, write_ns, .. } => {
+                if write {
+                    write_ns
+                } else {
+                    read_ns
+                }
+            }
+            // Requests of a rank follow each other on the disk, and so need no new position.
+            Disk::Rated { .. } | Disk::Hp97560 | Disk::Instant => 0.0,
+        }
+    }
+
     /// File servers, and disks of all of them, or of one node.
     pub(super) fn file_servers(&self) -> (f64, f64) {
         let servers = &self.profile().storage.servers;
         let count = match servers.layout {
-            Layout::Local | Layout::Ranks { .. } => 1.0,
+            Layout::Local => 1.0,
+            Layout::Ranks { .. } => self.servers,
             Layout::Apart { count, .. } => f64::from(count),
         };
         (count, count * f64::from(servers.disks))

@@ -23,7 +23,7 @@ pub(super) struct Timed {
 struct Lap {
     /// Waiting for the first data, which other rounds can hide \[ns\].
     wait_ns: f64,
-    /// The rank's own work on messages, copies and coding, with waiting that nothing hides \[ns\].
+    /// The rank's own work on messages, copies and coding \[ns\].
     exchange_ns: f64,
     /// Requests to storage: the rank's own part, and in all \[ns\].
     calls_ns: f64,
@@ -113,6 +113,7 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     let mut numbers: Vec<usize> =
         (0..most).map(|i| (i as f64 * step) as usize + (i * i) % (step as usize).max(1)).collect();
     numbers.retain(|&number| number < count);
+    numbers.sort_unstable();
     numbers.dedup();
     numbers
 }

@@ -231,22 +231,29 @@ impl Reader<'_> {
                 let bytes = if let Place::Slot(_, view) = at { region.elements() * view.element.bytes() } else { 0 };
                 round.copied = (round.copied.0 + bytes / 2, round.copied.1 + 1);
             }
-            Action::Encode { region, from: Place::Slot(_, view), .. }
-            | Action::Decode { region, to: Place::Slot(_, view), .. } => {
+            // Encoded objects are taken to be as large as their elements.
+            Action::Encode { region, from: Place::Slot(_, view), .. } => {
+                let bytes = region.elements() * view.element.bytes();
                 round.steps += 1;
-                round.coded += region.elements() * view.element.bytes();
+                round.coded += bytes;
+                round.requests.push(Request::object(bytes, true));
+            }
+            Action::Decode { region, to: Place::Slot(_, view), .. } => {
+                let bytes = region.elements() * view.element.bytes();
+                round.steps += 1;
+                round.coded += bytes;
+                round.requests.push(Request::object(bytes, false));
+            }
+            Action::Put { replace, .. } => {
+                round.steps += 1;
+                // Puts follow the encoding of what they write.
+                if let Some(last) = round.requests.last_mut() {
+                    last.replace = *replace;
+                }
             }
             _ => round.steps += 1,
         }
         round.requests.extend(request);
-        // Encoded objects are taken to be as large as they were.
-        if let Action::Put { replace, .. } = step.action {
-            let bytes = round.coded;
-            round.requests.push(Request::object(bytes, true, replace));
-        }
-        if let Action::Get { bytes_max, .. } = step.action {
-            round.requests.push(Request::object(bytes_max * 8 / 9, false, false));
-        }
     }
 
     /// What a message or copy moves between a slot and a user's array.
@@ -323,7 +330,7 @@ impl Reader<'_> {
 
 impl Request {
     /// An object that is moved whole.
-    fn object(bytes: u64, write: bool, replace: bool) -> Request {
-        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct: false, replace }
+    fn object(bytes: u64, write: bool) -> Request {
+        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct: false, replace: false }
     }
 }
