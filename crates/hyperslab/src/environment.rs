@@ -1,8 +1,16 @@
-//! The environment variables that the facade reads, all of them here. What a transfer does follows from them only through what rank 0 decides.
+//! The environment variables that the facade reads, all of them here. What a transfer does follows from them only through
+//! what rank 0 decides.
 //!
 //! Below the facade, `HYPERSLAB_DIRECT` (`real::neighbour`) and `HYPERSLAB_MPI_ABI` (`real::mpi::find`) are about the machine.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+/// Names the file that holds the profile of this machine. Empty or `none`: there is none.
+pub(crate) const PROFILE: &str = "HYPERSLAB_PROFILE";
+
+/// Where that file lies below the directory of configurations.
+const PROFILE_BELOW: &str = "hyperslab/machine.toml";
 
 /// When it is set, and not to 0 or nothing, rank 0 prints how each transfer is done, and what came out, to stderr.
 const EXPLAIN: &str = "HYPERSLAB_EXPLAIN";
@@ -26,14 +34,34 @@ pub(crate) fn explain() -> bool {
     std::env::var(EXPLAIN).is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
 }
 
+/// Whether somebody named the profile, and where it is.
+pub(crate) fn profile() -> (bool, Option<PathBuf>) {
+    let named = std::env::var_os(PROFILE);
+    let base = (std::env::var_os("XDG_CONFIG_HOME"), ".config");
+    (named.is_some(), place(named.as_deref(), (base.0.as_deref(), base.1), std::env::home_dir(), PROFILE_BELOW))
+}
+
 /// Where what transfers taught is kept.
 pub(crate) fn learned() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os(LEARNED) {
+    let named = std::env::var_os(LEARNED);
+    let base = (std::env::var_os("XDG_CACHE_HOME"), ".cache");
+    place(named.as_deref(), (base.0.as_deref(), base.1), std::env::home_dir(), LEARNED_BELOW)
+}
+
+/// A file that is named, or else lies below a base directory, or below what stands for that in the home directory.
+fn place(
+    named: Option<&OsStr>,
+    (base, in_home): (Option<&OsStr>, &str),
+    home: Option<PathBuf>,
+    below: &str,
+) -> Option<PathBuf> {
+    if let Some(named) = named {
         return (!named.is_empty() && named != "none").then(|| named.into());
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = cache.or_else(|| Some(std::env::home_dir()?.join(".cache")));
-    cache.map(|cache| cache.join(LEARNED_BELOW))
+    // As the specification of these directories has it, a relative one is passed over.
+    let base = base.map(PathBuf::from).filter(|base| base.is_absolute());
+    let base = base.or_else(|| Some(home.filter(|home| home.is_absolute())?.join(in_home)));
+    base.map(|base| base.join(below))
 }
 
 /// What launchers call the number of ranks on this node: Open MPI, MPICH and relatives, Slurm.
@@ -43,4 +71,24 @@ const LOCAL_RANKS: [&str; 4] =
 /// Ranks on this node, where the launcher says so.
 pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_follows_from_the_environment() {
+        let at = |named: Option<&str>, config: Option<&str>, home: Option<&str>| {
+            let base = (config.map(OsStr::new), ".config");
+            place(named.map(OsStr::new), base, home.map(PathBuf::from), PROFILE_BELOW)
+        };
+        assert_eq!(at(Some("a/b.toml"), Some("/c"), Some("/h")), Some("a/b.toml".into()));
+        assert_eq!(at(Some(""), Some("/c"), Some("/h")), None);
+        assert_eq!(at(Some("none"), Some("/c"), Some("/h")), None);
+        assert_eq!(at(None, Some("/c"), Some("/h")), Some("/c/hyperslab/machine.toml".into()));
+        assert_eq!(at(None, Some("c"), Some("/h")), Some("/h/.config/hyperslab/machine.toml".into()));
+        assert_eq!(at(None, None, Some("")), None);
+        assert_eq!(at(None, None, None), None);
+    }
 }

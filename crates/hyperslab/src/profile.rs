@@ -3,23 +3,17 @@
 //! A model is only as good as its numbers, and bad numbers must not make a transfer fail. So whatever is wrong with a
 //! profile is a warning, and where it cannot be used, a stated default takes its place.
 
+use crate::environment::{self, PROFILE};
 pub use hyperslab_plan::profile::BUILT_IN as DEFAULT;
 use hyperslab_plan::profile::{Identity, Profile, parse};
 use hyperslab_real::calibration::{HostIdentity, host_identity};
-use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Environment variable with the path of the profile. Empty or `none`: there is none.
-pub const VARIABLE: &str = "HYPERSLAB_PROFILE";
-
 /// What messages call it.
 const DEFAULT_NAME: &str = "the built-in profile";
-/// Where the profile lies below the directory of configurations.
-const BELOW: &str = "hyperslab/machine.toml";
 /// Longest profile that is read \[B\].
 const BYTES_MAX: u64 = 1 << 20;
 /// The first words and the last line of a profile that `hyperslab calibrate` wrote.
@@ -41,23 +35,13 @@ pub struct Found {
 /// Where the profile of this process is looked for: `HYPERSLAB_PROFILE`, or else `hyperslab/machine.toml` below
 /// `XDG_CONFIG_HOME`, or else below `.config` in the home directory. `None` where there shall be none, or no such place.
 pub fn path() -> Option<PathBuf> {
-    place(env::var_os(VARIABLE).as_deref(), env::var_os("XDG_CONFIG_HOME").as_deref(), env::home_dir())
-}
-
-fn place(named: Option<&OsStr>, config: Option<&OsStr>, home: Option<PathBuf>) -> Option<PathBuf> {
-    if let Some(named) = named {
-        return (!named.is_empty() && named != "none").then(|| named.into());
-    }
-    // As the specification of these directories has it, a relative one is passed over.
-    let config = config.map(PathBuf::from).filter(|config| config.is_absolute());
-    let config = config.or_else(|| Some(home.filter(|home| home.is_absolute())?.join(".config")));
-    config.map(|config| config.join(BELOW))
+    environment::profile().1
 }
 
 /// Looks for the profile and reads it. Never fails.
 pub fn load() -> Found {
-    let named = env::var_os(VARIABLE).is_some();
-    path().map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, &host_identity()))
+    let (named, path) = environment::profile();
+    path.map_or_else(|| built_in(Vec::new()), |path| load_from(&path, named, &host_identity()))
 }
 
 /// Reads the profile at `path`, of the machine `here`. Nothing there is worth a warning if somebody named it.
@@ -67,7 +51,7 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && !named => return built_in(Vec::new()),
         Err(error) => {
-            let hint = format!("{HINT}; {VARIABLE}=none does without a profile");
+            let hint = format!("{HINT}; {PROFILE}=none does without a profile");
             return built_in(vec![instead(&format!("{file}: the profile cannot be read: {error}"), &hint)]);
         }
     };
@@ -91,7 +75,7 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
         [] => Found { profile: Arc::new(profile), is_default: false, warnings: Vec::new() },
         // A home directory may be that of several machines; who names a profile means it.
         _ if other_machine(&profile, here) && !named => {
-            let hint = format!("{HINT}; {VARIABLE} names a profile that is used all the same");
+            let hint = format!("{HINT}; {PROFILE} names a profile that is used all the same");
             built_in(vec![instead(&told(), &hint)])
         }
         _ => {
@@ -171,7 +155,7 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> Place {
-            let path = env::temp_dir().join(format!("hyperslab-profile-{name}-{}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("hyperslab-profile-{name}-{}", std::process::id()));
             fs::create_dir(&path).unwrap();
             Place(path)
         }
@@ -296,20 +280,6 @@ mod tests {
         let old = measured().replace(&format!("library = \"{}\"", env!("CARGO_PKG_VERSION")), "library = \"0.0.1\"");
         let (default, told) = of("old", old.as_bytes(), false);
         assert!(!default && told.contains("measured by version 0.0.1, this is"), "{told}");
-    }
-
-    #[test]
-    fn the_place_follows_from_the_environment() {
-        let at = |named: Option<&str>, config: Option<&str>, home: Option<&str>| {
-            place(named.map(OsStr::new), config.map(OsStr::new), home.map(PathBuf::from))
-        };
-        assert_eq!(at(Some("a/b.toml"), Some("/c"), Some("/h")), Some("a/b.toml".into()));
-        assert_eq!(at(Some(""), Some("/c"), Some("/h")), None);
-        assert_eq!(at(Some("none"), Some("/c"), Some("/h")), None);
-        assert_eq!(at(None, Some("/c"), Some("/h")), Some("/c/hyperslab/machine.toml".into()));
-        assert_eq!(at(None, Some("c"), Some("/h")), Some("/h/.config/hyperslab/machine.toml".into()));
-        assert_eq!(at(None, None, Some("")), None);
-        assert_eq!(at(None, None, None), None);
     }
 
     #[test]

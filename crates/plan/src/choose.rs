@@ -49,17 +49,6 @@ pub struct Preference {
     pub exchange: Option<Exchange>,
 }
 
-impl Choice {
-    /// The same on a machine on which moving data takes so many times longer than the model says.
-    #[must_use]
-    pub fn scaled(&self, factor: f64) -> Choice {
-        let mut scaled = self.clone();
-        scaled.price.scale_moving(factor);
-        scaled.candidates.iter_mut().for_each(|one| one.price.scale_moving(factor));
-        scaled
-    }
-}
-
 /// Parameters with their price.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
@@ -82,6 +71,17 @@ pub struct Choice {
     pub candidates: Vec<Candidate>,
     /// Strategies that cannot carry out the transfer.
     pub refused: Vec<(Strategy, Infeasible)>,
+}
+
+impl Choice {
+    /// The same on a machine on which moving data takes so many times longer than the model says.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Choice {
+        let mut scaled = self.clone();
+        scaled.price.scale_moving(factor);
+        scaled.candidates.iter_mut().for_each(|one| one.price.scale_moving(factor));
+        scaled
+    }
 }
 
 /// By how much prices must differ to be told apart, as a share.

@@ -7,8 +7,8 @@ mod watch;
 use crate::choose::Choice;
 use crate::facts::Facts;
 use crate::program::{Action, Program};
-use crate::strategies::{Infeasible, Strategy};
-use crate::transfer::{Exchange, Parameters, Transfer};
+use crate::strategies::{Infeasible, Servers, Strategy};
+use crate::transfer::{Parameters, Transfer};
 use hyperslab_layout::View;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,7 +186,7 @@ pub fn explain(
     views: impl Fn(u32) -> Vec<Arc<View>>,
 ) -> Explanation {
     let parameters = &choice.parameters;
-    let servers = servers(parameters, transfer.ranks);
+    let servers = Servers::of(parameters, transfer.ranks);
     let shown: Vec<u32> = servers.iter().take(limits.ranks as usize).collect();
     let mut ranks: Vec<u32> = (0..transfer.ranks.min(limits.ranks)).chain(shown.iter().copied()).collect();
     ranks.sort_unstable();
@@ -198,7 +198,7 @@ pub fn explain(
         rounds: Vec::new(),
         more_rounds: 0,
         servers: Vec::new(),
-        more_servers: servers.len() - shown.len() as u64,
+        more_servers: (servers.len() - shown.len()) as u64,
         ranks: Vec::new(),
     };
     let none = Arc::default();
@@ -230,37 +230,4 @@ fn others(transfer: &Arc<Transfer>, choice: &Choice) -> Vec<(Strategy, Option<In
         if priced { None } else { refused.or_else(|| strategy.feasible(transfer, &parameters).err()) }
     };
     others.map(|strategy| (strategy, no(strategy))).collect()
-}
-
-/// Ranks that may handle storage.
-enum Servers {
-    Listed(Arc<[u32]>),
-    All(u32),
-}
-
-impl Servers {
-    fn len(&self) -> u64 {
-        match self {
-            Servers::Listed(list) => list.len() as u64,
-            Servers::All(ranks) => (*ranks).into(),
-        }
-    }
-
-    fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
-        match self {
-            Servers::Listed(list) => Box::new(list.iter().copied()),
-            Servers::All(ranks) => Box::new(0..*ranks),
-        }
-    }
-}
-
-fn servers(parameters: &Parameters, ranks: u32) -> Servers {
-    match parameters.strategy {
-        Strategy::RootGather => Servers::Listed([0].into()),
-        Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
-        Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
-        Strategy::TwoPhase | Strategy::ServerDirected | Strategy::DiskDirected => {
-            Servers::Listed(parameters.servers.clone())
-        }
-    }
 }

@@ -21,7 +21,7 @@ mod units;
 pub use choose::{Candidate, Choice, Machine, Planner, Preference};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Facts, Met, Mine, Overlap, Told};
-pub use price::{Effort, Laid, Memory, Phase, Price, Priced, Resource, price};
+pub use price::{Effort, Laid, Memory, Phase, Price, Resource};
 pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whole};
 pub use strategies::{Extent, Infeasible, Strategy, group_places, physical_order, shared_extent};
 pub use transfer::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Transfer};

@@ -207,11 +207,11 @@ pub type Memory<'a> = &'a dyn Fn(usize) -> Option<Laid>;
 
 /// A machine as the model sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Priced<'a> {
+pub(crate) struct Priced<'a> {
     /// Its numbers.
-    pub profile: &'a Profile,
+    pub(crate) profile: &'a Profile,
     /// How ranks lie on nodes; of a machine at hand, as they do, and not as the profile says.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
 }
 
 /// A transfer whose prices with several parameters are wanted.
@@ -267,15 +267,4 @@ impl<'a> Pricing<'a> {
         let phases = [open, exchange, storage, sync, close];
         Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, looked_at }
     }
-}
-
-/// What a transfer costs with these parameters, of which the strategy is feasible.
-pub fn price(
-    priced: Priced<'_>,
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-    memory: Memory<'_>,
-    effort: Effort,
-) -> Price {
-    Pricing::new(priced, transfer, memory).price(parameters, effort)
 }

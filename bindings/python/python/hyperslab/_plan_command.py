@@ -8,17 +8,13 @@ import math
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
-from hyperslab._simulate_command import _array, _factor, add_array
+from hyperslab._simulate_command import _factor, _integers, add_array, transfer
 from hyperslab.errors import InvalidError
 from hyperslab.planning import PANDA, plan
 
 
 class _Verbs(Protocol):
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
-
-
-def _integers(text: str) -> list[int]:
-    return [int(part) for part in text.replace("x", ",").split(",") if part]
 
 
 def add_verb(verbs: _Verbs) -> None:
@@ -41,23 +37,11 @@ def run(args: argparse.Namespace) -> int:
     if clients < 1:
         message = "the number of ranks is not known\n  hint: --mesh 4,4,2, or --clients 32"
         raise InvalidError(message)
-    arrays = [_array(args)] if args.benchmark is None else _simulate_benchmarks.arrays(args.benchmark, clients)
-    write = args.direction == "write"
-    transfer: dict[str, Any] = {"write": write, "arrays": arrays, "sync": write and not args.no_sync}
-    forced = {
-        "strategy": args.strategy,
-        "servers": args.server_ranks,
-        "subchunk_bytes": args.subchunk_bytes,
-        "buffer_bytes": args.buffer_bytes,
-        "slots": args.slots,
-        "exchange": args.exchange,
-    }
-    transfer.update(PANDA if args.panda else {})
-    transfer.update({key: value for key, value in forced.items() if value is not None})
+    asked = (PANDA if args.panda else {}) | transfer(args, clients)
     servers = args.servers or (math.prod(args.disk_mesh) if args.disk_mesh else 0)
     found = plan(
         args.machine,
-        transfer,
+        asked,
         clients=clients,
         servers=servers,
         disk_mesh=args.disk_mesh,

@@ -169,9 +169,14 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
             message = f"'{args.stages}' is not JSON: {error}"
             raise InvalidError(message) from error
         return stages if isinstance(stages, list) else [stages]
-    arrays = [_array(args)] if args.benchmark is None else _simulate_benchmarks.arrays(args.benchmark, _clients(args))
+    return [{"open": {}}, {"transfer": transfer(args, _clients(args))}, {"close": {}}]
+
+
+def transfer(args: argparse.Namespace, clients: int) -> dict[str, Any]:
+    """The collective call that is asked for, with what of it is forced."""
+    arrays = [_array(args)] if args.benchmark is None else _simulate_benchmarks.arrays(args.benchmark, clients)
     write = args.direction == "write"
-    transfer = {"write": write, "arrays": arrays, "sync": write and not args.no_sync}
+    asked: dict[str, Any] = {"write": write, "arrays": arrays, "sync": write and not args.no_sync}
     forced = {
         "strategy": args.strategy,
         "servers": args.server_ranks,
@@ -180,5 +185,4 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
         "slots": args.slots,
         "exchange": args.exchange,
     }
-    transfer.update({key: value for key, value in forced.items() if value is not None})
-    return [{"open": {}}, {"transfer": transfer}, {"close": {}}]
+    return asked | {key: value for key, value in forced.items() if value is not None}

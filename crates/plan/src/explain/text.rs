@@ -3,6 +3,7 @@
 use super::{Explanation, Requests, Round, Share};
 use crate::choose::seconds;
 use crate::price::{Phase, Resource};
+use crate::strategies::Servers;
 use crate::transfer::{Ask, Direction, Exchange, Placement};
 use std::fmt::{self, Display, Formatter};
 
@@ -100,10 +101,10 @@ impl Explanation {
         for one in all.iter().take(NAMED_MAX) {
             let (p, price) = (&one.parameters, &one.price);
             let sharers = p.strategy == crate::Strategy::TwoPhase && p.exchange == Exchange::Sharers;
-            let servers = match super::servers(p, self.transfer.ranks) {
-                super::Servers::All(_) if sharers => "sharers".into(),
-                super::Servers::All(_) => "all".into(),
-                super::Servers::Listed(list) => list.len().to_string(),
+            let servers = match Servers::of(p, self.transfer.ranks) {
+                Servers::All(_) if sharers => "sharers".into(),
+                Servers::All(_) => "all".into(),
+                Servers::Listed(list) => list.len().to_string(),
             };
             let [exchange, storage, sync] =
                 [Phase::Exchange, Phase::Storage, Phase::Sync].map(|phase| seconds(price.phase(phase)));
@@ -125,11 +126,11 @@ impl Explanation {
     }
 
     fn all_serve(&self) -> bool {
-        matches!(super::servers(&self.choice.parameters, self.transfer.ranks), super::Servers::All(_))
+        matches!(Servers::of(&self.choice.parameters, self.transfer.ranks), Servers::All(_))
     }
 
     fn server_list(&self) -> Vec<u32> {
-        super::servers(&self.choice.parameters, self.transfer.ranks).iter().collect()
+        Servers::of(&self.choice.parameters, self.transfer.ranks).iter().collect()
     }
 
     fn rounds(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A round of a rank, with what it costs.
-pub(super) struct Priced<'a> {
+pub(super) struct Costed<'a> {
     pub(super) rank: u32,
     /// Its number among those of the rank that were looked at.
     pub(super) number: usize,
@@ -50,7 +50,7 @@ pub(super) struct Busy {
 
 impl Busy {
     /// Adds a round.
-    pub(super) fn add(&mut self, costs: &Costs<'_>, round: &Priced<'_>) {
+    pub(super) fn add(&mut self, costs: &Costs<'_>, round: &Costed<'_>) {
         let (node, all) = (costs.node(round.rank), round.rounds * round.ranks);
         *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
         self.all_cores_ns += round.own_ns * all;

@@ -1,12 +1,12 @@
 //! Rounds of one rank, one after another and one beside another.
 
 use super::Effort;
-use super::busy::{Busy, Priced};
+use super::busy::{Busy, Costed};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
 use super::work::{Memories, Moved, Round, Work};
-use crate::strategies::Strategy;
-use crate::transfer::{Ask, Exchange, Parameters, Placement};
+use crate::strategies::Servers;
+use crate::transfer::{Ask, Parameters, Placement};
 use hyperslab_layout::mesh::volume;
 
 /// What arrays alike take.
@@ -40,7 +40,7 @@ pub(super) fn time(
     busy: &mut Busy,
 ) -> Timed {
     let parameters = &in_smaller_groups(class, parameters);
-    let servers = servers(parameters, class.some.ranks);
+    let servers = Servers::of(parameters, class.some.ranks);
     let looked_at = spread(servers.len(), effort.ranks as usize);
     let (mut slowest, mut steps) = (Timed::default(), 0);
     let stands_for = servers.len() as f64 / looked_at.len().max(1) as f64;
@@ -70,37 +70,6 @@ fn in_smaller_groups(class: &Class, parameters: &Parameters) -> Parameters {
     let unit = class.some.asks.iter().map(bytes).max().unwrap_or(0).max(1);
     let subchunk_bytes = parameters.subchunk_bytes.min(unit.saturating_mul(GROUP_MAX));
     Parameters { subchunk_bytes, slots: parameters.slots.min(SLOTS_MAX), ..parameters.clone() }
-}
-
-/// Ranks that handle storage.
-enum Servers<'a> {
-    Listed(&'a [u32]),
-    All(u32),
-}
-
-impl Servers<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Servers::Listed(list) => list.len(),
-            Servers::All(ranks) => *ranks as usize,
-        }
-    }
-
-    fn get(&self, number: usize) -> u32 {
-        match self {
-            Servers::Listed(list) => list[number],
-            Servers::All(_) => number as u32,
-        }
-    }
-}
-
-fn servers(parameters: &Parameters, ranks: u32) -> Servers<'_> {
-    match parameters.strategy {
-        Strategy::RootGather => Servers::Listed(&[0]),
-        Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
-        Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
-        _ => Servers::Listed(&parameters.servers),
-    }
 }
 
 /// At most `most` of `count` numbers, the first among them. Their distances differ, so that no period of overlaps with
@@ -133,7 +102,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> 
         let (messages, stored) = (&messages, &stored);
         busy.add(
             costs,
-            &Priced {
+            &Costed {
                 rank,
                 number,
                 messages,

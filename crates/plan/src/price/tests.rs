@@ -74,7 +74,7 @@ fn panda() -> Parameters {
 
 fn careful(profile: &Profile, transfer: &Arc<Transfer>) -> Price {
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
-    price(Priced { profile, machine }, transfer, &panda(), &|_| None, Effort::CAREFUL)
+    Pricing::new(Priced { profile, machine }, transfer, &|_| None).price(&panda(), Effort::CAREFUL)
 }
 
 /// Panda 2.0.5 is one instance: one buffer, each chunk by itself, clients asked first, data taken in order.
@@ -119,7 +119,8 @@ fn cores_are_shared() {
     profile.storage.disk = Disk::Instant;
     let parameters = Parameters { servers: [0, 1].into(), ..panda() };
     let priced = Priced { profile: &profile, machine: Machine { ranks_per_node: 3, cores_per_node: 1 } };
-    let price = price(priced, &arrays(64), &parameters, &|_| None, Effort::CAREFUL);
+    let transfer = arrays(64);
+    let price = Pricing::new(priced, &transfer, &|_| None).price(&parameters, Effort::CAREFUL);
     let [server, cores] = [Resource::Server, Resource::Cores].map(|one| price.resources[one as usize]);
     assert!((cores - 2.0 * server).abs() < 0.01 * cores, "{price:?}");
     assert_eq!((price.bottleneck, price.moving_ns()), (Resource::Cores, cores));
@@ -142,7 +143,8 @@ fn odd_numbers_make_odd_prices_and_no_panic() {
         }
         for ranks_per_node in [0, 1, 1000] {
             let machine = Machine { ranks_per_node, cores_per_node: 0 };
-            let price = price(Priced { profile: &odd, machine }, &transfer, &parameters, &|_| None, Effort::QUICK);
+            let priced = Priced { profile: &odd, machine };
+            let price = Pricing::new(priced, &transfer, &|_| None).price(&parameters, Effort::QUICK);
             assert!(price.ns().is_finite() && price.ns() > 0.0, "{strategy}: {price:?}");
         }
     }

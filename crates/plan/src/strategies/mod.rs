@@ -13,7 +13,7 @@ pub use two_phase::shared_extent;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Rounds, duty_of};
-use crate::transfer::{Parameters, Transfer};
+use crate::transfer::{Exchange, Parameters, Transfer};
 use hyperslab_layout::View;
 use std::fmt;
 use std::sync::Arc;
@@ -106,6 +106,45 @@ impl Strategy {
             Strategy::ServerDirected => server_directed::program(transfer, parameters, facts, rank),
             Strategy::DiskDirected => disk_directed::program(transfer, parameters, facts, rank),
         }
+    }
+}
+
+/// Ranks that may handle storage.
+#[derive(Clone, Copy)]
+pub(crate) enum Servers<'a> {
+    Listed(&'a [u32]),
+    All(u32),
+}
+
+impl<'a> Servers<'a> {
+    /// Those of a transfer with these parameters, on so many ranks.
+    pub(crate) fn of(parameters: &'a Parameters, ranks: u32) -> Servers<'a> {
+        match parameters.strategy {
+            Strategy::RootGather => Servers::Listed(&[0]),
+            Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
+            Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
+            Strategy::TwoPhase | Strategy::ServerDirected | Strategy::DiskDirected => {
+                Servers::Listed(&parameters.servers)
+            }
+        }
+    }
+
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Servers::Listed(list) => list.len(),
+            Servers::All(ranks) => ranks as usize,
+        }
+    }
+
+    pub(crate) fn get(self, number: usize) -> u32 {
+        match self {
+            Servers::Listed(list) => list[number],
+            Servers::All(_) => number as u32,
+        }
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
+        (0..self.len()).map(move |number| self.get(number))
     }
 }
 

@@ -11,28 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperslab.errors import InvalidError
-from hyperslab.trace._form import NONE, Block, Kind, blocks
+from hyperslab.trace._form import KINDS, NONE, Block, Kind, blocks
 
 __all__ = ["HELD_UP", "OUTSIDE", "STATES", "Call", "Run", "Segments", "load", "pick"]
 
 #: What a rank can be in: the kinds of spans (a wait is in the state that it waits for), or outside of all calls.
-STATES = (
-    "plan",
-    "pack",
-    "code",
-    "send",
-    "receive",
-    "read",
-    "write",
-    "sync",
-    "wait",
-    "agree",
-    "commit",
-    "metadata",
-    "application",
-    "outside",
-)
-OUTSIDE = 13
+STATES = (*KINDS, "outside")
+OUTSIDE = STATES.index("outside")
 #: States in which a rank is held up by another.
 HELD_UP = (Kind.SEND, Kind.RECEIVE, Kind.AGREE)
 #: Stretches of all ranks that are kept, of 33 B each; what is beyond is found anew when it is needed.
