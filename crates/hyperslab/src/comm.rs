@@ -158,8 +158,7 @@ impl Comm {
         limit: Duration,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Comm, crate::Error> {
-        let connected = MpiWire::connect(fortran, hint, limit, interrupted);
-        let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+        let wire = mpi_wire(fortran, hint, limit, interrupted)?;
         let description = wire.library().to_string();
         Ok(Comm::over(Box::new(wire), &[], description, true))
     }
@@ -175,8 +174,7 @@ impl Comm {
         limit: Duration,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<Comm, crate::Error> {
-        let connected = MpiWire::connect(fortran, hint, limit, interrupted);
-        let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+        let wire = mpi_wire(fortran, hint, limit, interrupted)?;
         let description = wire.library().to_string();
         Comm::dedicated(Box::new(wire), servers, description, true)
     }
@@ -348,4 +346,17 @@ impl Comm {
         }
         self.member().machine.names(location)
     }
+}
+
+/// A wire over an MPI communicator.
+fn mpi_wire(
+    fortran: i32,
+    hint: Option<&str>,
+    limit: Duration,
+    interrupted: &mut dyn FnMut() -> bool,
+) -> Result<MpiWire, Fault> {
+    let connected = MpiWire::connect(fortran, hint, limit, interrupted);
+    let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+    let ranks = wire.size();
+    Ok(wire.beside(crate::environment::ranks_per_node().map_or(ranks, |here| here.min(ranks))))
 }

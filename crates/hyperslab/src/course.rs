@@ -172,15 +172,15 @@ impl Comm {
             let told = party.agree(machine, question, || {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
                 let payload = decide()?;
-                let mut both = finish(&payload)?;
-                both.0.transfer.ranks = ranks;
-                let told = served::opening(&payload, &what, &both.0.transfer, durable, limits);
-                made = Some(both);
+                let (mut compiled, decision) = finish(&payload)?;
+                compiled.transfer = compiled.transfer.among(ranks);
+                let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
+                made = Some((compiled, decision));
                 Ok(told)
             })?;
             let heard = made.map_or_else(|| finish(&served::payload(&told)?), Ok);
             heard.map(|(compiled, decision)| {
-                (Compiled { transfer: Transfer { ranks, ..compiled.transfer }, ..compiled }, decision)
+                (Compiled { transfer: compiled.transfer.among(ranks), ..compiled }, decision)
             })
         };
         // All ranks make the same; one that cannot has met something that nobody could foresee.
@@ -299,13 +299,12 @@ pub(crate) fn run(
 pub(crate) fn moved(
     machine: &mut Machine,
     party: &mut Party,
-    (transfer, users, mine): (Transfer, Vec<Exposed>, BTreeMap<u32, Vec<Mine>>),
+    (transfer, users, mine): (Arc<Transfer>, Vec<Exposed>, BTreeMap<u32, Vec<Mine>>),
     parameters: &Parameters,
     durable: bool,
     watched: Watched,
 ) -> Result<Result<Walked, Fault>, Fault> {
     let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
-    let transfer = Arc::new(transfer);
     let begin_ns = machine.clock().stamp_ns();
     let facts = Arc::new(learn(machine, party, watched.what, &transfer, parameters, mine)?);
     if let Some(trace) = &mut party.trace {
@@ -334,7 +333,7 @@ pub(crate) fn synced(
 
 /// What a rank walks: the transfer that all agreed on, and its own arrays.
 pub(crate) struct Compiled {
-    pub(crate) transfer: Transfer,
+    pub(crate) transfer: Arc<Transfer>,
     /// The arrays, by the numbers under which they are exposed.
     pub(crate) users: Vec<Exposed>,
     /// Pieces of this rank that no distribution describes.

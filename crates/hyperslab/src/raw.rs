@@ -21,6 +21,7 @@ use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -281,14 +282,19 @@ impl RawFile {
         self.directory.full(&name)
     }
 
-    fn stored(&self, array: usize) -> Stored {
-        let laid = self.laid();
-        let FileArray { shape, element, .. } = &laid.arrays[array];
+    /// How arrays with these numbers are stored.
+    fn stored(&self, indices: &[usize]) -> Vec<Stored> {
+        let (laid, object) = (self.laid(), self.object().into());
+        indices.iter().map(|&array| self.stored_in(&object, &laid.arrays[array], laid.offsets[array])).collect()
+    }
+
+    fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
+        let FileArray { shape, element, .. } = array;
         let order: Vec<usize> = match self.order {
             Order::RowMajor => (0..shape.len()).collect(),
             Order::ColumnMajor => (0..shape.len()).rev().collect(),
         };
-        let placement = Placement::File { object: self.object().into(), offset: laid.offsets[array] };
+        let placement = Placement::File { object: object.clone(), offset };
         Stored {
             shape: shape.clone(),
             element: *element,
@@ -331,18 +337,16 @@ impl RawFile {
             (Ok(indices), Ok(parts)) => (indices, parts, None),
             (Err(fault), _) | (_, Err(fault)) => (Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
-        let asks: Vec<Ask> = indices
-            .iter()
+        let asks: Vec<Ask> = self
+            .stored(&indices)
+            .into_iter()
             .zip(arrays)
-            .map(|(&index, (name, locals))| {
-                let stored = self.stored(index);
-                Ask {
-                    name: name.clone(),
-                    section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
-                    spread: holding.spread(),
-                    memory: crate::zarr::memory_type(Some(locals), 0, stored.element),
-                    stored,
-                }
+            .map(|(stored, (name, locals))| Ask {
+                name: name.clone(),
+                section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
+                spread: holding.spread(),
+                memory: crate::zarr::memory_type(Some(locals), 0, stored.element),
+                stored,
             })
             .collect();
         let (users, mine) = number_parts(parts);
@@ -351,12 +355,11 @@ impl RawFile {
             vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
         fields.push(("type of the stored elements".into(), format!("{element:?}")));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
-        for (name, locals) in arrays {
-            let element = locals.first().map(|array| array.element);
-            crate::zarr::describe(&mut fields, name, Some(holding), section, element);
-        }
-        let transfer =
-            Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.options.durable && !new };
+        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
+        let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
+        crate::zarr::describe(&mut fields, described);
+        let sync = self.options.durable && !new;
+        let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
@@ -368,8 +371,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision =
-                    decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held, &lying)?;
+                let mut decision = decided(&self.comm, &transfer, &self.options.wish, self.held, &lying)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
@@ -420,14 +422,15 @@ impl RawFile {
         if self.mode == Mode::Read {
             return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
         }
+        if !self.mode.writes_new() {
+            let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+            return self.known(&names, holding, section);
+        }
         let mut indices = Vec::with_capacity(arrays.len());
-        for (i, (name, locals)) in arrays.iter().enumerate() {
-            let known = self.laid().arrays.iter().position(|a| a.name == *name);
-            if !self.mode.writes_new() {
-                indices.push(self.known(name, holding, section)?);
-                continue;
-            }
-            if known.is_some() || section.is_some() || arrays[..i].iter().any(|a| a.0 == *name) {
+        let mut laid = self.laid();
+        let mut taken: HashSet<String> = laid.arrays.iter().map(|array| array.name.clone()).collect();
+        for (name, locals) in arrays {
+            if section.is_some() || !taken.insert(name.clone()) {
                 return fail(
                     format!("array '{name}' of a new file is written once and whole"),
                     "mode r+ changes a file that exists",
@@ -440,7 +443,6 @@ impl RawFile {
                 );
             };
             let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
-            let mut laid = self.laid();
             let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
             laid.end = start + added.bytes()?;
             laid.arrays.push(added);
@@ -450,18 +452,20 @@ impl RawFile {
         Ok(indices)
     }
 
-    /// Number of an array of the file that the distribution, over all of it or a section, fits.
-    fn known(&self, name: &str, holding: &Holding, section: Option<&Section>) -> Result<usize, Fault> {
+    /// Numbers of arrays of the file that the distribution, over all of them or a section, fits.
+    fn known(&self, names: &[&str], holding: &Holding, section: Option<&Section>) -> Result<Vec<usize>, Fault> {
         let laid = self.laid();
-        let index = laid.arrays.iter().position(|a| a.name == name).ok_or_else(|| {
-            let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
-            Fault::new(
-                FaultKind::NotFound,
-                format!("the file has no array '{name}', only {}", crate::zarr::listed(&names)),
-            )
-        })?;
-        crate::zarr::checked_section(name, section, &laid.arrays[index].shape, holding.shape())?;
-        Ok(index)
+        let numbers: HashMap<&str, usize> = laid.arrays.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
+        let known = |name: &&str| {
+            let index = *numbers.get(name).ok_or_else(|| {
+                let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
+                let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(&names));
+                Fault::new(FaultKind::NotFound, text)
+            })?;
+            crate::zarr::checked_section(name, section, &laid.arrays[index].shape, holding.shape())?;
+            Ok(index)
+        };
+        names.iter().map(known).collect()
     }
 
     /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
@@ -488,11 +492,9 @@ impl RawFile {
         let (parts, locals, _) = made;
         let mut fields =
             vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
-        for name in names {
-            crate::zarr::describe(&mut fields, name, holding, section, None);
-        }
+        crate::zarr::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
-        let transfer = Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
+        let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
         let exposure = RefCell::new(number_parts(parts));
         let lying = laid(&exposure.borrow().0);
         let call = Call {
@@ -501,8 +503,7 @@ impl RawFile {
             durable: false,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision =
-                    decided(&self.comm, &Arc::new(transfer.clone()), &self.options.wish, self.held, &lying)?;
+                let mut decision = decided(&self.comm, &transfer, &self.options.wish, self.held, &lying)?;
                 follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
                 Ok(decision.told().0)
             }),
@@ -533,18 +534,29 @@ impl RawFile {
             return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
                 .hint("close it, and open it with mode r"));
         }
-        let each = names.iter().enumerate().map(|(i, name)| {
-            let found = self.laid().arrays.iter().find(|a| a.name == *name).map(|a| a.shape.clone());
+        let held = |name: &str| {
+            let found = self.laid().arrays.iter().find(|a| a.name == name).map(|a| a.shape.clone());
             let shape = section.map(Section::shape).or(found).unwrap_or_default();
-            let held = holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)?;
-            let index = self.known(name, &held, section)?;
-            let stored = self.stored(index);
+            Holding::replicated(&shape, self.ranks)
+        };
+        // Without a distribution, each array is held as its own shape is.
+        let (held, indices) = match holding {
+            Some(holding) => (vec![holding.clone(); names.len()], self.known(names, holding, section)?),
+            None => {
+                let held = names.iter().map(|name| held(name)).collect::<Result<Vec<_>, Fault>>()?;
+                let known = |(name, held): (&&str, &Holding)| Ok(self.known(&[name], held, section)?[0]);
+                let indices = names.iter().zip(&held).map(known).collect::<Result<Vec<_>, Fault>>()?;
+                (held, indices)
+            }
+        };
+        let asks = self.stored(&indices).into_iter().zip(names).zip(held).enumerate();
+        let asks = asks.map(|(i, ((stored, name), held))| {
             let native = ElementType::native(stored.element.kind);
             let memory = crate::zarr::memory_type(into, i * each, native);
             let section = section.cloned().unwrap_or_else(|| Section::whole(&stored.shape));
-            Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
+            (Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held)
         });
-        each.collect()
+        Ok(asks.collect())
     }
 
     /// Calls of this file use what those before them left.

@@ -15,6 +15,7 @@ use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What rank 0 tells of a decision: its kind comes first.
@@ -142,7 +143,7 @@ impl Comm {
         let made = destinations(&asks, None, (party.rank(), party.size()));
         let (users, mine) = number_parts(made.map_err(|fault| party.abandon(machine, fault.context(what)))?.0);
         let watched = Watched::by_nobody(what, self.line());
-        Ok(moved(machine, party, (transfer, users, mine), &parameters, durable, watched)?.map(|_| ()))
+        Ok(moved(machine, party, (Arc::new(transfer), users, mine), &parameters, durable, watched)?.map(|_| ()))
     }
 
     /// Ends the service, on all clients; the servers' [`Comm::serve`] returns.

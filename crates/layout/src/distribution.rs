@@ -91,13 +91,15 @@ impl std::error::Error for DistributionError {}
 
 /// A global index space spread over a mesh of ranks. Rank numbers are row-major mesh coordinates; ranks beyond the
 /// mesh hold nothing.
+///
+/// Copies share what it is made of: hundreds of arrays in one call are spread alike.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Distribution {
-    shape: Vec<u64>,
-    mesh: Vec<u64>,
-    dims: Vec<Dim>,
+    shape: Arc<[u64]>,
+    mesh: Arc<[u64]>,
+    dims: Arc<[Dim]>,
     /// Mesh dimension of each array dimension; `None` for `*`.
-    over: Vec<Option<usize>>,
+    over: Arc<[Option<usize>]>,
 }
 
 impl Distribution {
@@ -137,7 +139,7 @@ impl Distribution {
                 ));
             }
         }
-        Ok(Distribution { shape: shape.to_vec(), mesh: mesh.to_vec(), dims: dims.to_vec(), over })
+        Ok(Distribution { shape: shape.into(), mesh: mesh.into(), dims: dims.into(), over: over.into() })
     }
 
     /// All of the array on each of `ranks` ranks.
@@ -299,7 +301,7 @@ impl Distribution {
         let empty = bounds.iter().any(|&(low, high)| low >= high);
         let mut choices: Vec<Coordinates> = self.mesh.iter().map(|&extent| Coordinates::range(0, extent)).collect();
         if empty {
-            return Holders { mesh: Vec::new(), choices: Vec::new(), next: 0, total: 0 };
+            return Holders { mesh: [].into(), choices: Vec::new(), next: 0, total: 0 };
         }
         for (d, &(low, high)) in bounds.iter().enumerate() {
             if let Some(m) = self.over[d] {
@@ -367,7 +369,7 @@ impl Coordinates {
 /// Ranks that hold something of a box, in rising order, in closed form.
 #[derive(Clone, Debug)]
 pub struct Holders {
-    mesh: Vec<u64>,
+    mesh: Arc<[u64]>,
     choices: Vec<Coordinates>,
     next: u64,
     total: u64,
@@ -392,7 +394,7 @@ impl Holders {
     /// Holder number `number`.
     pub fn get(&self, mut number: u64) -> u32 {
         let (mut rank, mut weight) = (0, 1);
-        for (choice, &extent) in self.choices.iter().zip(&self.mesh).rev() {
+        for (choice, &extent) in self.choices.iter().zip(&*self.mesh).rev() {
             rank += choice.get(number % choice.len()) * weight;
             number /= choice.len();
             weight *= extent;

@@ -4,7 +4,8 @@ use crate::program::{Action, After, Place, Step, StepId, Whole};
 use crate::transfer::{Ask, Placement, Transfer};
 use crate::units::Unit;
 use hyperslab_format::zarr::Codecs;
-use hyperslab_layout::{Region, View};
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -58,7 +59,76 @@ pub(crate) struct Placed {
     base: u64,
     /// Whether the system's cache shall be bypassed.
     direct: bool,
+    /// Whether it follows the one before it, in the slot and in the file, so that both move by one step.
+    joins: bool,
     section: Arc<View>,
+}
+
+/// Alignment of units inside a slot that do not follow each other in a file \[B\].
+pub(crate) const UNIT_ALIGN: u64 = 64;
+
+/// Puts units into a slot, one behind the other. Those that lie so in a file, like small arrays that are stored together,
+/// lie in the slot as they do there.
+pub(crate) fn place(
+    transfer: &Arc<Transfer>,
+    units: impl Iterator<Item = Unit>,
+    slot: u32,
+    direct: bool,
+) -> Vec<Placed> {
+    let (mut end, mut last): (u64, Option<(Arc<str>, u64)>) = (0, None);
+    let placed = units.map(|unit| {
+        let stretch = stretch(&transfer.asks[unit.array as usize], &unit);
+        let joins = stretch.is_some()
+            && stretch.as_ref().map(|(object, start, _)| (object, start))
+                == last.as_ref().map(|(object, end)| (object, end));
+        let base = if joins { end } else { end.next_multiple_of(UNIT_ALIGN) };
+        let placed = Placed { direct, joins, ..Placed::new(transfer, unit, slot, base) };
+        end = base + placed.bytes();
+        last = stretch.map(|(object, start, bytes)| (object, start + bytes));
+        placed
+    });
+    placed.collect()
+}
+
+/// The object, the first byte and the number of bytes of a unit that a transfer moves whole to or from a file.
+fn stretch(ask: &Ask, unit: &Unit) -> Option<(Arc<str>, u64, u64)> {
+    let Placement::File { object, offset, .. } = &ask.stored.placement else { return None };
+    let (element, shape) = (ask.stored.element.bytes(), &ask.stored.shape);
+    let bytes = volume(&unit.extent)? * element;
+    let before = ask.stored.order.iter().fold(0, |at, &d| at * shape[d] + unit.low[d]);
+    unit.covered.then(|| (object.clone(), offset + before * element, bytes))
+}
+
+/// Brings units from storage into their slot: what the section needs of them, or, where `only` says so, less.
+pub(crate) fn load(placed: &[Placed], lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) {
+    for run in placed.chunk_by(|_, next| next.joins) {
+        match run {
+            [one] => {
+                one.load(lane, after, only(&one.unit));
+            }
+            [first, ..] => {
+                let (object, region, to, there) = first.together(run);
+                let direct = first.direct;
+                lane.emit(after, Action::Read { object, region, to, there, whole: None, absent: None, direct });
+            }
+            [] => {}
+        }
+    }
+}
+
+/// Writes units from their slot; of a file, where `only` says so, less than all of them.
+pub(crate) fn save(placed: &[Placed], lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) {
+    for run in placed.chunk_by(|_, next| next.joins) {
+        match run {
+            [one] => one.save(lane, after, only(&one.unit)),
+            [first, ..] => {
+                let (object, region, from, there) = first.together(run);
+                let (replace, direct) = (false, first.direct);
+                lane.emit(after, Action::Write { object, region, from, there, whole: None, replace, direct });
+            }
+            [] => {}
+        }
+    }
 }
 
 impl Placed {
@@ -70,12 +140,7 @@ impl Placed {
             Placement::File { .. } => unit.extent.clone(),
         };
         let section = Arc::new(ask.stored.box_view(&ask.section, &unit.low, &shape, base));
-        Placed { transfer: transfer.clone(), unit, shape, slot, base, direct: false, section }
-    }
-
-    /// The same, moved between slot and storage past the system's cache where that is possible.
-    pub(crate) fn directly(self, direct: bool) -> Placed {
-        Placed { direct, ..self }
+        Placed { transfer: transfer.clone(), unit, shape, slot, base, direct: false, joins: false, section }
     }
 
     pub(crate) fn ask(&self) -> &Ask {
@@ -85,6 +150,21 @@ impl Placed {
     /// Where the section's elements lie.
     pub(crate) fn section(&self) -> Place {
         Place::Slot(self.slot, self.section.clone())
+    }
+
+    /// Bytes that it takes in the slot \[B\].
+    fn bytes(&self) -> u64 {
+        volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.ask().stored.element.bytes())
+    }
+
+    /// Units that follow each other, of which this is the first, as plain bytes: their object, and the bytes as an index
+    /// space with its places in the slot and in the object.
+    fn together(&self, run: &[Placed]) -> (Arc<str>, Region, Place, Arc<View>) {
+        let (object, start, _) = stretch(self.ask(), &self.unit).expect("only units of a file follow each other");
+        let region = Region { dims: [IndexSet::range(0, run.iter().map(Placed::bytes).sum())].into_iter().collect() };
+        let bytes_from = |base: u64| Arc::new(View::held(&region, base as i64, &[1], ElementType::native(Kind::UInt8)));
+        let (slot, there) = (Place::Slot(self.slot, bytes_from(self.base)), bytes_from(start));
+        (object, region, slot, there)
     }
 
     /// The whole box as its own index space, and where it lies.

@@ -15,6 +15,7 @@ mod clients;
 mod course;
 mod server;
 
+use crate::emit::UNIT_ALIGN;
 use crate::facts::{Facts, Mine};
 use crate::program::{Lane, Program, Step};
 use crate::strategies::{Infeasible, Strategy};
@@ -22,9 +23,6 @@ use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
 use crate::units::{Unit, Units};
 use course::Course;
 use std::sync::Arc;
-
-/// Alignment of units inside a slot \[B\].
-const UNIT_ALIGN: u64 = 64;
 
 /// How servers share the groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

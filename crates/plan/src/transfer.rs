@@ -142,6 +142,15 @@ pub struct Transfer {
 }
 
 impl Transfer {
+    /// The same for a communicator of so many ranks.
+    #[must_use]
+    pub fn among(self: Arc<Transfer>, ranks: u32) -> Arc<Transfer> {
+        if self.ranks == ranks {
+            return self;
+        }
+        Arc::new(Transfer { ranks, ..Arc::unwrap_or_clone(self) })
+    }
+
     /// What the names of all objects of the transfer begin with.
     pub fn objects_below(&self) -> Arc<[Arc<str>]> {
         let below = |ask: &Ask| match &ask.stored.placement {

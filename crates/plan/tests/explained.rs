@@ -109,11 +109,12 @@ fn agree(name: &str, told: &Explanation) {
         assert_eq!((share.sent.1.bytes, share.received.1.bytes), expected, "{name}: rank {}", share.rank);
         moved += mine.iter().map(|(_, peer)| peer.counts.elements).sum::<u64>();
     }
-    let held: u64 = match &told.transfer.asks[0].spread {
+    let held = |ask: &Ask| match &ask.spread {
         Spread::Regular(d) if write => d.shape().iter().product(),
         Spread::Regular(d) => (0..4).map(|rank| d.owned(rank).elements()).sum(),
         Spread::Explicit => moved,
     };
+    let held: u64 = told.transfer.asks.iter().map(held).sum();
     assert_eq!(moved, held, "{name}: elements moved");
     let json = told.to_json();
     assert_eq!(json["rounds"].as_array().map(Vec::len), Some(told.rounds.len()), "{name}");
@@ -168,6 +169,24 @@ fn a_strided_section() {
 fn a_replicated_read() {
     let transfer = whole(file(&[16, 16]), &[Dim::Block, Dim::Whole], Direction::Read);
     check("replicated", &transfer, &chosen(&transfer, None, Some(512)), Vec::new());
+}
+
+#[test]
+fn small_arrays_of_one_file() {
+    // The fourth lies apart from the others.
+    let place = |offset| Placement::File { object: "plot.raw".into(), offset };
+    let arrays = [0, 128, 256, 400].map(|offset| stored(&[4, 4], place(offset)));
+    let distribution = Distribution::new(&[4, 4], &[2, 2], &BLOCKS, None).unwrap();
+    for direction in [Direction::Write, Direction::Read] {
+        let ask = |stored: &Stored| ask(stored.clone(), Section::whole(&[4, 4]), Spread::Regular(distribution.clone()));
+        let transfer = Arc::new(Transfer { direction, asks: arrays.iter().map(ask).collect(), ranks: 4, sync: false });
+        let given = Parameters { servers: [0].into(), ..Parameters::default() };
+        let choice = Choice { parameters: given, ..chosen(&transfer, Some(Strategy::ServerDirected), None) };
+        let told = explained(&transfer, &choice, Limits { ranks: 4, rounds: 4, steps: 1000 }, Vec::new());
+        let server = &told.servers[0];
+        assert_eq!((server.reads + server.writes, server.extents, server.bytes), (2, 2, 512), "{told}");
+        check(if server.writes > 0 { "small-arrays" } else { "small-arrays-read" }, &transfer, &choice, Vec::new());
+    }
 }
 
 #[test]

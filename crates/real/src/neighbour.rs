@@ -123,57 +123,64 @@ pub fn reach(peer: &Identity) -> Reach {
     }
 }
 
-/// Copies elements from the memory of `peer` to here, and converts them on the way.
-///
-/// Side `a` of the nest is relative to the absolute address `peer_base` in the peer, side `b` to `local`.
-///
-/// # Safety
-/// The peer is reached directly (see [`reach`]). Every element on side `b` is valid for writing and used by nobody
-/// else meanwhile; every element on side `a` is valid in the peer and not changed meanwhile. Bytes between the
-/// peer's elements may be read, too, but are not used.
-pub unsafe fn pull(
-    peer: &Identity,
-    nest: &Nest,
-    peer_base: u64,
-    peer_type: ElementType,
-    local: *mut u8,
-    local_type: ElementType,
-) -> io::Result<()> {
-    if peer.is_mine() {
-        let from = std::ptr::with_exposed_provenance(peer_base as usize);
-        // SAFETY: the peer is this process, so the caller vouches for both sides here.
-        unsafe { copy_raw(nest, from, peer_type, local, local_type) };
-        return Ok(());
-    }
-    let far = Far { pid: peer.pid, direction: Direction::Pull, base: peer_base, element: peer_type };
-    // SAFETY: as the caller vouches.
-    unsafe { far.transfer(nest.clone(), local, local_type) }
+/// Copies between the memory of a peer and here, converting elements on the way. Many pieces share system calls, so what
+/// was added is there only when [`Crossing::finish`] has returned.
+pub struct Crossing<'a> {
+    peer: &'a Identity,
+    direction: Direction,
+    /// Runs that wait to be copied; of no use where the peer is this process.
+    batch: Batch,
 }
 
-/// Copies elements from here to the memory of `peer`, and converts them on the way.
-///
-/// Side `a` of the nest is relative to `local`, side `b` to the absolute address `peer_base` in the peer.
-///
-/// # Safety
-/// The peer is reached directly (see [`reach`]). Every element on side `a` is valid for reading; every element on side
-/// `b` is valid in the peer and used by nobody else meanwhile.
-pub unsafe fn push(
-    peer: &Identity,
-    nest: &Nest,
-    local: *const u8,
-    local_type: ElementType,
-    peer_base: u64,
-    peer_type: ElementType,
-) -> io::Result<()> {
-    if peer.is_mine() {
-        let to = std::ptr::with_exposed_provenance_mut(peer_base as usize);
-        // SAFETY: the peer is this process, so the caller vouches for both sides here.
-        unsafe { copy_raw(nest, local, local_type, to, peer_type) };
-        return Ok(());
+impl<'a> Crossing<'a> {
+    /// From the memory of `peer` to here.
+    pub fn pull(peer: &'a Identity) -> Crossing<'a> {
+        Crossing { peer, direction: Direction::Pull, batch: Batch::new(peer.pid, Direction::Pull) }
     }
-    let far = Far { pid: peer.pid, direction: Direction::Push, base: peer_base, element: peer_type };
-    // SAFETY: as the caller vouches; when pushing, nothing is written through the local pointer.
-    unsafe { far.transfer(nest.swapped(), local.cast_mut(), local_type) }
+
+    /// From here to the memory of `peer`.
+    pub fn push(peer: &'a Identity) -> Crossing<'a> {
+        Crossing { peer, direction: Direction::Push, batch: Batch::new(peer.pid, Direction::Push) }
+    }
+
+    /// Copies the elements of a nest now or later. Its side `a` is relative to the absolute address `peer_base` in the
+    /// peer, side `b` to `local`.
+    ///
+    /// # Safety
+    /// The peer is reached directly (see [`reach`]). Until [`Crossing::finish`] has returned, every element where data
+    /// come from is valid and not changed, and every element where they go to is valid and used by nobody else. When
+    /// pulling, bytes between the peer's elements may be read, too, but are not used; when pushing, nothing is written
+    /// through `local`.
+    pub unsafe fn add(
+        &mut self,
+        nest: &Nest,
+        (peer_base, peer_type): (u64, ElementType),
+        (local, local_type): (*mut u8, ElementType),
+    ) -> io::Result<()> {
+        if !self.peer.is_mine() {
+            let far = Far { pid: self.peer.pid, direction: self.direction, base: peer_base, element: peer_type };
+            // SAFETY: as the caller vouches.
+            return unsafe { far.transfer(nest.clone(), local, local_type, &mut self.batch) };
+        }
+        let there = std::ptr::with_exposed_provenance_mut(peer_base as usize);
+        // SAFETY: the peer is this process, so the caller vouches for both sides here.
+        unsafe {
+            match self.direction {
+                Direction::Pull => copy_raw(nest, there, peer_type, local, local_type),
+                Direction::Push => copy_raw(&nest.swapped(), local, local_type, there, peer_type),
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what waits.
+    ///
+    /// # Safety
+    /// As for [`Crossing::add`].
+    pub unsafe fn finish(mut self) -> io::Result<()> {
+        // SAFETY: as the caller vouches.
+        unsafe { self.batch.flush() }
+    }
 }
 
 /// The far side of a transfer.
@@ -194,9 +201,17 @@ impl Far {
         if self.direction == Direction::Pull { GAP_BYTES_MAX } else { 0 }
     }
 
+    /// Copies what is worth a buffer at once, and leaves the rest in the batch.
+    ///
     /// # Safety
-    /// Side `a` of the nest is far, side `b` local; both as [`pull`] or [`push`] say.
-    unsafe fn transfer(&self, nest: Nest, local: *mut u8, local_type: ElementType) -> io::Result<()> {
+    /// As [`Crossing::add`] says.
+    unsafe fn transfer(
+        &self,
+        nest: Nest,
+        local: *mut u8,
+        local_type: ElementType,
+        batch: &mut Batch,
+    ) -> io::Result<()> {
         if nest.elements() == 0 {
             return Ok(());
         }
@@ -211,13 +226,11 @@ impl Far {
         let run_bytes_min = if among_gaps { DIRECT_RUN_BYTES_MIN_AMONG_GAPS } else { DIRECT_RUN_BYTES_MIN };
         // A single run, however short, needs no buffer either.
         if local_type == self.element && (run_bytes >= run_bytes_min || outer.is_empty()) {
-            let mut batch = Batch::new(self.pid, self.direction);
             for (a, b) in Walk::new(outer, nest.a, nest.b) {
                 // SAFETY: elements that follow each other on both sides, as the caller vouches.
                 unsafe { batch.add(local.wrapping_offset(b as isize), self.address(a), run_bytes as usize)? };
             }
-            // SAFETY: as above.
-            return unsafe { batch.flush() };
+            return Ok(());
         }
         with_buffer(|buffer| {
             // SAFETY: as the caller vouches; the buffer has room for a tile.

@@ -1,5 +1,6 @@
 //! Objects as files below a directory, served by a worker thread so that the caller can move data meanwhile.
 
+mod at_once;
 mod carrier;
 mod content;
 mod files;
@@ -14,7 +15,7 @@ use files::{Doing, Files};
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
 use job::Answers;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -28,7 +29,8 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
 /// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
 /// The parts of striped objects, which are those with a name that [`Stripes`](crate::Stripes) give, are carried out beside
-/// each other, since each has a file and perhaps a disk of its own. Such objects are written and read in parts, as
+/// each other, since each has a file and perhaps a disk of its own. Short reads of what the cache holds need no thread, when
+/// nothing is under way. Such objects are written and read in parts, as
 /// [`Request::Write`] has it, and synced; nothing else.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
@@ -37,6 +39,11 @@ pub struct PosixStore {
     worker: Option<JoinHandle<()>>,
     lost: Vec<Ticket>,
     advance: Arc<AtomicU64>,
+    root: PathBuf,
+    /// Requests that the worker has and whose ends nobody has polled.
+    under_way: u64,
+    /// What needed no worker.
+    at_once: Vec<Finished>,
 }
 
 /// What the worker is told.
@@ -73,7 +80,9 @@ impl PosixStore {
                 }
             }
         });
-        PosixStore { requests: Some(requests), finished, worker: worker.ok(), lost: Vec::new(), advance }
+        let (lost, at_once) = (Vec::new(), Vec::new());
+        let (requests, worker, root) = (Some(requests), worker.ok(), root.into());
+        PosixStore { requests, finished, worker, lost, advance, root, under_way: 0, at_once }
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
@@ -96,6 +105,13 @@ impl PosixStore {
 
 impl Store for PosixStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
+        // What is read must be what the requests before it left.
+        if let (0, Request::Read { object, moves, direct: false }) = (self.under_way, &request)
+            && let Some(result) = at_once::read(&self.root.join(&**object), moves)
+        {
+            return self.at_once.push((ticket, result));
+        }
+        self.under_way += 1;
         let sent = self.requests.as_ref().is_some_and(|requests| requests.send(Work::Serve(ticket, request)).is_ok());
         if !sent || self.worker.is_none() {
             self.lost.push(ticket);
@@ -103,9 +119,12 @@ impl Store for PosixStore {
     }
 
     fn poll(&mut self, done: &mut Vec<Finished>) {
+        let before = done.len();
         done.extend(self.finished.try_iter());
         let gone = || Fault::new(FaultKind::Storage, "the thread that serves the store is gone");
         done.extend(self.lost.drain(..).map(|ticket| (ticket, Err(gone()))));
+        self.under_way -= (done.len() - before) as u64;
+        done.append(&mut self.at_once);
     }
 
     fn advance(&self) -> u64 {

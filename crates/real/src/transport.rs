@@ -18,7 +18,7 @@
 //! ```
 
 use crate::courier_bytes::{Letter, expose_bytes, exposed_views};
-use crate::neighbour::{Identity, Reach, pull, push, reach};
+use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::Wire;
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
 use hyperslab_pack::{Memory, copy};
@@ -371,8 +371,13 @@ fn broken(why: &str) -> Fault {
     Fault::new(FaultKind::Peer, format!("the link to the other ranks broke: {why}"))
 }
 
-/// Moves the pieces of a message between slots here and the arrays that a peer exposed.
+/// Moves the pieces of a message between slots here and the arrays that a peer exposed, those of many arrays by few calls.
 fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> {
+    let lost = |error: std::io::Error| {
+        broken(&format!("the memory of a neighbour process cannot be reached any more: {error}"))
+            .hint("the process may have died; HYPERSLAB_DIRECT=0 uses messages instead")
+    };
+    let mut crossing = if incoming { Crossing::pull(&peek.identity) } else { Crossing::push(&peek.identity) };
     for part in parts {
         let Here::Slot(memory, here) = &part.here else { continue };
         let Some((base, bytes, there)) = peek.arrays.get(part.array as usize) else {
@@ -380,22 +385,14 @@ fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> 
         };
         for nest in nests(&part.region, there, here) {
             check(&nest, *bytes, there.element, memory, here.element)?;
-            let local = memory.address() as *mut u8;
-            let moved = if incoming {
-                // SAFETY: both hulls were checked against the memories; the peer keeps its array until the transfer
-                // ends on all ranks, and the slot belongs to this operation until its ticket returns.
-                unsafe { pull(&peek.identity, &nest, *base, there.element, local, here.element) }
-            } else {
-                // SAFETY: as above.
-                unsafe { push(&peek.identity, &nest.swapped(), local, here.element, *base, there.element) }
-            };
-            moved.map_err(|error| {
-                broken(&format!("the memory of a neighbour process cannot be reached any more: {error}"))
-                    .hint("the process may have died; HYPERSLAB_DIRECT=0 uses messages instead")
-            })?;
+            let local = (memory.address() as *mut u8, here.element);
+            // SAFETY: both hulls were checked against the memories; the peer keeps its array until the transfer ends on
+            // all ranks, and the slot belongs to this operation until its ticket returns, which is after the end here.
+            unsafe { crossing.add(&nest, (*base, there.element), local) }.map_err(lost)?;
         }
     }
-    Ok(())
+    // SAFETY: as above.
+    unsafe { crossing.finish() }.map_err(lost)
 }
 
 fn check(nest: &Nest, bytes: u64, there: ElementType, memory: &Memory, here: ElementType) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Address, bytes, type, shape, strides, offset, owner.
-Raw: TypeAlias = tuple[int, int, str, list[int], list[int], int, Any]
+Raw: TypeAlias = tuple[int, int, str, tuple[int, ...], tuple[int, ...], int, Any]
 #: How the ranks hold an array.
 Holding: TypeAlias = "Distribution | Pieces"
 #: Start, stride, count and block of a dimension.
@@ -40,8 +41,13 @@ def type_code(dtype: DTypeLike) -> str:
     """How the compiled module calls a type of elements: NumPy's code, or ``bfloat16``, for which NumPy has none."""
     if isinstance(dtype, str) and dtype == "bfloat16":
         return dtype
-    known = np.dtype(dtype)
-    return "bfloat16" if _is_bfloat16(known) else known.str
+    return _code_of(np.dtype(dtype))
+
+
+# Asking NumPy for the name of a type takes longer than all else that is asked of an array.
+@functools.lru_cache(maxsize=256)
+def _code_of(dtype: np.dtype[Any]) -> str:
+    return "bfloat16" if dtype.name == "bfloat16" and dtype.itemsize == 2 else dtype.str
 
 
 def type_of(code: str) -> np.dtype[Any]:
@@ -59,8 +65,17 @@ def type_of(code: str) -> np.dtype[Any]:
     return bfloat16
 
 
-def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    return dtype.name == "bfloat16" and dtype.itemsize == 2
+@functools.lru_cache(maxsize=256)
+def _storable_code(dtype: np.dtype[Any]) -> str:
+    """The code of a type, or an error where no format has it."""
+    kind = _code_of(dtype)
+    plain = dtype.kind in "biufc" and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
+    if not plain and kind != "bfloat16":
+        message = f"elements of type {dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
+        if dtype == np.dtype("V2"):
+            message += "; bfloat16 can with the package ml_dtypes, or converted to and from dtype='float32'"
+        raise InvalidError(message)
+    return kind
 
 
 def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> Raw:
@@ -79,33 +94,24 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
         inner = array[inside]
+    kind = _storable_code(inner.dtype)
+    address: int = inner.__array_interface__["data"][0]
+    if inner.flags.c_contiguous:
+        return address, inner.nbytes, kind, inner.shape, inner.strides, 0, array
     low = high = 0
     if inner.size:
         reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]
         low = sum(min(reach, 0) for reach in reaches)
         high = sum(max(reach, 0) for reach in reaches) + inner.itemsize
-    kind = type_code(inner.dtype)
-    plain = inner.dtype.kind in "biufc" and inner.dtype.itemsize <= (16 if inner.dtype.kind == "c" else 8)
-    if not plain and kind != "bfloat16":
-        message = f"elements of type {inner.dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
-        if inner.dtype == np.dtype("V2"):
-            message += "; bfloat16 can with the package ml_dtypes, or converted to and from dtype='float32'"
-        raise InvalidError(message)
-    return (
-        inner.__array_interface__["data"][0] + low,
-        high - low,
-        kind,
-        list(inner.shape),
-        list(inner.strides),
-        -low,
-        array,
-    )
+    return address + low, high - low, kind, inner.shape, inner.strides, -low, array
 
 
 def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[Raw]:
     """Where the elements of a rank's part lie: of one array, or of one for each box."""
     if not isinstance(dist, Boxes):
-        return [describe(np.asarray(arrays) if np.isscalar(arrays) else arrays, guard, writable=writable)]
+        if not isinstance(arrays, np.ndarray) and np.isscalar(arrays):
+            arrays = np.asarray(arrays)
+        return [describe(arrays, guard, writable=writable)]
     if isinstance(arrays, np.ndarray) and len(dist) == 1 and arrays.ndim == dist.ndim:
         arrays = [arrays]
     if not isinstance(arrays, (Sequence, np.ndarray)) or len(arrays) != len(dist):
@@ -115,9 +121,9 @@ def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable:
     return [describe(array, guard, writable=writable) for array in arrays]
 
 
-def local_extents(raws: Sequence[Raw]) -> list[int]:
+def local_extents(raws: Sequence[Raw]) -> Sequence[int]:
     """Extents of the first local array."""
-    return raws[0][3] if raws else []
+    return raws[0][3] if raws else ()
 
 
 def holding(dist: Any) -> Holding:

@@ -160,9 +160,7 @@ impl Store {
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        for ask in asks {
-            describe(&mut fields, &ask.name, Some(&ask.holding), ask.section.as_ref(), ask.element());
-        }
+        describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
         let writer = Writing {
             store: self,
             asks,
@@ -189,7 +187,7 @@ impl Store {
                 });
                 let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
                 let sync = self.options.durable && !self.staged;
-                let transfer = Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync };
+                let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
                 let (users, mine) = number_parts(parts.unwrap_or_default());
                 Ok(Compiled { transfer, users, mine, fault: None })
             }),
@@ -242,9 +240,7 @@ impl Store {
             ("directory".into(), self.path().display().to_string()),
         ];
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        for name in names {
-            describe(&mut fields, name, holding, section, None);
-        }
+        describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let held = |told: &Told| {
             let shape = section.map_or_else(|| told.metadata.shape.clone(), Section::shape);
             holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)
@@ -285,7 +281,7 @@ impl Store {
                 let (parts, locals, fault) = destinations(&asks, into.as_deref(), at)?;
                 arrays.replace(locals);
                 let (users, mine) = number_parts(parts);
-                Ok(Compiled { transfer: transfer(only(asks)), users, mine, fault })
+                Ok(Compiled { transfer: Arc::new(transfer(only(asks))), users, mine, fault })
             }),
             publish: Box::new(|| Ok(Vec::new())),
             undo: Box::new(|_| {}),
@@ -307,7 +303,7 @@ impl Store {
         let lying = lying(std::slice::from_ref(parts.as_ref().unwrap_or(&Vec::new())));
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
-        describe(&mut fields, &ask.name, Some(&ask.holding), None, ask.element());
+        describe(&mut fields, std::iter::once((&*ask.name, Some(&ask.holding), None, ask.element())));
         let (directory, base) = (self.directory(), self.base());
         let grown = RefCell::new(None);
         let asked = |told: &Told| {
@@ -335,7 +331,7 @@ impl Store {
                 let told = hear(payload)?;
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
-                Ok(Compiled { transfer: transfer(asked(one)), users, mine, fault: None })
+                Ok(Compiled { transfer: Arc::new(transfer(asked(one))), users, mine, fault: None })
             }),
             publish: Box::new(|| {
                 if let Some(metadata) = grown.take() {
@@ -554,25 +550,29 @@ fn check_asks(names: &[&str]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What must agree between ranks about one array.
-pub(crate) fn describe(
-    fields: &mut Vec<(String, String)>,
-    name: &str,
-    holding: Option<&Holding>,
-    section: Option<&Section>,
-    element: Option<ElementType>,
-) {
-    fields.push((format!("array {}", fields.len()), format!("'{name}'")));
-    if let Some(held) = holding {
-        fields.push((format!("shape of '{name}'"), format!("{:?}", held.shape())));
-        fields.push((format!("distribution of '{name}'"), held.to_string()));
-    }
-    if let Some(section) = section {
-        fields.push((format!("section of '{name}'"), section.to_string()));
-    }
-    // A rank without pieces has no type, and pieces of several types are converted each by itself.
-    if let Some(element) = element.filter(|_| holding.is_none_or(|held| held.regular().is_some())) {
-        fields.push((format!("element type of '{name}'"), element.to_string()));
+/// What ranks compare of one array: its name, how the ranks hold it, which section of it, and the type of its elements.
+pub(crate) type Described<'a> = (&'a str, Option<&'a Holding>, Option<&'a Section>, Option<ElementType>);
+
+/// Adds what ranks compare of the arrays of a call. What an array has in common with the one before it is not said again:
+/// of hundreds of arrays in one call, nearly all are held alike.
+pub(crate) fn describe<'a>(fields: &mut Vec<(String, String)>, arrays: impl Iterator<Item = Described<'a>>) {
+    let mut before: Described = ("", None, None, None);
+    for array in arrays {
+        let (name, holding, section, element) = array;
+        fields.push((format!("array {}", fields.len()), format!("'{name}'")));
+        if let Some(held) = holding.filter(|_| holding != before.1) {
+            fields.push((format!("shape of '{name}'"), format!("{:?}", held.shape())));
+            fields.push((format!("distribution of '{name}'"), held.to_string()));
+        }
+        if let Some(section) = section.filter(|_| section != before.2) {
+            fields.push((format!("section of '{name}'"), section.to_string()));
+        }
+        // A rank without pieces has no type, and pieces of several types are converted each by itself.
+        let one_type = holding.is_none_or(|held| held.regular().is_some());
+        if let Some(element) = element.filter(|_| one_type && element != before.3) {
+            fields.push((format!("element type of '{name}'"), element.to_string()));
+        }
+        before = array;
     }
 }
 

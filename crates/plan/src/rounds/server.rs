@@ -2,8 +2,8 @@
 
 use super::client::Pieces;
 use super::clients::Clients;
-use super::{Duty, Rounds, UNIT_ALIGN};
-use crate::emit::{Emitter, Placed};
+use super::{Duty, Rounds};
+use crate::emit::{Emitter, Placed, load, place, save};
 use crate::facts::{Facts, Met};
 use crate::program::{Action, After, Parts, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
@@ -94,23 +94,6 @@ impl Server {
         Some(Server { rounds, facts, lane, groups, begun: 0, users, current: None, closed: false })
     }
 
-    fn unit(&self, mut unit: Unit) -> Unit {
-        unit.covered &= self.all_held(&unit);
-        unit
-    }
-
-    /// Whether somebody holds each element that the section selects of a unit: explicit pieces may leave some out.
-    fn all_held(&self, unit: &Unit) -> bool {
-        let regular = self.rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit;
-        let held = || self.met(unit.number).iter().map(|met| met.region.elements()).sum::<u64>();
-        regular || held() == unit.region().elements()
-    }
-
-    /// Explicit pieces of a unit.
-    fn met(&self, unit: u64) -> &[Met] {
-        self.facts.met.get(&unit).map_or(&[], Vec::as_slice)
-    }
-
     /// The next group of which anybody holds something. The others take no slot: their round would have no step for
     /// which the slot's next user could wait.
     fn next_group(&mut self, rounds: &Rounds) -> Option<u64> {
@@ -131,25 +114,19 @@ impl Server {
         let slot = (self.begun % u64::from(rounds.slots)) as usize;
         self.lane.round = rounds.round_of(group);
         let free = std::mem::take(&mut self.users[slot]);
-        let align = rounds.units.bytes_max().next_multiple_of(UNIT_ALIGN);
-        let place = |(i, unit): (usize, Unit)| {
-            Placed::new(&rounds.transfer, self.unit(unit), slot as u32, i as u64 * align).directly(rounds.direct)
-        };
-        let placed: Vec<Placed> = rounds.units_of(group).enumerate().map(place).collect();
+        let units = rounds.units_of(group).filter(|unit| wanted(&rounds, &self.facts, unit));
+        let placed =
+            place(&rounds.transfer, units.map(|unit| as_held(&rounds, &self.facts, unit)), slot as u32, rounds.direct);
         let first = self.lane.mark();
-        let mut ready = After::none();
-        for placed in placed.iter().filter(|placed| wanted(&rounds, &self.facts, &placed.unit)) {
-            match rounds.transfer.direction {
-                Direction::Write => ready = merge(ready, &placed.prepare(&mut self.lane, &free)),
-                Direction::Read => {
-                    let only = sparse(&self.facts, &placed.unit);
-                    placed.load(&mut self.lane, &free, only);
-                }
+        let ready = match rounds.transfer.direction {
+            Direction::Write => {
+                placed.iter().fold(After::none(), |ready, one| merge(ready, &one.prepare(&mut self.lane, &free)))
             }
-        }
-        if rounds.transfer.direction == Direction::Read {
-            ready = self.lane.since(first);
-        }
+            Direction::Read => {
+                load(&placed, &mut self.lane, &free, |unit| sparse(&self.facts, unit));
+                self.lane.since(first)
+            }
+        };
         let clients = Clients::new(&self.facts, &placed, |unit| rounds.replica(unit));
         let moving = self.lane.mark();
         self.current = Some(Round { placed, clients, slot, first, ready, moving });
@@ -186,11 +163,12 @@ impl Server {
         let filled = self.lane.since(round.moving);
         let filled = if filled.is_empty() { round.ready } else { filled };
         let saving = self.lane.mark();
-        for placed in round.placed.iter().filter(|placed| wanted(&self.rounds, &self.facts, &placed.unit)) {
-            let met = self.facts.met.get(&placed.unit.number).filter(|_| !self.all_held(&placed.unit));
-            let only = met.map(|met| met.iter().map(|met| met.region.clone()).collect());
-            placed.save(&mut self.lane, &filled, only);
-        }
+        let (rounds, facts) = (&self.rounds, &self.facts);
+        let partly = |unit: &Unit| {
+            let met = facts.met.get(&unit.number).filter(|_| !all_held(rounds, facts, unit))?;
+            Some(met.iter().map(|met| met.region.clone()).collect())
+        };
+        save(&round.placed, &mut self.lane, &filled, partly);
         let saved = self.lane.since(saving);
         self.users[round.slot] = if saved.is_empty() { filled } else { saved };
     }
@@ -200,22 +178,34 @@ impl Server {
 /// very many.
 pub(super) fn storage_steps(rounds: &Rounds) -> Vec<Step> {
     let groups = rounds.course.groups();
-    let place = rounds.servers.iter().position(|&server| server == rounds.rank).unwrap_or(rounds.rank as usize);
+    let turn = rounds.servers.iter().position(|&server| server == rounds.rank).unwrap_or(rounds.rank as usize);
     if groups == 0 {
         return Vec::new();
     }
     let mut lane = Emitter::default();
-    let align = rounds.units.bytes_max().next_multiple_of(UNIT_ALIGN);
-    for (i, unit) in rounds.units_of((place as u64).min(groups - 1)).enumerate() {
-        let placed = Placed::new(&rounds.transfer, unit, 0, i as u64 * align).directly(rounds.direct);
-        if rounds.transfer.direction == Direction::Read {
-            placed.load(&mut lane, &After::none(), None);
-        } else {
-            let ready = placed.prepare(&mut lane, &After::none());
-            placed.save(&mut lane, &ready, None);
-        }
+    let units = rounds.units_of((turn as u64).min(groups - 1));
+    let placed = place(&rounds.transfer, units, 0, rounds.direct);
+    if rounds.transfer.direction == Direction::Read {
+        load(&placed, &mut lane, &After::none(), |_| None);
+    } else {
+        let ready =
+            placed.iter().fold(After::none(), |ready, one| merge(ready, &one.prepare(&mut lane, &After::none())));
+        save(&placed, &mut lane, &ready, |_| None);
     }
     std::iter::from_fn(|| lane.pop()).collect()
+}
+
+/// The unit, as what ranks hold of it covers it.
+fn as_held(rounds: &Rounds, facts: &Facts, mut unit: Unit) -> Unit {
+    unit.covered &= all_held(rounds, facts, &unit);
+    unit
+}
+
+/// Whether somebody holds each element that the section selects of a unit: explicit pieces may leave some out.
+fn all_held(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
+    let regular = rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit;
+    let met: &[Met] = facts.met.get(&unit.number).map_or(&[], Vec::as_slice);
+    regular || met.iter().map(|met| met.region.elements()).sum::<u64>() == unit.region().elements()
 }
 
 /// Whether anybody holds something of a unit; otherwise it stays as it is.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::pace::Pace;
+use super::pace::{Pace, pause};
 use super::table::{Handle, Table};
 use super::traffic::{Flow, Traffic};
 use crate::wire::WireError;
@@ -51,7 +51,7 @@ fn duplicate<H: Handle>(
                 return Err(WireError("interrupted".to_owned()));
             }
         }
-        pace.turn();
+        pace.turn(pause);
     }
     // SAFETY: made by Box::into_raw above; the request is complete, so MPI has written it and uses it no more.
     Ok(*unsafe { Box::from_raw(copy) })

@@ -82,6 +82,12 @@ impl MpiWire {
         })
     }
 
+    /// The same where so many ranks share this host: where each has a core, it waits more awake.
+    #[must_use]
+    pub fn beside(self, ranks: u32) -> MpiWire {
+        MpiWire { pace: Pace::among(ranks), ..self }
+    }
+
     /// What the MPI library calls itself.
     pub fn library(&self) -> &str {
         &self.library
@@ -164,12 +170,8 @@ impl Wire for MpiWire {
                 }
             }
             let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            let sleep = self.pace.next();
-            if self.bell.wait(sleep.unwrap_or_default().min(left)) || left.is_zero() {
+            if self.pace.turn(|turn| self.bell.wait(turn.min(left))) || left.is_zero() {
                 return;
-            }
-            if sleep.is_none() {
-                std::thread::yield_now();
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-use super::pace::Pace;
+use super::pace::{Pace, pause};
 use super::table::{Handle, Table};
 use crate::wire::{Datagram, WireError, no_such_rank};
 
@@ -196,7 +196,7 @@ impl<H: Handle> Flow<H> {
             if deadline.is_some_and(|end| Instant::now() >= end) {
                 return Err(self.unsettled(request.is_none(), limit));
             }
-            pace.turn();
+            pace.turn(pause);
         }
     }
 

@@ -3,6 +3,42 @@
 use super::*;
 use hyperslab_layout::{Kind, Loop};
 
+/// Copies elements from the memory of `peer` to here; see [`Crossing`].
+///
+/// # Safety
+/// As for [`Crossing::add`].
+unsafe fn pull(
+    peer: &Identity,
+    nest: &Nest,
+    peer_base: u64,
+    peer_type: ElementType,
+    local: *mut u8,
+    local_type: ElementType,
+) -> io::Result<()> {
+    let mut crossing = Crossing::pull(peer);
+    // SAFETY: as the caller vouches.
+    unsafe { crossing.add(nest, (peer_base, peer_type), (local, local_type)).and_then(|()| crossing.finish()) }
+}
+
+/// Copies elements from here to the memory of `peer`. Side `a` of the nest is relative to `local`, side `b` to the
+/// absolute address `peer_base` in the peer; see [`Crossing`].
+///
+/// # Safety
+/// As for [`Crossing::add`].
+unsafe fn push(
+    peer: &Identity,
+    nest: &Nest,
+    local: *const u8,
+    local_type: ElementType,
+    peer_base: u64,
+    peer_type: ElementType,
+) -> io::Result<()> {
+    let mut crossing = Crossing::push(peer);
+    let local = (local.cast_mut(), local_type);
+    // SAFETY: as the caller vouches.
+    unsafe { crossing.add(&nest.swapped(), (peer_base, peer_type), local).and_then(|()| crossing.finish()) }
+}
+
 /// A copy of this process that does nothing, so that its memory stays as it was at the fork.
 struct Child(Identity);
 

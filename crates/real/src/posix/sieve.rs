@@ -24,12 +24,19 @@ pub(super) struct Sieve<'a> {
     end: u64,
     waste: Box<[u8; GAP_BYTES_MAX as usize]>,
     calls: u64,
+    /// For `preadv2`.
+    flags: i32,
 }
 
 impl<'a> Sieve<'a> {
     pub(super) fn new(file: &'a File) -> Sieve<'a> {
         let waste = Box::new([0; GAP_BYTES_MAX as usize]);
-        Sieve { file, pieces: Vec::new(), start: 0, end: 0, waste, calls: 0 }
+        Sieve { file, pieces: Vec::new(), start: 0, end: 0, waste, calls: 0, flags: 0 }
+    }
+
+    /// One whose calls fail rather than wait for a disk.
+    pub(super) fn of_cached(file: &'a File) -> Sieve<'a> {
+        Sieve { flags: libc::RWF_NOWAIT, ..Sieve::new(file) }
     }
 
     /// System calls so far.
@@ -63,8 +70,13 @@ impl<'a> Sieve<'a> {
             // SAFETY: each piece is a run that was checked to lie in registered memory which the request keeps alive
             // and nobody else writes, or lies in `waste`, which this sieve owns; pieces of waste may overlap, and
             // their contents are never looked at.
-            let read =
-                unsafe { libc::preadv(self.file.as_raw_fd(), pieces.as_ptr(), pieces.len() as i32, offset as i64) };
+            let read = unsafe {
+                let (file, count) = (self.file.as_raw_fd(), pieces.len() as i32);
+                match self.flags {
+                    0 => libc::preadv(file, pieces.as_ptr(), count, offset as i64),
+                    flags => libc::preadv2(file, pieces.as_ptr(), count, offset as i64, flags),
+                }
+            };
             self.calls += 1;
             if read < 0 {
                 let error = io::Error::last_os_error();

@@ -1,0 +1,87 @@
+//! Small reads of what the system's cache holds, carried out by the caller at once.
+//!
+//! Handing a request to the worker and being woken by its answer takes longer than a short read itself, above all where
+//! ranks share cores. Nothing here waits for a disk or for a server: a name that the kernel does not know by heart, or
+//! bytes that are not in the cache, are left to the worker.
+
+use super::content::Source;
+use super::files::done;
+use super::sieve::Sieve;
+use hyperslab_pack::try_for_each_run;
+use hyperslab_world::{Fault, Moves, Outcome};
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Longest request that is looked at \[B\]: copying more takes longer than waking the worker.
+const BYTES_MAX: u64 = 256 << 10;
+
+/// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
+pub(super) fn read(path: &Path, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+    if moves.bytes() > BYTES_MAX {
+        return None;
+    }
+    let file = open(path)?;
+    let mut sieve = Sieve::of_cached(&file);
+    for nest in moves.nests() {
+        let each = try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
+            let run = Source::new(moves, memory, length).map_err(drop)?;
+            sieve.add(run, offset as u64).map_err(drop)
+        });
+        each.ok()?;
+    }
+    sieve.flush().ok()?;
+    Some(Ok(done(moves.bytes(), sieve.calls())))
+}
+
+/// Opens a file whose name the kernel has in its own cache.
+fn open(path: &Path) -> Option<File> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: all fields are numbers, of which zero is one.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    // Not to block: a pipe would wait for somebody who writes.
+    how.flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK) as u64;
+    how.resolve = libc::RESOLVE_CACHED;
+    // SAFETY: the name ends with a zero byte, and `how` is as large as is said.
+    let opened = unsafe {
+        libc::syscall(libc::SYS_openat2, libc::AT_FDCWD, path.as_ptr(), &raw mut how, size_of::<libc::open_how>())
+    };
+    let descriptor = i32::try_from(opened).ok().filter(|&opened| opened >= 0)?;
+    // SAFETY: the descriptor was opened just now, and nobody else knows it.
+    Some(unsafe { File::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View};
+    use hyperslab_pack::Memory;
+    use std::sync::Arc;
+
+    fn moves(memory: &Memory, at: u64, count: u64) -> Moves {
+        let element = ElementType::native(Kind::UInt8);
+        let region = Region { dims: [IndexSet::range(0, count)].into_iter().collect() };
+        let view = |base: u64| Arc::new(View::held(&region, base as i64, &[1], element));
+        Moves { region: region.clone(), memory: memory.clone(), here: view(0), there: view(at) }
+    }
+
+    #[test]
+    fn what_is_cached_is_read_and_all_else_left_to_the_worker() {
+        let path = std::env::temp_dir().join(format!("hyperslab-at-once-{}", std::process::id()));
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let memory = Memory::from_vec(vec![0; 5000]);
+        // A file system may not know such calls (tmpfs before Linux 6.6); then the worker does all of it.
+        if let Some(outcome) = read(&path, &moves(&memory, 70_000, 5000)) {
+            assert!(matches!(outcome, Ok(Outcome::Done(moved)) if moved.bytes == 5000 && moved.calls == 1));
+            assert_eq!(memory.to_vec(0, 5000), bytes[70_000..75_000]);
+        }
+        assert!(read(&path, &moves(&memory, 99_000, 5000)).is_none(), "the worker tells that the file is too short");
+        let large = Memory::from_vec(vec![0; BYTES_MAX as usize + 1]);
+        assert!(read(&path, &moves(&large, 0, BYTES_MAX + 1)).is_none());
+        std::fs::remove_file(&path).unwrap();
+        assert!(read(&path, &moves(&memory, 0, 5)).is_none(), "the worker tells that there is no such file");
+    }
+}
