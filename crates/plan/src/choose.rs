@@ -19,6 +19,7 @@ use crate::rounds::check_servers;
 use crate::strategies::{Infeasible, Servers, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
 use candidates::{first, variants};
+pub(crate) use servers::spread as evenly;
 use std::cmp::Ordering;
 use std::sync::Arc;
 pub(crate) use why::seconds;

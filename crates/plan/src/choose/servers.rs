@@ -26,7 +26,7 @@ pub(super) fn usual(transfer: &Transfer, machine: Machine) -> u32 {
 }
 
 /// `servers` ranks at equal distances.
-pub(super) fn spread(servers: u32, ranks: u32) -> Arc<[u32]> {
+pub(crate) fn spread(servers: u32, ranks: u32) -> Arc<[u32]> {
     let servers = servers.clamp(1, ranks.max(1));
     (0..servers).map(|i| (u64::from(i) * u64::from(ranks) / u64::from(servers)) as u32).collect()
 }
