@@ -334,6 +334,15 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
     assert constants["measured.files.create"].origin == "guess"
 
 
+def test_a_file_system_without_direct_requests_has_no_rates_of_them(tmp_path: Path) -> None:
+    launched = {"cores": 4, "nodes": 2, "ranks_per_node": 4, "together": 8, "wire": "MPI", "others": 0.0}
+    cached = [one for one in made_up() if not one["kernel"].startswith("direct-")]
+    for times, expected in ((made_up(), 2), (cached, 0)):
+        text = profile(times, tmp_path, launched)
+        rates = [constant for constant in hs.Machine(text, "made up").constants() if "files.direct_" in constant.key]
+        assert len(rates) == expected
+
+
 def test_numbers_are_written_with_units() -> None:
     assert [time_text(seconds) for seconds in (0.0, -1.0, 2.5e-9, 1.2345e-5, 0.02, 3.0)] == [
         "0 ns",

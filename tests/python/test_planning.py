@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import hyperslab as hs
 import pytest
 from hyperslab.planning import PANDA
 from hyperslab.reproduce._chen96_cases import BIG, CONDITIONS, LARGE, PERIOD, SMALL, Case
+from hyperslab.reproduce._kotz97_cases import Case as Kotz
 
 #: The paper's figures (Chen et al. 1996, section 3): the model is within 20 %, and of meshes within 8 %.
 WITHIN, MESHES_WITHIN = 0.20, 0.08
@@ -180,3 +182,67 @@ def test_a_transfer_never_fails_because_of_a_profile(tmp_path: Path) -> None:
     # Numbers that are absurd, but may be written: nothing is chosen that cannot be done.
     profile.write_text(built_in.replace('is = "4.1 GB/s"', 'is = "1 B/s"').replace('is = "6 GB/s"', 'is = "1 B/s"'))
     write_raw(tmp_path / "a.raw", HYPERSLAB_PROFILE=str(profile))
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "random-blocks"])
+@pytest.mark.parametrize("pattern", ["rb", "rcb", "wb", "wcb"])
+def test_disks_are_followed_where_the_simulator_says_so(pattern: str, layout: str) -> None:
+    """Kotz 1997: nothing that is chosen among beats disk-directed I/O on his machine, so it is taken."""
+    case = Kotz(pattern, "ddio", layout=layout)
+
+    def seconds(**forced: str) -> tuple[str, float]:
+        call = {"write": case.writes, "sync": case.writes, "arrays": [case.array()], **forced}
+        done = hs.simulate("starfish", [{"transfer": call}], clients=case.cps, servers=case.iops, disk_layout=layout)
+        transfer = done["transfers"][0]
+        return transfer["strategy"], transfer["seconds"]
+
+    chosen, fastest = seconds()
+    assert chosen == "disk-directed"
+    for other in ("server-directed", "two-phase", "independent"):
+        assert seconds(strategy=other)[1] > 0.98 * fastest, other
+
+
+DURABLE = """
+import sys
+import numpy as np
+import hyperslab as hs
+array = np.arange(1 << 22, dtype="f8").reshape(1 << 11, 1 << 11)
+if sys.argv[1].endswith(".zarr"):
+    with hs.open(sys.argv[1], "w") as store:
+        chosen = [store.write("a", array).strategy]
+        with store.step("s") as step:
+            chosen.append(step.write("a", array).strategy)
+        assert (store["a"].shape, store.read("a").tobytes()) == (array.shape, array.tobytes())
+else:
+    with hs.open_raw(sys.argv[1], "w", order="C", durable=sys.argv[2] == "durable") as file:
+        chosen = [file.write({"a": array}).strategy]
+    assert open(sys.argv[1], "rb").read() == array.tobytes()
+print(*chosen)
+"""
+
+
+def chosen_with(profile: Path, path: Path, kept: str = "durable") -> list[str]:
+    """By which strategies an array of 32 MiB is written, of which this checks the bytes."""
+    command = [sys.executable, "-c", DURABLE, str(path), kept]
+    environment = os.environ | {"HYPERSLAB_PROFILE": str(profile), "HYPERSLAB_LEARNED": "none"}
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
+def test_durable_writes_go_past_the_cache_where_that_was_measured_to_be_faster(tmp_path: Path) -> None:
+    profile, built_in = tmp_path / "machine.toml", hs._core.default_profile()
+    rate = 'direct_write_rate = { is = "1.9 GB/s"'
+    assert rate in built_in
+    profile.write_text(built_in.replace(rate, rate.replace("1.9", "3.0")))
+    assert chosen_with(profile, tmp_path / "a.raw") == ["disk-directed"]
+    assert chosen_with(profile, tmp_path / "a.raw", "cached") != ["disk-directed"]
+    # Chunks are files that are made durable one by one.
+    assert "disk-directed" not in chosen_with(profile, tmp_path / "a.zarr")
+    # Where nobody knows of places on a disk, it is done all the same.
+    if Path("/dev/shm").is_dir():
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            assert chosen_with(profile, Path(memory) / "a.raw") == ["disk-directed"]
+    profile.write_text(built_in.replace(rate, rate.replace("1.9 GB/s", "100 MB/s")))
+    assert chosen_with(profile, tmp_path / "a.raw") != ["disk-directed"]
+    lines = [line for line in built_in.splitlines(keepends=True) if not line.startswith("direct_")]
+    profile.write_text("".join(lines))
+    assert chosen_with(profile, tmp_path / "a.raw") != ["disk-directed"]

@@ -71,8 +71,7 @@ pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
         servers,
         subchunk_bytes,
         buffer_bytes_max,
-        slots: None,
-        server_ranks: None,
+        ..Preference::default()
     };
     Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
 }

@@ -10,7 +10,7 @@ use hyperslab_plan::{
     Choice, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
     Strategy, Transfer, explain,
 };
-use hyperslab_world::{Exposed, Fault, FaultKind, Writer};
+use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
 use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -123,7 +123,9 @@ pub(crate) fn decided(
     held: u64,
     laid: &[Option<Laid>],
 ) -> Result<Decision, Fault> {
-    let (transfer, wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
+    let (transfer, mut wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
+    // Memory has no cache, and is durable as far as it can be.
+    wish.cached |= transfer.objects_below().iter().any(|object| TreeStore::is_for(object));
     let mut planning = comm.planning();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();

@@ -17,7 +17,7 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{Ask, Direction, Placement, Stored, Transfer};
+use hyperslab_plan::{Ask, Direction, Placement, Preference, Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
 use std::cell::RefCell;
@@ -360,6 +360,8 @@ impl RawFile {
         crate::zarr::describe(&mut fields, described);
         let sync = self.options.durable && !new;
         let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
+        // A new file is made durable when it is closed.
+        let wish = Preference { durable_later: self.options.durable && new, ..self.options.wish.clone() };
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
@@ -371,7 +373,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &transfer, &self.options.wish, self.held, &lying)?;
+                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying)?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {

@@ -10,14 +10,17 @@
 //! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.
 
 mod candidates;
+mod servers;
 mod why;
 
 use crate::price::{Effort, Memory, Price, Priced, Pricing};
 use crate::profile::Profile;
 use crate::rounds::check_servers;
-use crate::strategies::{Infeasible, Strategy};
+use crate::strategies::{Infeasible, Servers, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
 use candidates::{first, variants};
+pub(crate) use servers::spread as evenly;
+use std::cmp::Ordering;
 use std::sync::Arc;
 pub(crate) use why::seconds;
 
@@ -47,6 +50,10 @@ pub struct Preference {
     pub slots: Option<u32>,
     /// Between whom data cross in two-phase I/O.
     pub exchange: Option<Exchange>,
+    /// That a later call makes durable what is written, so that what is left in the cache costs something still.
+    pub durable_later: bool,
+    /// That storage has no way past its cache, so that none is looked at unless it is asked for by name.
+    pub cached: bool,
 }
 
 /// Parameters with their price.
@@ -119,7 +126,7 @@ impl Planner<'_> {
         wish: &Preference,
         memory: Memory<'_>,
     ) -> Result<Choice, Infeasible> {
-        let pricing = Pricing::new(self.priced(), transfer, memory);
+        let pricing = Pricing::new(self.priced(), transfer, memory).made_durable_later(wish.durable_later);
         let mut search = Search {
             planner: self,
             transfer,
@@ -133,13 +140,7 @@ impl Planner<'_> {
         if let Some(named) = &wish.server_ranks {
             check_servers(named, transfer.ranks)?;
         }
-        let strategies: Vec<Strategy> = match wish.strategy {
-            Some(forced) => vec![forced],
-            // Who says how many servers there are, or which, wants some.
-            None if wish.servers.is_some() || wish.server_ranks.is_some() => candidates::WITH_SERVERS.to_vec(),
-            None => candidates::OPEN.to_vec(),
-        };
-        for strategy in strategies {
+        for strategy in candidates::strategies(transfer, self.profile, wish) {
             for exchange in candidates::exchanges(strategy, wish) {
                 search.enter(strategy, exchange, wish);
             }
@@ -171,6 +172,16 @@ impl Planner<'_> {
     }
 }
 
+/// The order of candidates, the cheapest first.
+fn cheaper(a: &Candidate, b: &Candidate) -> Ordering {
+    a.price.whole_ns().total_cmp(&b.price.whole_ns())
+}
+
+/// What a candidate costs without agreements, now and later \[ns\].
+fn moving_ns(candidate: &Candidate) -> f64 {
+    candidate.price.moving_ns() + candidate.price.later_ns
+}
+
 /// A search among candidates.
 struct Search<'a> {
     planner: &'a Planner<'a>,
@@ -188,7 +199,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Prices the parameters that a strategy begins with, or notes why there are none.
     fn enter(&mut self, strategy: Strategy, exchange: Exchange, wish: &Preference) {
-        let begun = first(&self.one_of_each, self.planner.machine, wish, strategy, exchange);
+        let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), wish, strategy, exchange);
         match begun {
             Ok(parameters) => self.add(parameters),
             Err(no) => self.refused.push((strategy, no)),
@@ -205,7 +216,7 @@ impl Search<'_> {
     }
 
     fn best(&self) -> Option<&Candidate> {
-        self.priced.iter().min_by(|a, b| a.price.ns().total_cmp(&b.price.ns()))
+        self.priced.iter().min_by(|a, b| cheaper(a, b))
     }
 
     /// Whether more may be looked at.
@@ -222,50 +233,73 @@ impl Search<'_> {
                 self.add(parameters);
             }
         }
-        let Some(best) = self.best().map(|best| best.price.moving_ns()) else { return };
+        let Some(best) = self.best().map(moving_ns) else { return };
         let mut near: Vec<Candidate> =
-            self.priced.iter().filter(|one| one.price.moving_ns() <= best * NEAR).cloned().collect();
-        near.sort_by(|a, b| a.price.ns().total_cmp(&b.price.ns()));
+            self.priced.iter().filter(|one| moving_ns(one) <= best * NEAR).cloned().collect();
+        near.sort_by(cheaper);
         for candidate in near {
             self.descend(candidate, wish);
         }
     }
 
-    /// Goes on to what is cheaper, one parameter at a time.
-    fn descend(&mut self, mut at: Candidate, wish: &Preference) {
+    /// Goes on to what is cheaper, one parameter at a time; then to servers that hold what they serve.
+    fn descend(&mut self, candidate: Candidate, wish: &Preference) {
+        let at = self.descended(candidate, wish);
+        let servers = Servers::of(&at.parameters, self.transfer.ranks);
+        if wish.server_ranks.is_some() || !matches!(servers, Servers::Listed(_)) || !self.affords_more() {
+            return;
+        }
+        if at.parameters.strategy == Strategy::RootGather {
+            return;
+        }
+        self.steps += servers.len() as f64;
+        if let Some(servers) = servers::holding(&self.one_of_each, &at.parameters) {
+            self.consider(Parameters { servers, ..at.parameters });
+        }
+    }
+
+    /// Where going on to what is cheaper ends.
+    fn descended(&mut self, mut at: Candidate, wish: &Preference) -> Candidate {
         for _ in 0..TURNS {
             let mut better = false;
             for parameters in variants(&self.one_of_each, self.planner.machine, wish, &at.parameters) {
                 if !self.affords_more() {
-                    return;
+                    return at;
                 }
-                if self.priced.iter().any(|one| one.parameters == parameters)
-                    || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err()
-                {
-                    continue;
-                }
-                self.add(parameters);
-                if let Some(last) =
-                    self.priced.last().filter(|last| last.price.ns() < at.price.ns() * (1.0 - MARGIN / 5.0))
-                {
+                let enough = at.price.whole_ns() * (1.0 - MARGIN / 5.0);
+                if let Some(last) = self.consider(parameters).filter(|last| last.price.whole_ns() < enough) {
                     at = last.clone();
                     better = true;
                 }
             }
             if !better {
-                return;
+                break;
             }
         }
+        at
+    }
+
+    /// Prices parameters, if they are feasible and were not priced yet.
+    fn consider(&mut self, parameters: Parameters) -> Option<&Candidate> {
+        let known = self.priced.iter().any(|one| one.parameters == parameters);
+        if known || parameters.strategy.feasible(&self.one_of_each, &parameters).is_err() {
+            return None;
+        }
+        let before = self.priced.len();
+        self.add(parameters);
+        self.priced.get(before)
     }
 
     /// Takes the cheapest, or what is as cheap and simpler.
     fn take(mut self, wish: &Preference) -> Result<Choice, Infeasible> {
         loop {
-            self.priced.sort_by(|a, b| a.price.ns().total_cmp(&b.price.ns()));
-            let Some(best) = self.priced.first().map(|best| best.price.moving_ns()) else { break };
+            self.priced.sort_by(cheaper);
+            let Some(best) = self.priced.first().map(moving_ns) else { break };
             let equal = self.priced.iter().enumerate();
-            let equal = equal.filter(|(_, one)| one.price.moving_ns() <= best * (1.0 + MARGIN));
-            let simplest = equal.min_by_key(|(_, one)| candidates::complexity(&one.parameters)).map_or(0, |(at, _)| at);
+            let equal = equal.filter(|(_, one)| moving_ns(one) <= best * (1.0 + MARGIN));
+            let simplest = equal
+                .min_by_key(|(_, one)| candidates::complexity(&one.parameters, self.transfer.ranks))
+                .map_or(0, |(at, _)| at);
             let chosen = self.priced[simplest].clone();
             if let Err(no) = chosen.parameters.strategy.feasible(self.transfer, &chosen.parameters) {
                 self.priced.remove(simplest);

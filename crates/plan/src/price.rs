@@ -25,7 +25,7 @@ mod work;
 
 use crate::choose::Machine;
 use crate::profile::Profile;
-use crate::transfer::{Direction, Parameters, Transfer};
+use crate::transfer::{Parameters, Transfer};
 use busy::Busy;
 use classes::Class;
 use costs::Costs;
@@ -127,6 +127,8 @@ pub struct Price {
     pub bottleneck: Resource,
     /// Buffers of a rank that handles storage \[B\].
     pub buffer_bytes: u64,
+    /// What a later call takes to make durable what this one leaves in the cache, where somebody will make it \[ns\].
+    pub later_ns: f64,
     /// Steps of programs that were looked at for it.
     pub looked_at: u64,
 }
@@ -152,11 +154,17 @@ impl Price {
         for phase in [Phase::Exchange, Phase::Storage, Phase::Sync] {
             self.phases[phase as usize] *= factor;
         }
+        self.later_ns *= factor;
     }
 
     /// While data move, without agreements \[ns\].
     pub fn moving_ns(&self) -> f64 {
         self.ns() - self.phase(Phase::Open) - self.phase(Phase::Close)
+    }
+
+    /// All that it costs its caller, now and later: by this candidates are compared \[ns\].
+    pub fn whole_ns(&self) -> f64 {
+        self.ns() + self.later_ns
     }
 }
 
@@ -220,13 +228,20 @@ pub(crate) struct Pricing<'a> {
     transfer: &'a Arc<Transfer>,
     classes: Vec<Class>,
     memories: Vec<Memories>,
+    /// Whether a later call makes durable what is written.
+    durable_later: bool,
 }
 
 impl<'a> Pricing<'a> {
     pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Pricing<'a> {
         let classes = classes::of(transfer);
         let memories = classes.iter().map(|class| Memories::new(class, memory)).collect();
-        Pricing { priced, transfer, classes, memories }
+        Pricing { priced, transfer, classes, memories, durable_later: false }
+    }
+
+    /// The same where a later call makes durable what is written, or not.
+    pub(crate) fn made_durable_later(self, durable_later: bool) -> Pricing<'a> {
+        Pricing { durable_later, ..self }
     }
 
     /// One array of each kind: what cannot be done for all cannot be done for these.
@@ -260,11 +275,12 @@ impl<'a> Pricing<'a> {
         };
         exchange += more * exchanging;
         storage += more * (1.0 - exchanging);
-        let durable = self.transfer.sync && self.transfer.direction == Direction::Write;
-        let sync = if durable { busy.sync_ns(&costs, moving) } else { 0.0 };
-        let open = costs.agreement_ns() + costs.preparing_ns(self.transfer);
+        let durable =
+            if costs.write && (self.transfer.sync || self.durable_later) { busy.sync_ns(&costs, moving) } else { 0.0 };
+        let (sync, later_ns) = if self.transfer.sync { (durable, 0.0) } else { (0.0, durable) };
+        let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();
         let phases = [open, exchange, storage, sync, close];
-        Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, looked_at }
+        Price { phases, resources: busy.all(&costs), bottleneck, buffer_bytes, later_ns, looked_at }
     }
 }

@@ -12,6 +12,7 @@ mod sieve;
 
 use crate::wire::Bell;
 use files::{Doing, Files};
+pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
 use job::Answers;
 use std::io;

@@ -108,6 +108,11 @@ class _Numbers:
         """A number that was measured."""
         self.put(key, value, f"measured: {how}, {self.how}")
 
+    def without(self, key: str) -> None:
+        """No number, since there is no such thing here."""
+        table, last = self._table(key)
+        del table[last]
+
     def word(self, key: str, value: str) -> None:
         """A word."""
         table, last = self._table(key)
@@ -298,6 +303,8 @@ def _direct(it: _Numbers, times: Times) -> None:
     for way in ("write", "read"):
         points = times.points(f"direct-{way}", None, lambda at: at["at_once"] == 1)
         if not points:
+            # The file system has no such requests; those of the default must not be taken for its own.
+            it.without(f"measured.files.direct_{way}_rate")
             continue
         longest = max(points, key=_point_bytes)
         rate = longest.at["bytes"] / longest.seconds

@@ -105,7 +105,9 @@ pub(super) fn follow_disk(
     if new_bytes > 0 {
         directory.reserve(name, new_bytes)?;
     }
-    let extents = directory.extents(name)?.unwrap_or_default();
+    // The order only makes it faster: where nobody tells it, that of the file does. What is wrong with the file itself
+    // shows when it is written or read.
+    let extents = directory.extents(name).ok().flatten().unwrap_or_default();
     let known = extents.iter().map(|e| Extent { offset: e.logical, physical: e.physical, bytes: e.bytes });
     let known: Vec<Extent> = known.collect();
     parameters.order = physical_order(&Arc::new(transfer.clone()), parameters, |_| known.clone());

@@ -192,8 +192,8 @@ fn decide(
         buffer_bytes_max: asked.buffer_bytes,
         slots: asked.slots,
         exchange: exchange.transpose()?,
-        servers: None,
         server_ranks: asked.servers.clone().or_else(|| (size.servers > 0).then(dedicated)),
+        ..Preference::default()
     };
     let nodes = &profile.nodes;
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };

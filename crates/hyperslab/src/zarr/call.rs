@@ -10,7 +10,7 @@ use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Separator, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Ask, Direction, Laid, Placement, Stored, Transfer};
+use hyperslab_plan::{Ask, Direction, Laid, Placement, Preference, Stored, Transfer};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -204,6 +204,11 @@ impl Store {
         Ok(self.comm.transfer(call)?)
     }
 
+    /// What the user wants of a write. What is written to a step is made durable when the step is published.
+    fn wish_of_writes(&self) -> Preference {
+        Preference { durable_later: self.options.durable && self.staged, ..self.options.wish.clone() }
+    }
+
     /// Reads arrays, or one section of each. Collective. Without a distribution every rank gets everything; each byte
     /// is read once all the same.
     ///
@@ -323,7 +328,7 @@ impl Store {
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
                 let transfer = transfer(asked(&told));
-                let chosen = choose_parameters(&self.comm, transfer, &self.options.wish, self.held, &lying)?;
+                let chosen = choose_parameters(&self.comm, transfer, &self.wish_of_writes(), self.held, &lying)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -407,8 +412,8 @@ impl Writing<'_> {
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
         let sync = self.store.options.durable && !self.store.staged;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync };
-        let wish = &self.store.options.wish;
-        let chosen = choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.laid)?;
+        let wish = self.store.wish_of_writes();
+        let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&*directory, ask, &told.metadata.shape)?;

@@ -69,7 +69,9 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
     };
     let transfer = Arc::new(planned.transfer(size)?);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let wish = Preference { server_ranks: planned.servers.clone(), ..planned.wish.clone() };
+    // Writes are durable unless somebody says otherwise.
+    let durable_later = planned.direction == Direction::Write;
+    let wish = Preference { server_ranks: planned.servers.clone(), durable_later, ..planned.wish.clone() };
     let (profile, _) = crate::profile::at_hand();
     let planner = Planner { profile: &profile, machine: planned.machine, learned: &[] };
     let choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;

@@ -1,30 +1,71 @@
 //! Which candidates there are.
 
-use super::{Machine, Preference};
+use super::{Machine, Preference, servers};
+use crate::profile::{Layout, Measured, Profile};
 use crate::strategies::{Infeasible, Strategy, shared_extent};
-use crate::transfer::{Direction, Exchange, Parameters, Placement, Transfer};
+use crate::transfer::{Ask, Direction, Exchange, Parameters, Placement, Transfer};
 use std::sync::Arc;
 
-/// Strategies among which the planner chooses, the one that fits most transfers first. Disk-directed I/O follows the order
-/// of the disk, which must be asked of it, so it is for those who ask for it.
-pub(super) const OPEN: [Strategy; 5] =
-    [Strategy::ServerDirected, Strategy::Independent, Strategy::TwoPhase, Strategy::DataSieving, Strategy::RootGather];
+/// Strategies among which the planner chooses, the one that fits most transfers first.
+const OPEN: [Strategy; 6] = [
+    Strategy::ServerDirected,
+    Strategy::Independent,
+    Strategy::TwoPhase,
+    Strategy::DataSieving,
+    Strategy::DiskDirected,
+    Strategy::RootGather,
+];
 
 /// Those among them whose servers the user may name.
-pub(super) const WITH_SERVERS: [Strategy; 2] = [Strategy::ServerDirected, Strategy::TwoPhase];
+const WITH_SERVERS: [Strategy; 3] = [Strategy::ServerDirected, Strategy::TwoPhase, Strategy::DiskDirected];
 
 /// Smallest and largest subchunks that are tried \[B\].
 const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
 /// Buffers that keep a disk busy when its own order is followed.
 const DISK_SLOTS: u32 = 4;
+/// Subchunks that do for most disks \[B\].
+const ON_DISK_BYTES: u64 = 8 << 20;
 /// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
 const SHARED_EXTENT_BYTES: u64 = 4 << 20;
 /// Runs from which on readers read for themselves, and the gaps between them \[B\].
 const READ_RUN_BYTES: u64 = 512;
-/// Most servers that are tried, where two a node are not more.
-const SERVERS_MAX: u32 = 4096;
 /// Ranks above which everything through one of them is not looked at, unless it is asked for.
 const ROOT_RANKS_MAX: u32 = 64;
+
+/// Strategies that are looked at.
+pub(super) fn strategies(transfer: &Transfer, profile: &Profile, wish: &Preference) -> Vec<Strategy> {
+    let all: &[Strategy] = match wish.strategy {
+        Some(forced) => return vec![forced],
+        // Who says how many servers there are, or which, wants some.
+        None if wish.servers.is_some() || wish.server_ranks.is_some() => &WITH_SERVERS,
+        None => &OPEN,
+    };
+    let past_cache = !wish.cached && passes_cache(transfer, profile, wish);
+    all.iter().copied().filter(|&strategy| strategy != Strategy::DiskDirected || past_cache).collect()
+}
+
+/// Whether the machine can move something of the transfer past its cache, as far as anybody knows, and its disk alone would
+/// not take far longer than the cache: imagined ones can, others where it was measured. Chunks that are coded go through
+/// the cache in any case. On a machine at hand others do, too: each is a new file that must be made durable by itself, and
+/// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
+fn passes_cache(transfer: &Transfer, profile: &Profile, wish: &Preference) -> bool {
+    let plain = |ask: &Ask| match &ask.stored.placement {
+        Placement::File { .. } => true,
+        Placement::Chunks { codecs, .. } => codecs.is_plain() && profile.measured.is_none(),
+    };
+    let durable = transfer.sync || wish.durable_later;
+    let known = |measured: &Measured| {
+        let files = &measured.files;
+        // Seconds a byte.
+        let (direct, cached) = match transfer.direction {
+            Direction::Write if durable => (files.direct_write_rate, 1.0 / files.write_rate + 1.0 / files.sync_rate),
+            Direction::Write => (files.direct_write_rate, 1.0 / files.write_rate),
+            Direction::Read => (files.direct_read_rate, 1.0 / files.read_rate),
+        };
+        direct.is_some_and(|rate| 1.0 / rate <= super::NEAR * cached)
+    };
+    transfer.asks.iter().any(plain) && profile.measured.as_ref().is_none_or(known)
+}
 
 /// Exchanges that a strategy has.
 pub(super) fn exchanges(strategy: Strategy, wish: &Preference) -> Vec<Exchange> {
@@ -43,7 +84,7 @@ pub(super) fn exchanges(strategy: Strategy, wish: &Preference) -> Vec<Exchange> 
 /// The parameters that a strategy begins with, within the budget.
 pub(super) fn first(
     transfer: &Arc<Transfer>,
-    machine: Machine,
+    (profile, machine): (&Profile, Machine),
     wish: &Preference,
     strategy: Strategy,
     exchange: Exchange,
@@ -52,7 +93,7 @@ pub(super) fn first(
     parameters.buffer_bytes_max = wish.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
     parameters.servers = match &wish.server_ranks {
         Some(ranks) => ranks.clone().into(),
-        None => spread(wish.servers.unwrap_or_else(|| usual_servers(transfer, machine)), transfer.ranks),
+        None => servers::spread(wish.servers.unwrap_or_else(|| servers::usual(transfer, machine)), transfer.ranks),
     };
     if wish.strategy.is_none() && strategy == Strategy::RootGather && transfer.ranks > ROOT_RANKS_MAX {
         return Err(Infeasible {
@@ -69,7 +110,8 @@ pub(super) fn first(
     for slots in slots {
         parameters.slots = slots;
         let share = parameters.buffer_bytes_max / u64::from(slots.max(1));
-        parameters.subchunk_bytes = wish.subchunk_bytes.unwrap_or_else(|| usual_subchunk(transfer, &parameters, share));
+        parameters.subchunk_bytes =
+            wish.subchunk_bytes.unwrap_or_else(|| usual_subchunk(transfer, profile, &parameters, share));
         match strategy.feasible(transfer, &parameters) {
             Ok(()) => return Ok(parameters),
             Err(no) => refused = refused.or(Some(no)),
@@ -78,20 +120,21 @@ pub(super) fn first(
     Err(refused.expect("at least one number of slots was tried"))
 }
 
-/// Servers that do for most transfers: two writers a node for files, whose lock lets in one at a time, and one a core for
-/// chunks.
-fn usual_servers(transfer: &Transfer, machine: Machine) -> u32 {
-    let nodes = transfer.ranks.div_ceil(machine.ranks_per_node.max(1)).max(1);
-    let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
-    let a_core = nodes.saturating_mul(machine.cores_per_node.max(2));
-    if chunked { a_core.min(SERVERS_MAX.max(2 * nodes)) } else { 2 * nodes }
-}
-
-fn usual_subchunk(transfer: &Transfer, parameters: &Parameters, share: u64) -> u64 {
+fn usual_subchunk(transfer: &Transfer, profile: &Profile, parameters: &Parameters, share: u64) -> u64 {
     let usual = Parameters::default().subchunk_bytes.min(share);
     match parameters.strategy {
         // Nobody waits for a subchunk of another rank, so fewer requests are better.
         Strategy::Independent | Strategy::DataSieving => (4 * usual).min(share),
+        // The disk's answer to each request is waited for, so fewer are better as long as all buffers are used again.
+        Strategy::DiskDirected => {
+            // Where ranks that serve have the disks, each moves what lies on its own (Kotz 1997, section 4).
+            if let Layout::Ranks { unit_bytes } = profile.storage.servers.layout {
+                return unit_bytes.min(share);
+            }
+            let buffers = parameters.servers.len() as u64 * u64::from(parameters.slots.max(1));
+            let again = transfer.stored_bytes() / (2 * buffers.max(1));
+            again.clamp(usual, ON_DISK_BYTES.max(usual)).min(share)
+        }
         Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => {
             let extents = transfer.asks.iter().filter_map(|ask| shared_extent(ask, SHARED_EXTENT_BYTES));
             extents.min().map_or(usual, |shortest| usual.min(shortest))
@@ -100,22 +143,14 @@ fn usual_subchunk(transfer: &Transfer, parameters: &Parameters, share: u64) -> u
     }
 }
 
-/// `servers` ranks at equal distances.
-pub(super) fn spread(servers: u32, ranks: u32) -> Arc<[u32]> {
-    let servers = servers.clamp(1, ranks.max(1));
-    (0..servers).map(|i| (u64::from(i) * u64::from(ranks) / u64::from(servers)) as u32).collect()
-}
-
 /// The same with one parameter changed that the user leaves open.
 pub(super) fn variants(transfer: &Transfer, machine: Machine, wish: &Preference, at: &Parameters) -> Vec<Parameters> {
     let mut found = Vec::new();
     let alone = matches!(at.strategy, Strategy::Independent | Strategy::DataSieving | Strategy::RootGather);
     let sharers = at.strategy == Strategy::TwoPhase && at.exchange == Exchange::Sharers;
-    if !alone && !sharers && wish.servers.is_none() && wish.server_ranks.is_none() {
-        let counts = server_counts(transfer, machine);
-        found.extend(
-            counts.into_iter().map(|count| Parameters { servers: spread(count, transfer.ranks), ..at.clone() }),
-        );
+    if !alone && !sharers && wish.server_ranks.is_none() {
+        let some = servers::some(transfer, machine, wish.servers);
+        found.extend(some.into_iter().map(|servers| Parameters { servers, ..at.clone() }));
     }
     if wish.subchunk_bytes.is_none() {
         let share = at.buffer_bytes_max / u64::from(at.slots.max(1));
@@ -133,23 +168,8 @@ pub(super) fn variants(transfer: &Transfer, machine: Machine, wish: &Preference,
     found
 }
 
-/// Numbers of servers that are tried: one, some a node, as many as share a core, as many as the mesh has coordinates in a
-/// dimension (so that the parts of servers end where those of clients do; Chen et al. 1996, section 3), and all.
-fn server_counts(transfer: &Transfer, machine: Machine) -> Vec<u32> {
-    let ranks = transfer.ranks;
-    let nodes = ranks.div_ceil(machine.ranks_per_node.max(1)).max(1);
-    let mut counts = vec![1, nodes, 2 * nodes, nodes.saturating_mul(machine.cores_per_node), ranks / 2, ranks];
-    if let Some(distribution) = transfer.asks.first().and_then(|ask| ask.spread.regular()) {
-        counts.extend(distribution.mesh().iter().map(|&extent| extent as u32));
-    }
-    counts.retain(|&count| count >= 1 && count <= ranks.min(SERVERS_MAX.max(2 * nodes)));
-    counts.sort_unstable();
-    counts.dedup();
-    counts
-}
-
 /// How much there is to understand: of candidates as cheap, the one with less is taken.
-pub(super) fn complexity(parameters: &Parameters) -> (u32, usize, u64) {
+pub(super) fn complexity(parameters: &Parameters, ranks: u32) -> (u32, usize, u64) {
     let strategy = match parameters.strategy {
         Strategy::Independent => 0,
         Strategy::ServerDirected => 1,
@@ -159,8 +179,11 @@ pub(super) fn complexity(parameters: &Parameters) -> (u32, usize, u64) {
         Strategy::RootGather => 5,
     };
     let usual = Parameters::default();
+    let on_disk = parameters.strategy == Strategy::DiskDirected;
+    let subchunk_bytes = if on_disk { ON_DISK_BYTES } else { usual.subchunk_bytes };
     let odd = u64::from(parameters.slots != usual.slots)
-        + u64::from(parameters.subchunk_bytes.abs_diff(usual.subchunk_bytes) > 0)
-        + u64::from(parameters.exchange != usual.exchange);
+        + u64::from(parameters.subchunk_bytes != subchunk_bytes)
+        + u64::from(parameters.exchange != usual.exchange)
+        + u64::from(parameters.servers != servers::spread(parameters.servers.len() as u32, ranks));
     (strategy, parameters.servers.len(), odd)
 }

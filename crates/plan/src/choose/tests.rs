@@ -109,3 +109,169 @@ fn what_was_learned_of_one_strategy_turns_a_choice() {
     let same = choose(&asked, &Preference::default(), &all).unwrap();
     assert_eq!(same.parameters.strategy, before.parameters.strategy);
 }
+
+/// What is chosen on a machine that goes past its cache at these rates, if at all \[B/s\].
+fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, wish: &Preference) -> Choice {
+    let mut profile = built_in();
+    let files = &mut profile.measured.as_mut().unwrap().files;
+    (files.direct_write_rate, files.direct_read_rate) = rates;
+    let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
+    Planner { profile: &profile, machine, learned: &[] }.choose(transfer, wish, &|_| None).unwrap()
+}
+
+/// How many of the candidates follow the disk.
+fn following_disk(choice: &Choice) -> usize {
+    choice.candidates.iter().filter(|one| one.parameters.strategy == Strategy::DiskDirected).count()
+}
+
+const FAST: (Option<f64>, Option<f64>) = (Some(4e9), Some(1e9));
+const SLOW: (Option<f64>, Option<f64>) = (Some(0.3e9), Some(0.3e9));
+const NONE: (Option<f64>, Option<f64>) = (None, None);
+
+#[test]
+fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
+    let cached = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let durable = Arc::new(Transfer { sync: true, ..(*cached).clone() });
+    let later = Preference { durable_later: true, ..Preference::default() };
+    for (asked, wish) in [(&durable, Preference::default()), (&cached, later)] {
+        let fast = past_cache(FAST, asked, &wish);
+        assert_eq!(fast.parameters.strategy, Strategy::DiskDirected, "{}", fast.why);
+        assert_ne!(past_cache(SLOW, asked, &wish).parameters.strategy, Strategy::DiskDirected);
+        // Who wants some servers gets them, past the cache or not.
+        let wish = Preference { servers: Some(3), ..wish };
+        let served = past_cache(FAST, asked, &wish).parameters;
+        assert_eq!((served.strategy, served.servers.len()), (Strategy::DiskDirected, 3));
+    }
+    // What nobody makes durable is copied into the cache, and that is that.
+    let copied = past_cache((Some(2e9), None), &cached, &Preference::default());
+    assert_ne!(copied.parameters.strategy, Strategy::DiskDirected, "{}", copied.why);
+    // What is read lies in the cache.
+    let read = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Read);
+    assert_ne!(past_cache(FAST, &read, &Preference::default()).parameters.strategy, Strategy::DiskDirected);
+}
+
+#[test]
+fn nothing_goes_past_a_cache_unless_somebody_measured_that_it_can() {
+    let cached = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let durable = Arc::new(Transfer { sync: true, ..(*cached).clone() });
+    assert!(following_disk(&past_cache(FAST, &durable, &Preference::default())) > 0);
+    assert_eq!(following_disk(&past_cache(NONE, &durable, &Preference::default())), 0);
+    let in_memory = Preference { cached: true, ..Preference::default() };
+    assert_eq!(following_disk(&past_cache(FAST, &durable, &in_memory)), 0);
+    // Reads have a rate of their own.
+    let read = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Read);
+    assert_eq!(following_disk(&past_cache((Some(4e9), None), &read, &Preference::default())), 0);
+    // By name it can be had, and costs what it does: it goes through the cache.
+    let named = |strategy| Preference { strategy: Some(strategy), servers: Some(2), ..Preference::default() };
+    let forced = past_cache(NONE, &durable, &named(Strategy::DiskDirected));
+    let through = past_cache(NONE, &durable, &named(Strategy::ServerDirected));
+    let sync = |choice: &Choice| choice.price.phase(crate::Phase::Sync);
+    assert_eq!(forced.parameters.strategy, Strategy::DiskDirected);
+    assert!((sync(&forced) / sync(&through) - 1.0).abs() < 1e-9, "{forced:?}");
+}
+
+#[test]
+fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
+    let chunk: Option<&[u64]> = Some(&[128, 128, 128]);
+    let plain = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, chunk, Direction::Write);
+    let mut coded = (*plain).clone();
+    let Placement::Chunks { codecs, .. } = &mut coded.asks[0].stored.placement else { unreachable!() };
+    *codecs = Arc::new(Codecs::zstd(1, true));
+    let coded = Arc::new(coded);
+    assert_eq!(following_disk(&past_cache(FAST, &plain, &Preference::default())), 0);
+    let mut imagined = built_in();
+    imagined.measured = None;
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let planner = Planner { profile: &imagined, machine, learned: &[] };
+    let on = |transfer| following_disk(&planner.choose(transfer, &Preference::default(), &|_| None).unwrap());
+    assert!(on(&plain) > 0);
+    assert_eq!(on(&coded), 0);
+}
+
+#[test]
+fn what_does_not_begin_between_pages_is_slower_past_the_cache() {
+    let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let wish = Preference { strategy: Some(Strategy::DiskDirected), servers: Some(1), ..Preference::default() };
+    let with_header = |bytes| {
+        let mut behind = (*asked).clone();
+        behind.asks[0].stored.placement = Placement::File { object: "a".into(), offset: bytes };
+        past_cache((Some(0.5e9), None), &Arc::new(behind), &wish).price.moving_ns()
+    };
+    let none = with_header(0);
+    assert!((with_header(4096) / none - 1.0).abs() < 1e-6);
+    assert!(with_header(128) > 1.8 * none);
+}
+
+#[test]
+fn servers_with_disks_move_what_lies_on_their_own() {
+    let mut starfish = built_in();
+    starfish.measured = None;
+    starfish.storage.servers.layout = crate::profile::Layout::Ranks { unit_bytes: 8 << 10 };
+    starfish.storage.disk = crate::profile::Disk::Hp97560;
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let wish = Preference { servers: Some(4), ..Preference::default() };
+    let choice = Planner { profile: &starfish, machine, learned: &[] }.choose(&asked, &wish, &|_| None).unwrap();
+    let Parameters { strategy, subchunk_bytes, .. } = choice.parameters;
+    assert_eq!((strategy, subchunk_bytes), (Strategy::DiskDirected, 8 << 10), "{}", choice.why);
+}
+
+#[test]
+fn asking_where_files_lie_costs_something() {
+    let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
+    let open = |strategy, subchunk| {
+        let wish = Preference { strategy: Some(strategy), subchunk_bytes: Some(subchunk), ..Preference::default() };
+        past_cache(FAST, &asked, &wish).price.phase(crate::Phase::Open)
+    };
+    let (coarse, fine) = (open(Strategy::DiskDirected, 8 << 20), open(Strategy::DiskDirected, 1 << 20));
+    assert!(open(Strategy::ServerDirected, 1 << 20) < coarse && coarse < fine);
+}
+
+#[test]
+fn nodes_that_are_not_full_have_their_own_servers() {
+    let asked = transfer(&[512, 512, 256], &[12, 1, 1], &BLOCKS, None, Direction::Write);
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 8 };
+    let some = |wanted| servers::some(&asked, machine, wanted);
+    let of = |ranks: &[u32]| Arc::<[u32]>::from(ranks);
+    // At equal distances, both of two servers would be on the first node.
+    assert_eq!(some(Some(2)), [of(&[0, 8])]);
+    assert_eq!(some(Some(4)), [of(&[0, 4, 8, 10])]);
+    assert_eq!(some(Some(3)), [] as [Arc<[u32]>; 0]);
+    assert!(some(None).contains(&of(&[0, 6])) && some(None).contains(&of(&[0, 8])));
+    // Full nodes have theirs at equal distances, which are tried once.
+    let full = transfer(&[512, 512, 256], &[16, 1, 1], &BLOCKS, None, Direction::Write);
+    let all = servers::some(&full, machine, None);
+    let mut known = all.clone();
+    known.sort();
+    known.dedup();
+    assert_eq!(known.len(), all.len(), "{all:?}");
+}
+
+#[test]
+fn ranks_that_hold_what_they_serve_are_tried() {
+    // A file whose columns are contiguous: the domain of a server is a column of the mesh.
+    let mut columns = (*transfer(&[1024, 1024], &[4, 4], &BLOCKS[..2], None, Direction::Write)).clone();
+    columns.asks[0].stored.order = vec![1, 0];
+    let columns = Arc::new(columns);
+    let servers = servers::spread(4, 16);
+    let parameters =
+        Parameters { strategy: Strategy::TwoPhase, servers, subchunk_bytes: 1 << 20, ..Default::default() };
+    assert_eq!(servers::holding(&columns, &parameters).as_deref(), Some(&[0, 1, 2, 3][..]));
+    // In rows they are where they should be.
+    let rows = transfer(&[1024, 1024], &[4, 4], &BLOCKS[..2], None, Direction::Write);
+    assert_eq!(servers::holding(&rows, &parameters), None);
+    let pieces = Arc::new(Transfer {
+        asks: vec![Ask { spread: Spread::Explicit, ..columns.asks[0].clone() }],
+        ..(*columns).clone()
+    });
+    assert_eq!(servers::holding(&pieces, &parameters), None);
+    // Where all data cross a slow network, it is worth it, and the choice is the same each time.
+    let mut profile = built_in();
+    profile.measured = None;
+    profile.network.link_rate = 50e6;
+    let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
+    let wish = Preference { strategy: Some(Strategy::TwoPhase), servers: Some(4), ..Preference::default() };
+    let choose = || Planner { profile: &profile, machine, learned: &[] }.choose(&columns, &wish, &|_| None).unwrap();
+    assert_eq!(choose().parameters.servers[..], [0, 1, 2, 3], "{:?}", choose().candidates);
+    assert_eq!(choose(), choose());
+}

@@ -1,6 +1,7 @@
 //! Why a candidate was taken, for people.
 
 use super::{Candidate, Preference};
+use crate::price::Price;
 use crate::strategies::{Infeasible, Strategy};
 
 /// Seconds for people.
@@ -12,6 +13,14 @@ pub(crate) fn seconds(ns: f64) -> String {
     }
 }
 
+/// What a transfer takes, and what making it durable takes later.
+fn with_later(price: &Price) -> String {
+    match price.later_ns {
+        later if later > 0.0 => format!("{} (and {} to be durable later)", seconds(price.ns()), seconds(later)),
+        _ => seconds(price.ns()),
+    }
+}
+
 /// Says what was compared, and what limits the one that was taken.
 pub(super) fn why(
     chosen: &Candidate,
@@ -20,25 +29,25 @@ pub(super) fn why(
     wish: &Preference,
 ) -> String {
     let strategy = chosen.parameters.strategy;
-    let price = format!("{} predicted, bound by the {}", seconds(chosen.price.ns()), chosen.price.bottleneck);
+    let price = format!("{} predicted, bound by the {}", with_later(&chosen.price), chosen.price.bottleneck);
     if wish.strategy.is_some() {
         return format!("this strategy was asked for; {price}");
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);
     let mut text = match other {
-        Some(other) if other.price.ns() <= chosen.price.ns() * (1.0 + super::MARGIN) => {
+        Some(other) if other.price.whole_ns() <= chosen.price.whole_ns() * (1.0 + super::MARGIN) => {
             format!(
                 "{price}; no other is cheaper by more than the model's error ({} has {})",
                 other.parameters.strategy,
-                seconds(other.price.ns())
+                with_later(&other.price)
             )
         }
         Some(other) => {
-            let times = other.price.ns() / chosen.price.ns().max(1.0);
+            let times = other.price.whole_ns() / chosen.price.whole_ns().max(1.0);
             format!(
                 "{price}; next is {} with {} ({times:.1} times)",
                 other.parameters.strategy,
-                seconds(other.price.ns())
+                with_later(&other.price)
             )
         }
         None => price,

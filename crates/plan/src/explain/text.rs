@@ -1,10 +1,10 @@
 //! An explanation for people.
 
 use super::{Explanation, Requests, Round, Share};
-use crate::choose::seconds;
+use crate::choose::{evenly, seconds};
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
-use crate::transfer::{Ask, Direction, Exchange, Placement};
+use crate::transfer::{Ask, Direction, Exchange, Parameters, Placement};
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -87,6 +87,13 @@ impl Explanation {
         let phase = |phase: Phase| format!("{} {}", phase.name(), seconds(price.phase(phase)));
         let phases: Vec<String> = Phase::ALL.into_iter().map(phase).collect();
         writeln!(f, "  predicted: {} = {}", seconds(price.ns()), phases.join(" + "))?;
+        if price.later_ns > 0.0 {
+            writeln!(
+                f,
+                "  to be durable later, when the file is closed or the step published: {}",
+                seconds(price.later_ns)
+            )?;
+        }
         let busy = Resource::ALL.into_iter().filter(|&resource| price.resources[resource as usize] > 0.0);
         let busy: Vec<String> =
             busy.map(|resource| format!("{resource} {}", seconds(price.resources[resource as usize]))).collect();
@@ -106,17 +113,19 @@ impl Explanation {
                 Servers::All(_) => "all".into(),
                 Servers::Listed(list) => list.len().to_string(),
             };
-            let [exchange, storage, sync] =
-                [Phase::Exchange, Phase::Storage, Phase::Sync].map(|phase| seconds(price.phase(phase)));
+            let [exchange, storage] = [Phase::Exchange, Phase::Storage].map(|phase| seconds(price.phase(phase)));
+            // Candidates are compared by all that they cost, now and later.
+            let sync = seconds(price.phase(Phase::Sync) + price.later_ns);
             let mark = if *p == self.choice.parameters { "*" } else { " " };
             writeln!(
                 f,
-                "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10}  {}",
+                "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10}  {}{}",
                 p.strategy.name(),
                 p.subchunk_bytes,
                 p.slots,
-                seconds(price.ns()),
-                price.bottleneck
+                seconds(price.whole_ns()),
+                price.bottleneck,
+                elsewhere(p, self.transfer.ranks)
             )?;
         }
         if all.len() > NAMED_MAX {
@@ -222,5 +231,16 @@ impl Display for Asked<'_> {
         let (memory, element, shape) = (memory.to_string(), stored.element.to_string(), &stored.shape);
         let element = if memory == element { element } else { format!("{element} ({memory} in memory)") };
         write!(f, "{name}{section} of {shape:?} {element} in {place}: {spread}")
+    }
+}
+
+/// Which ranks serve, of few, where these are not at equal distances.
+fn elsewhere(parameters: &Parameters, ranks: u32) -> String {
+    match Servers::of(parameters, ranks) {
+        Servers::Listed(list) if list.len() <= NAMED_MAX && *list != *evenly(list.len() as u32, ranks) => {
+            let names: Vec<String> = list.iter().map(u32::to_string).collect();
+            format!(", by {}", names.join(", "))
+        }
+        _ => String::new(),
     }
 }

@@ -72,7 +72,7 @@ impl Busy {
                 Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * all,
                 None => *self.chunks.entry(round.rank).or_default() += round.rounds,
             }
-            if request.write && !request.direct {
+            if request.write && !costs.past_cache(request) {
                 self.cached_bytes += request.bytes as f64 * all;
             }
             self.file_servers_ns += stored.server_ns * all;

@@ -90,7 +90,7 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> Timed {
     let whole = work.total;
     let scale = whole / work.rounds.len() as f64;
-    let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| request.direct);
+    let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| costs.past_cache(request));
     let mut laps = Vec::with_capacity(work.rounds.len());
     for (number, round) in work.rounds.iter().enumerate() {
         let messages: Vec<(Moved, Message)> =

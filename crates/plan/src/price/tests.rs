@@ -4,7 +4,7 @@ use super::pipeline::delays;
 use super::*;
 use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
-use crate::transfer::{Ask, Placement, Spread, Stored};
+use crate::transfer::{Ask, Direction, Placement, Spread, Stored};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 

@@ -12,6 +12,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What requests past the cache are aligned to \[B\].
+const PAGE_BYTES: i64 = 4096;
+
 /// Data that move between the buffers of a rank and a user's array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
@@ -37,6 +40,8 @@ pub(super) struct Request {
     pub(super) gaps: u64,
     /// Whether the system's cache shall be bypassed.
     pub(super) direct: bool,
+    /// Whether it begins between pages of the object.
+    pub(super) at_page: bool,
     /// Whether a reader must see the old object or the new one.
     pub(super) replace: bool,
 }
@@ -315,7 +320,8 @@ impl Reader<'_> {
         let gaps = u64::try_from(hull.1.saturating_sub(hull.0)).unwrap_or(0).saturating_sub(bytes);
         let chunk = whole.is_some() || self.in_chunks(object);
         let file = (!chunk).then(|| object.clone());
-        Some(Request { file, write, bytes, ranges, runs, gaps, direct, replace })
+        let at_page = hull.0 % PAGE_BYTES == 0;
+        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace })
     }
 
     /// Whether an object is one of many.
@@ -331,6 +337,7 @@ impl Reader<'_> {
 impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool) -> Request {
-        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct: false, replace: false }
+        let (direct, at_page, replace) = (false, true, false);
+        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace }
     }
 }

@@ -363,10 +363,10 @@ pub struct Files {
     pub read_rate: f64,
     /// Reading what it has not: rate \[B/s\].
     pub cold_rate: f64,
-    /// Writing past the cache, with several requests under way: rate \[B/s\].
-    pub direct_write_rate: f64,
-    /// Reading past it \[B/s\].
-    pub direct_read_rate: f64,
+    /// Writing past the cache, with several requests under way: rate; `None` where files have no such requests \[B/s\].
+    pub direct_write_rate: Option<f64>,
+    /// Reading past it, likewise \[B/s\].
+    pub direct_read_rate: Option<f64>,
     /// Making durable what was written: for each call \[ns\].
     pub sync_ns: f64,
     /// Rate \[B/s\].

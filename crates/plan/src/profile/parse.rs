@@ -92,6 +92,11 @@ fn measured(it: &mut Document<'_>) -> Result<Measured, ProfileError> {
     })
 }
 
+/// A rate of something that not every machine has.
+fn rate_if_any(it: &mut Document<'_>, key: &'static str) -> Result<Option<f64>, ProfileError> {
+    if it.has(key) { it.rate(key).map(Some) } else { Ok(None) }
+}
+
 fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
     Ok(Files {
         write_ns: it.time("measured.files.write")?,
@@ -101,8 +106,8 @@ fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
         read_ns: it.time("measured.files.read")?,
         read_rate: it.rate("measured.files.read_rate")?,
         cold_rate: it.rate("measured.files.cold_rate")?,
-        direct_write_rate: it.rate("measured.files.direct_write_rate")?,
-        direct_read_rate: it.rate("measured.files.direct_read_rate")?,
+        direct_write_rate: rate_if_any(it, "measured.files.direct_write_rate")?,
+        direct_read_rate: rate_if_any(it, "measured.files.direct_read_rate")?,
         sync_ns: it.time("measured.files.sync")?,
         sync_rate: it.rate("measured.files.sync_rate")?,
         create_ns: it.time("measured.files.create")?,

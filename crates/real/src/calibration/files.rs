@@ -2,6 +2,7 @@
 
 use super::copies::touched;
 use super::turns::{Case, Effort, Series, Turns};
+use crate::posix::passes_cache;
 use crate::wire::Bell;
 use crate::{Directory, PosixStore};
 use hyperslab_layout::{ElementType, Kind, Region, View};
@@ -64,7 +65,7 @@ impl How {
 }
 
 /// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of reads of what it
-/// has not (`cold`), past it (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
+/// has not (`cold`), past it if the file system can (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
 /// `bytes`), and of names (`create`, `open`, `rename`, `remove`). All but `sync` are of one request or name.
 ///
 /// Files are fresh, as those of transfers are, and lie in `directory`, which must exist; they are gone afterwards.
@@ -75,6 +76,8 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
     let effort = Effort { bytes: effort.bytes.max(BYTES_MIN), ..effort };
     let mut bench = Bench::new(directory, effort.bytes)?;
     let bytes = bench.affordable(effort)?;
+    bench.fresh(BYTES_MIN)?;
+    let past_cache = passes_cache(Path::new(&*bench.object()));
     let bench = &RefCell::new(bench);
     let mut cases = Vec::new();
     for request in REQUESTS.into_iter().filter(|&request| request <= bytes) {
@@ -98,7 +101,7 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
     }
     let how = How::cached(false, 4 << 20, bytes);
     cases.push(Case::new("cold", &[("bytes", how.request as f64)], move || bench.borrow_mut().cold(how)));
-    for write in [true, false] {
+    for write in [true, false].into_iter().filter(|_| past_cache) {
         for (request, at_once) in [(DIRECT_SHORT, false), (DIRECT_SHORT, true), (DIRECT_LONG, true)] {
             let how = How::cached(write, request, bytes);
             let how = How { direct: true, at_once, count: how.count.min(DIRECT_COUNT_MAX), ..how };

@@ -82,6 +82,11 @@ impl DirectFile {
     }
 }
 
+/// Whether requests for a file may go past the cache, as far as its file system tells.
+pub(crate) fn passes_cache(path: &Path) -> bool {
+    Handle::open(path, true).is_ok_and(|handle| handle.direct().is_some())
+}
+
 fn identity(file: &File) -> io::Result<Identity> {
     file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
 }
