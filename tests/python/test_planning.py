@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from math import prod
 from pathlib import Path
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree
 
@@ -56,6 +58,50 @@ def test_meshes_of_servers_compare_as_in_the_simulator() -> None:
         for servers, (simulated, predicted) in zip(SCHEMAS, found, strict=True):
             ratio = (predicted / reference[1]) / (simulated / reference[0])
             assert ratio == pytest.approx(1.0, abs=MESHES_WITHIN), servers
+
+
+#: Imagined machines, and how many ranks only serve there.
+MACHINES = {
+    "starfish": 16,
+    "anl-sp-piofs": 0,
+    "caltech-paragon-pfs": 0,
+    "chiba-city": 0,
+    "orion-like": 0,
+    "object-store": 0,
+    "nvme-workstation": 0,
+}
+BLOCKS = ["block"] * 3
+ARRAYS: dict[str, dict[str, Any]] = {
+    "blocks": {"shape": (256, 256, 64), "mesh": (4, 4, 1), "dims": BLOCKS},
+    "slabs": {"shape": (512, 128, 128), "mesh": (16,), "dims": ["block", "*", "*"]},
+    "columns": {"shape": (1024, 1024), "mesh": (16,), "dims": ["*", "block"]},
+    "chunks": {"shape": (256, 256, 64), "mesh": (4, 4, 1), "dims": BLOCKS, "store": {"chunks": [64, 64, 64]}},
+}
+#: No price of an imagined machine is further off than this many times, and most are within this part.
+FACTOR, TYPICAL = 2.0, 0.25
+
+
+def ratios(machine: str) -> list[tuple[float, str]]:
+    """What the model says over what the simulator has, with what was moved how."""
+    found = []
+    for name, array in ARRAYS.items():
+        for strategy, write in product(("two-phase", "server-directed", None), (True, False)):
+            call = {"write": write, "sync": write, "arrays": [array]}
+            call |= {"strategy": strategy} if strategy else {}
+            done = hs.simulate(machine, [{"transfer": call}], clients=16, servers=MACHINES[machine])["transfers"][0]
+            what = f"{'write' if write else 'read'} of {name}, {done['strategy']}"
+            found.append((done["predicted"]["seconds"] / done["seconds"], what))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_model_is_near_the_simulator_on_other_machines(machine: str) -> None:
+    found = ratios(machine)
+    typical = median(abs(ratio - 1) for ratio, _ in found)
+    print(f"{machine:<20} {found[0][0]:.2f} to {found[-1][0]:.2f}, half of them within {typical:.0%}")
+    assert found[0][0] > 1 / FACTOR, found[:3]
+    assert found[-1][0] < FACTOR, found[-3:]
+    assert typical < TYPICAL, found
 
 
 def panda(mesh: tuple[int, ...], disk_mesh: tuple[int, ...], **more: Any) -> hs.Plan:

@@ -18,7 +18,9 @@
 mod busy;
 mod classes;
 mod costs;
+mod imagined;
 mod pipeline;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod work;

@@ -19,6 +19,8 @@ pub(super) struct Costed<'a> {
     pub(super) more: f64,
     /// The rank's own processor, for data and for calls \[ns\].
     pub(super) own_ns: f64,
+    /// File servers on which the arrays lie.
+    pub(super) servers: f64,
     /// Rounds, and ranks, for which it stands.
     pub(super) rounds: f64,
     pub(super) ranks: f64,
@@ -40,8 +42,17 @@ pub(super) struct Busy {
     /// Of all nodes together: processors, disks.
     all_cores_ns: f64,
     all_disks_ns: f64,
+    /// What disks write only when it is made durable, and the last piece of all.
+    tails: BTreeMap<u32, f64>,
+    all_tails_ns: f64,
+    last_ns: f64,
+    /// File servers that a rank writes to.
+    asked: f64,
     files: BTreeMap<Arc<str>, f64>,
     file_servers_ns: f64,
+    /// Of nodes whose files are their own: serving them, and what else that processor does.
+    serving: BTreeMap<u32, f64>,
+    serving_besides: BTreeMap<u32, f64>,
     server_ns: f64,
     /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
     chunks: BTreeMap<u32, f64>,
@@ -54,7 +65,10 @@ impl Busy {
         let (node, all) = (costs.node(round.rank), round.rounds * round.ranks);
         *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
         self.all_cores_ns += round.own_ns * all;
-        let mut wire = 0.0;
+        if costs.first_of_node(round.rank) {
+            *self.serving_besides.entry(node).or_default() += round.own_ns * round.rounds;
+        }
+        let (mut wire, mut pieces) = (0.0, 0.0);
         let messages = 1.0 + round.more;
         for (moved, message) in round.messages {
             let key = (round.number, moved.peer);
@@ -76,10 +90,16 @@ impl Busy {
                 self.cached_bytes += request.bytes as f64 * all;
             }
             self.file_servers_ns += stored.server_ns * all;
+            *self.serving.entry(node).or_default() += stored.server_ns * round.rounds;
             *self.disks.entry(node).or_default() += stored.disk_ns * round.rounds;
             self.all_disks_ns += stored.disk_ns * all;
+            *self.tails.entry(node).or_default() += stored.tail_ns * round.rounds;
+            self.all_tails_ns += stored.tail_ns * all;
+            self.last_ns = self.last_ns.max(stored.last_ns);
+            pieces += stored.pieces * round.rounds;
         }
         *self.links.entry(node).or_default() += wire * round.rounds;
+        self.asked = self.asked.max(pieces.min(round.servers));
     }
 
     /// Ends the rounds of arrays that are alike.
@@ -112,20 +132,24 @@ impl Busy {
         all[Resource::Cores as usize] = cores;
         all[Resource::Link as usize] = fullest(&self.links).max(self.client_link_ns);
         all[Resource::File as usize] = file;
-        all[Resource::FileServer as usize] = self.file_servers_ns / costs.file_servers().0;
+        all[Resource::FileServer as usize] = self.file_server_ns(costs);
         all[Resource::Disk as usize] = self.disk_ns(costs);
         all
     }
 
+    /// How long the busiest file server works \[ns\].
+    fn file_server_ns(&self, costs: &Costs<'_>) -> f64 {
+        if costs.profile().storage.servers.layout != Layout::Local || self.file_servers_ns == 0.0 {
+            return self.file_servers_ns;
+        }
+        let even = self.file_servers_ns / costs.nodes();
+        let besides = |node: &u32| self.serving_besides.get(node).copied().unwrap_or(0.0);
+        self.serving.iter().map(|(node, ns)| ns.max(even) + besides(node)).fold(0.0, f64::max)
+    }
+
     /// How long the busiest disk works \[ns\].
     fn disk_ns(&self, costs: &Costs<'_>) -> f64 {
-        match costs.profile().storage.servers.layout {
-            Layout::Apart { .. } | Layout::Ranks { .. } => self.all_disks_ns / costs.file_servers().1,
-            Layout::Local => {
-                let fullest = self.disks.values().copied().fold(0.0, f64::max);
-                fullest.max(self.all_disks_ns / costs.nodes()) / f64::from(costs.profile().storage.servers.disks)
-            }
-        }
+        busiest_disk(costs, &self.disks, self.all_disks_ns)
     }
 
     /// What of that may go on after the data have left, because caches hold so much \[ns\].
@@ -146,7 +170,8 @@ impl Busy {
     pub(super) fn busiest(&self, costs: &Costs<'_>) -> (Resource, f64) {
         let mut all = self.all(costs);
         let disk = &mut all[Resource::Disk as usize];
-        *disk = (*disk - self.later_ns(costs)).max(0.0);
+        let later = self.later_ns(costs).max(busiest_disk(costs, &self.tails, self.all_tails_ns));
+        *disk = (*disk - later).max(0.0);
         // Of equals the first, which is nearest to the user.
         let mut busiest = Resource::Server;
         for resource in Resource::ALL {
@@ -165,6 +190,21 @@ impl Busy {
             return costs.sync_ns(files, self.cached_bytes);
         }
         // The last request is waited for in any case.
-        (self.disk_ns(costs) - moving_ns).max(0.0) + costs.disk_latency_ns(true)
+        let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);
+        let behind = (self.disk_ns(costs) - tails - moving_ns).max(0.0) + tails;
+        let last = costs.flushing_ns(self.asked, self.last_ns);
+        behind.max(last)
+    }
+}
+
+/// Of disks that are busy so long, by node and all together, the busiest \[ns\].
+fn busiest_disk(costs: &Costs<'_>, by_node: &BTreeMap<u32, f64>, all: f64) -> f64 {
+    let servers = &costs.profile().storage.servers;
+    match servers.layout {
+        Layout::Apart { .. } | Layout::Ranks { .. } => all,
+        Layout::Local => {
+            let fullest = by_node.values().copied().fold(0.0, f64::max);
+            fullest.max(all / costs.nodes()) / f64::from(servers.disks)
+        }
     }
 }

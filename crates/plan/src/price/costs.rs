@@ -1,8 +1,9 @@
 //! What single things cost on a machine.
 
 use super::Priced;
+use super::spread::Spread;
 use super::work::{Moved, Request};
-use crate::profile::{Cache, Disk, Files, Layout, Measured, Messages, Profile, Requests};
+use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Strategy;
 use crate::transfer::{Direction, Parameters, Placement, Transfer};
 
@@ -18,9 +19,6 @@ const FILES_SYNCED_ALONE: f64 = 32.0;
 /// How much longer requests past the cache take that do not begin between pages: they go by way of aligned memory, 1 MiB
 /// at a time, and their ends through the cache. Measured with a header of 128 B: 1.5 times for 64 MiB, 2.1 for 256 MiB.
 const OUT_OF_STEP: f64 = 2.0;
-/// How much longer a drive with heads needs when requests of several ranks mix at it, over those of one rank in the order
-/// of the disk: in simulations of `starfish` 1.05 to 1.3, more for reads.
-const MIXED: f64 = 1.15;
 /// Shorter ranges of a file go through the cache even when they shall not \[B\].
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 
@@ -50,10 +48,17 @@ pub(super) struct Stored {
     pub(super) lock_ns: f64,
     /// The link of the node of who asks \[ns\].
     pub(super) wire_ns: f64,
-    /// File servers, all together \[ns\].
+    /// File servers, each of those that are at work at a time; of a node's own files, all \[ns\].
     pub(super) server_ns: f64,
-    /// Disks, all together; perhaps later \[ns\].
+    /// Disks likewise; perhaps later \[ns\].
     pub(super) disk_ns: f64,
+    /// Of this, what is written only when it is made durable, and the last piece of it \[ns\].
+    pub(super) tail_ns: f64,
+    pub(super) last_ns: f64,
+    /// Pieces that file servers are asked for.
+    pub(super) pieces: f64,
+    /// Waiting once for those who ask at the same time \[ns\].
+    pub(super) queue_ns: f64,
 }
 
 pub(super) struct Costs<'a> {
@@ -85,6 +90,16 @@ impl<'a> Costs<'a> {
 
     pub(super) fn nodes(&self) -> f64 {
         f64::from(self.ranks.div_ceil(self.priced.machine.ranks_per_node.max(1)))
+    }
+
+    /// Whether each rank has a node of its own, whose processor then does all that is done there.
+    pub(super) fn alone(&self) -> bool {
+        self.priced.machine.ranks_per_node.min(self.ranks) <= 1
+    }
+
+    /// Whether a rank is the first of its node: files of a node's own are served by its processor.
+    pub(super) fn first_of_node(&self, rank: u32) -> bool {
+        rank.is_multiple_of(self.priced.machine.ranks_per_node.max(1))
     }
 
     /// Cores of a node that have ranks.
@@ -167,19 +182,19 @@ impl<'a> Costs<'a> {
     }
 
     /// From the first byte that leaves a node to the last that arrives at another.
-    fn wire_ns(&self, bytes: f64) -> f64 {
+    pub(super) fn wire_ns(&self, bytes: f64) -> f64 {
         let network = &self.profile().network;
         network.latency_ns + (bytes + self.profile().messages.header_bytes as f64) * 1e9 / network.link_rate
     }
 
-    /// A request to storage.
-    pub(super) fn request(&self, request: &Request) -> Stored {
+    /// A request to storage, beside those of others.
+    pub(super) fn request(&self, request: &Request, spread: Option<&Spread>) -> Stored {
         match self.measured() {
             Some(measured) => match direct_rate(&measured.files, request) {
                 Some(rate) => self.past_cache_at_hand(&measured.files, request, rate),
                 None => at_hand(&measured.files, request),
             },
-            None => self.imagined(request),
+            None => self.imagined(request, spread),
         }
     }
 
@@ -196,93 +211,6 @@ impl<'a> Costs<'a> {
         let (cpu_ns, disk_ns) = (named + calls * each, request.bytes as f64 * 1e9 / rate);
         let answered = calls * self.disk_latency_ns(request.write);
         Stored { cpu_ns, wall_ns: cpu_ns + answered + disk_ns, disk_ns, ..Stored::default() }
-    }
-
-    /// On a simulated machine: calls, each of which is cut into pieces that file servers serve.
-    fn imagined(&self, request: &Request) -> Stored {
-        let storage = &self.profile().storage;
-        let servers = &storage.servers;
-        let (bytes, ranges) = (request.bytes as f64, request.ranges.max(1) as f64);
-        let own = request.direct && matches!(servers.layout, Layout::Ranks { .. });
-        let call_ns = if own { 0.0 } else { ranges * storage.call_ns + bytes * storage.call_byte_ns };
-        let each = bytes / ranges;
-        let (pieces, width) = match servers.layout {
-            Layout::Local => (1.0, 1.0),
-            Layout::Ranks { unit_bytes } => ((each / unit_bytes as f64).ceil().max(1.0), each / unit_bytes as f64),
-            Layout::Apart { unit_bytes, width, gathers, .. } => {
-                let units = (each / unit_bytes as f64).ceil().max(1.0);
-                let width = f64::from(width).min(units);
-                (if gathers { width } else { units }, width)
-            }
-        };
-        let (pieces, width) = (pieces * ranges, width.max(1.0));
-        let byte_ns = if request.write { servers.write_byte_ns } else { servers.read_byte_ns };
-        let mut serving = pieces * servers.request_ns + bytes * byte_ns;
-        let mut cpu_ns = call_ns;
-        let mut wire_ns = 0.0;
-        let mut path_ns = 0.0;
-        if !own && !matches!(servers.layout, Layout::Local) {
-            let costs = &self.profile().messages;
-            let both = costs.send_ns + costs.receive_ns;
-            let (mine, its) = if request.write {
-                (costs.send_byte_ns, costs.receive_byte_ns)
-            } else {
-                (costs.receive_byte_ns, costs.send_byte_ns)
-            };
-            cpu_ns += pieces * both + bytes * mine;
-            serving += pieces * both + bytes * its + bytes * 1e9 / servers.link_rate;
-            wire_ns = bytes * 1e9 / self.profile().network.link_rate;
-            path_ns = 2.0 * self.wire_ns(0.0) + both;
-        }
-        let in_turn = match servers.layout {
-            Layout::Ranks { unit_bytes } => own && each <= unit_bytes as f64,
-            Layout::Local | Layout::Apart { .. } => true,
-        };
-        let mixed = if in_turn || !matches!(storage.disk, Disk::Hp97560) { 1.0 } else { MIXED };
-        let disk_ns = mixed * self.disk_ns(request.write, bytes, pieces);
-        let mut behind = false;
-        if let Cache::WriteBehind { copy_rate, .. } = storage.cache
-            && !request.direct
-        {
-            let copy = bytes * 1e9 / copy_rate;
-            behind = request.write;
-            match servers.layout {
-                Layout::Local => cpu_ns += copy,
-                _ => serving += copy,
-            }
-        }
-        if let Cache::Blocks { lookup_ns, .. } = storage.cache
-            && !request.direct
-        {
-            serving += pieces * lookup_ns;
-        }
-        let local = matches!(servers.layout, Layout::Local);
-        let mut wall_ns = cpu_ns + path_ns * ranges + wire_ns.max(serving / width);
-        if !behind {
-            wall_ns += ranges * self.disk_latency_ns(request.write);
-            wall_ns += disk_ns / (width * f64::from(servers.disks)).max(1.0);
-        }
-        if local {
-            cpu_ns += serving;
-            serving = 0.0;
-        }
-        Stored { cpu_ns, wall_ns, lock_ns: 0.0, wire_ns, server_ns: serving, disk_ns }
-    }
-
-    /// What disks need for so many bytes in so many requests, one disk for all.
-    fn disk_ns(&self, write: bool, bytes: f64, requests: f64) -> f64 {
-        match self.profile().storage.disk {
-            // Kotz (1997): the drive's sustained rate past its heads; see hp97560.rs for the drive itself.
-            Disk::Hp97560 => bytes * 1e9 / 2.1e6,
-            Disk::Rated { read_rate, write_rate, request_ns, .. } => {
-                bytes * 1e9 / if write { write_rate } else { read_rate } + requests * request_ns
-            }
-            Disk::Nvme { read_rate, write_rate, read_ns, write_ns, depth } => {
-                let (rate, each) = if write { (write_rate, write_ns) } else { (read_rate, read_ns) };
-                (bytes * 1e9 / rate).max(requests * each / f64::from(depth.max(1)))
-            }
-            Disk::Instant => 0.0,
-        }
     }
 
     /// What a disk's answer to one request takes besides moving its bytes.
@@ -309,6 +237,14 @@ impl<'a> Costs<'a> {
             Layout::Apart { count, .. } => f64::from(count),
         };
         (count, count * f64::from(servers.disks))
+    }
+
+    /// Over how many file servers one file is spread.
+    pub(super) fn file_width(&self) -> f64 {
+        match self.profile().storage.servers.layout {
+            Layout::Apart { width, .. } => f64::from(width),
+            _ => self.file_servers().0,
+        }
     }
 
     /// An agreement of all ranks: up and down a tree.

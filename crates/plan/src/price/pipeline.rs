@@ -4,6 +4,7 @@ use super::Effort;
 use super::busy::{Busy, Costed};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
+use super::spread::Spread;
 use super::work::{Memories, Moved, Round, Work};
 use crate::strategies::Servers;
 use crate::transfer::{Ask, Parameters, Placement};
@@ -28,6 +29,8 @@ struct Lap {
     /// Requests to storage: the rank's own part, and in all \[ns\].
     calls_ns: f64,
     storage_ns: f64,
+    /// How many of them go on at the same time.
+    beside: usize,
 }
 
 /// Times the ranks that handle storage of these arrays, and adds what they share; gives the slowest.
@@ -43,12 +46,16 @@ pub(super) fn time(
     let servers = Servers::of(parameters, class.some.ranks);
     let looked_at = spread(servers.len(), effort.ranks as usize);
     let (mut slowest, mut steps) = (Timed::default(), 0);
+    let mut spread_out: Option<Spread> = None;
     let stands_for = servers.len() as f64 / looked_at.len().max(1) as f64;
     for number in looked_at {
         let rank = servers.get(number);
         let Some(work) = Work::of(&class.some, parameters, memories, (rank, class.times), effort) else { continue };
         steps += work.looked_at();
-        let timed = of_rank(costs, &work, stands_for, busy);
+        if spread_out.is_none() && costs.measured().is_none() {
+            spread_out = Spread::of(costs, class, parameters, &work);
+        }
+        let timed = of_rank(costs, &work, spread_out.as_ref(), stands_for, busy);
         if timed.exchange_ns + timed.storage_ns > slowest.exchange_ns + slowest.storage_ns {
             slowest = timed;
         }
@@ -87,16 +94,18 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     numbers
 }
 
-fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> Timed {
+fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, stands_for: f64, busy: &mut Busy) -> Timed {
     let whole = work.total;
     let scale = whole / work.rounds.len() as f64;
     let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| costs.past_cache(request));
     let mut laps = Vec::with_capacity(work.rounds.len());
+    let mut queued = 0.0_f64;
     for (number, round) in work.rounds.iter().enumerate() {
         let messages: Vec<(Moved, Message)> =
             round.messages.iter().map(|&moved| (moved, costs.message(work.rank, moved))).collect();
-        let stored: Vec<Stored> = round.requests.iter().map(|request| costs.request(request)).collect();
-        let lap = lap(costs, round, &messages, &stored);
+        let stored: Vec<Stored> = round.requests.iter().map(|request| costs.request(request, spread)).collect();
+        let lap = lap(costs, round, &messages, &stored, costs.at_once(direct));
+        queued = stored.iter().map(|stored| stored.queue_ns).fold(queued, f64::max);
         let (rank, own_ns) = (work.rank, lap.exchange_ns + lap.calls_ns);
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
@@ -110,6 +119,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> 
                 stored,
                 more: round.more,
                 own_ns,
+                servers: spread.map_or(0.0, Spread::servers),
                 rounds: scale,
                 ranks: stands_for,
             },
@@ -120,12 +130,12 @@ fn of_rank(costs: &Costs<'_>, work: &Work, stands_for: f64, busy: &mut Busy) -> 
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
     let own = if costs.one_processor() { laps.iter().map(|lap| lap.calls_ns).sum::<f64>() * scale } else { 0.0 };
-    let all = all.max(exchange + own);
+    let all = all.max(exchange + own) + queued;
     let exchange_ns = exchange.min(all);
     Timed { exchange_ns, storage_ns: all - exchange_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
 }
 
-fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored]) -> Lap {
+fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
     let many = 1.0 + round.more;
     let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
     let own = costs.copy_ns(round.copied.0, round.copied.1) + costs.code_ns(round.coded);
@@ -134,11 +144,16 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
     let parts: Vec<(f64, f64)> =
         messages.iter().map(|(_, message)| (message.handled_ns, message.slot_ns - message.ask_ns)).collect();
     let wait_ns = if costs.write { delays(asks, &parts) } else { 0.0 };
+    // Requests of a round go on beside each other, as far as calls do.
+    let beside = if costs.measured().is_some() { 1 } else { at_once.min(stored.len()).max(1) };
+    let walls = stored.iter().map(|stored| stored.wall_ns);
+    let storage_ns = (walls.clone().sum::<f64>() / beside as f64).max(walls.fold(0.0, f64::max));
     Lap {
         wait_ns,
         exchange_ns: planning + own + slots * many,
         calls_ns: stored.iter().map(|stored| stored.cpu_ns).sum(),
-        storage_ns: stored.iter().map(|stored| stored.wall_ns).sum(),
+        storage_ns,
+        beside,
     }
 }
 
@@ -164,6 +179,7 @@ fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, 
     let mut stored: Vec<f64> = Vec::with_capacity(laps.len());
     let before = |ends: &[f64], back: usize| ends.len().checked_sub(back).map_or(0.0, |at| ends[at]);
     for lap in laps {
+        let at_once = (at_once / lap.beside).max(1);
         if costs.write {
             let free = before(&stored, slots) + lap.wait_ns;
             let begin = free.max(before(&exchanged, 1));
