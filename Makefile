@@ -13,7 +13,8 @@ BIN := $(VENV)/bin
 LIMITED := scripts/limited
 WHEEL := target/wheel
 
-SOURCES := Cargo.toml Cargo.lock $(shell find crates bindings \( -name target -o -name tests -o -name __pycache__ \) \
+SOURCES := Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings \
+    \( -name target -o -name tests -o -name __pycache__ \) \
     -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
     -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -print)
 
