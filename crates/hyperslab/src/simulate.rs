@@ -106,7 +106,7 @@ pub fn simulate_json(spec: &str, interrupted: &mut dyn FnMut() -> bool) -> Resul
 }
 
 /// Machines that come with hyperslab: name and profile.
-pub const MACHINES: [(&str, &str); 9] = [
+pub const MACHINES: [(&str, &str); 10] = [
     ("starfish", include_str!("../../../machines/starfish.toml")),
     ("nas-sp2", include_str!("../../../machines/nas-sp2.toml")),
     ("anl-sp-piofs", include_str!("../../../machines/anl-sp-piofs.toml")),
@@ -114,6 +114,7 @@ pub const MACHINES: [(&str, &str); 9] = [
     ("caltech-paragon-pfs-1995", include_str!("../../../machines/caltech-paragon-pfs-1995.toml")),
     ("chiba-city", include_str!("../../../machines/chiba-city.toml")),
     ("nvme-workstation", include_str!("../../../machines/nvme-workstation.toml")),
+    ("lustre-like", include_str!("../../../machines/lustre-like.toml")),
     ("orion-like", include_str!("../../../machines/orion-like.toml")),
     ("object-store", include_str!("../../../machines/object-store.toml")),
 ];

@@ -1,12 +1,10 @@
 //! What a transfer of many arrays costs in agreements, messages and requests.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::Case;
-use common::random::{any_array, any_ask, any_parameters};
-use common::{Ranks, Told};
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::random::{any_array, any_ask, any_parameters};
+use crate::common::{Ranks, Told};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy, tally};
 use hyperslab_walk::Question;

@@ -2,12 +2,10 @@
 //! their messages can be delivered.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::Ranks;
-use common::array::Array;
-use common::case::Case;
-use common::pieces::{Piece, Pieces};
+use crate::common::Ranks;
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::pieces::{Piece, Pieces};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, product};
 use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Strategy, Told, Transfer};

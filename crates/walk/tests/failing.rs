@@ -1,12 +1,10 @@
 //! Storage that fails, arguments that differ: all ranks end, with one and the same error.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::{Case, users};
-use common::random::{any_array, any_parameters, any_spread};
-use common::{Ranks, Told, seeds};
+use crate::common::array::Array;
+use crate::common::case::{Case, users};
+use crate::common::random::{any_array, any_parameters, any_spread};
+use crate::common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Strategy};
 use hyperslab_walk::{Question, Walked};
 use hyperslab_world::lockstep::Hub;

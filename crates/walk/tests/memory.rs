@@ -1,12 +1,10 @@
 //! Buffers of a rank, coding included, stay within what it may have: in every walk, and between walks.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::Case;
-use common::random::{any_array, any_parameters, any_spread};
-use common::{Ranks, Told, seeds};
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::random::{any_array, any_parameters, any_spread};
+use crate::common::{Ranks, Told, seeds};
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Infeasible, Parameters, Placement, Stored, Strategy, tally};

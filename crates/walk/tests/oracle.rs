@@ -1,13 +1,11 @@
 //! Any random transfer, by any strategy with any parameters, does what an element-by-element oracle says.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::Case;
-use common::pieces::{Piece, Pieces};
-use common::random::{any_array, any_parameters, any_physical_order, any_spread};
-use common::{Ranks, Told, seeds};
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::pieces::{Piece, Pieces};
+use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
+use crate::common::{Ranks, Told, seeds};
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{

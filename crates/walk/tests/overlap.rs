@@ -1,11 +1,9 @@
 //! With two slots a server's messages and storage overlap, in virtual time; with one they do not.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::Ranks;
-use common::array::Array;
-use common::case::Case;
+use crate::common::Ranks;
+use crate::common::array::Array;
+use crate::common::case::Case;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy};
 use hyperslab_world::MemoryStore;

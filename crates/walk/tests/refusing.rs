@@ -1,9 +1,7 @@
 //! What cannot be done is refused before anything moves: with figures, a hint, and one text on all ranks.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::Ranks;
+use crate::common::Ranks;
 use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{

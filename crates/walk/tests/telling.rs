@@ -2,13 +2,11 @@
 //! who were told.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::Case;
-use common::pieces::{Piece, Pieces, any_piece, any_pieces};
-use common::random::{any_array, any_parameters, any_physical_order, any_spread};
-use common::{Ranks, Told, seeds};
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::pieces::{Piece, Pieces, any_piece, any_pieces};
+use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
+use crate::common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Overlap, Parameters, Spread, Strategy, Transfer};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! What is recorded of walks and agreements: every step once, in an order that can be true, and nothing without a recorder.
 
-mod common;
-
-use common::array::Array;
-use common::case::{Case, users};
-use common::random::{any_array, any_feasible, any_spread};
-use common::{Ranks, Told, seeds};
+use crate::common::array::Array;
+use crate::common::case::{Case, users};
+use crate::common::random::{any_array, any_feasible, any_spread};
+use crate::common::{Ranks, Told, seeds};
 use hyperslab_plan::Direction;
 use hyperslab_walk::trace::{Kind, NONE, Recorder, Span};
 use hyperslab_world::World;

@@ -1,14 +1,12 @@
 //! What crosses between ranks, and what goes to and from storage, is what theory says of each strategy.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-mod common;
-
-use common::array::Array;
-use common::case::Case;
-use common::ledger::{Book, Ledger};
-use common::pieces::Piece;
-use common::random::{any_array, any_ask, any_parameters, any_physical_order, any_spread};
-use common::{Ranks, Told, oracle, seeds};
+use crate::common::array::Array;
+use crate::common::case::Case;
+use crate::common::ledger::{Book, Ledger};
+use crate::common::pieces::Piece;
+use crate::common::random::{any_array, any_ask, any_parameters, any_physical_order, any_spread};
+use crate::common::{Ranks, Told, oracle, seeds};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet};
 use hyperslab_plan::{
     Action, Ask, Direction, Exchange, Parameters, Placement, Stored, Strategy, Transfer, Units, shared_extent, tally,

@@ -20,7 +20,7 @@ __all__ = ["Expected", "check_chunks", "check_file"]
 Expected: TypeAlias = "Callable[[Sequence[NDArray[np.int64]]], NDArray[Any]]"
 
 #: Elements that are compared at a time, and of large arrays in each place that is looked at.
-WINDOW = 1 << 18
+WINDOW = 1 << 16
 
 
 def _chosen(count: int, most: int | None) -> Sequence[int]:

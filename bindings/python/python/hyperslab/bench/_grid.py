@@ -8,13 +8,14 @@ files and 10 for Zarr, fewer where some are the same on few ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hyperslab.bench._cases import Case
 
-__all__ = ["CHOSEN", "TWIN", "Way", "grid", "why_not_mpiio"]
+__all__ = ["CHOSEN", "TWIN", "Way", "grid", "in_turns", "why_not_mpiio"]
 
 #: The library with its own choice, and the very same once more, which tells how large noise is.
 CHOSEN, TWIN = "chosen", "chosen again"
@@ -110,3 +111,14 @@ def grid(case: Case, hint_sets: list[dict[str, str]]) -> tuple[list[Way], dict[s
     ways.append(Way("MPI-IO, default hints", hints={}))
     ways += [Way(f"MPI-IO, hints {number}", hints=hints) for number, hints in enumerate(hint_sets, 1)]
     return ways, left_out
+
+
+def in_turns(ways: Sequence[Way]) -> list[Way]:
+    """The first way of each method, then the second of each, and so on; a method is a strategy, or MPI-IO."""
+    turns: Counter[object] = Counter()
+    order: list[tuple[int, Way]] = []
+    for way in ways:
+        method = "MPI-IO" if way.hints is not None else way.options.get("strategy")
+        order.append((turns[method], way))
+        turns[method] += 1
+    return [way for _, way in sorted(order, key=lambda one: one[0])]

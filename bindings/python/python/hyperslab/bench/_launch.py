@@ -33,20 +33,29 @@ def find_mpiexec() -> Path:
     return Path(found)
 
 
-def launch(ranks: int, module: str, task: Path) -> None:
+def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
     """Run a module of this folder on ranks, with the name of the file that holds its task in JSON.
 
     Raises
     ------
     PeerError
-        When they fail.
+        When they fail, or are not over within the limit, after which they are ended.
     """
     command = [str(find_mpiexec()), "-n", str(ranks)]
     command += [sys.executable, "-m", f"hyperslab.bench.{module}", str(task)]
     # Progress of the ranks, and their errors, belong to the person; stdout is for the results.
-    ended = subprocess.run(command, stdout=sys.stderr, check=False)
-    if ended.returncode != 0:
-        message = f"the measurement on {ranks} ranks ended with status {ended.returncode}: {shlex.join(command)}"
+    with subprocess.Popen(command, stdout=sys.stderr) as running:
+        try:
+            status = running.wait(limit_seconds)
+        except subprocess.TimeoutExpired as expired:
+            # Not killed: the launcher has to end its ranks.
+            running.terminate()
+            message = (
+                f"the measurement on {ranks} ranks was not over after {limit_seconds:.0f} s: {shlex.join(command)}"
+            )
+            raise hs.PeerError(message) from expired
+    if status != 0:
+        message = f"the measurement on {ranks} ranks ended with status {status}: {shlex.join(command)}"
         raise hs.PeerError(message)
 
 

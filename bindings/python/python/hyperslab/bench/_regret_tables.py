@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hyperslab.bench._allowance import USUAL_ROUNDS
+from hyperslab.bench._campaign import Campaign
 from hyperslab.bench._cases import Case
+from hyperslab.bench._families import FAMILIES
+from hyperslab.bench._grid import CHOSEN
 from hyperslab.bench._scoring import AIM, LIMIT, Score, summary
 
-__all__ = ["case_table", "summary_text"]
+__all__ = ["case_table", "sample_text", "summary_text"]
 
 #: Cases that are listed as the worst.
 WORST = 5
@@ -39,6 +44,38 @@ def _choice(result: Mapping[str, Any]) -> str:
     if result["case"]["target"] == "raw":
         text += f", {report['subchunk_bytes'] / 2**20:.3g} MiB"
     return text
+
+
+def sample_text(campaign: Campaign, seed: int, minutes: float) -> str:
+    """How much of the sample was measured, and why the rest was not."""
+    results = campaign.results
+    cases = [Case.of_json(result["case"]) for result in results]
+    lines = [
+        f"sample:  {len(results)} of {campaign.drawn} cases of seed {seed} measured, "
+        f"in {minutes:.1f} of {campaign.minutes:g} minutes"
+    ]
+    if results:
+        ranks = Counter(case.ranks for case in cases)
+        sizes = sorted(case.bytes for case in cases)
+        lines.append(
+            f"         {len({case.family for case in cases})} of {len(FAMILIES)} families, "
+            f"{', '.join(f'{ranks[count]} on {count} ranks' for count in sorted(ranks))}, "
+            f"{_bytes(sizes[0])} to {_bytes(sizes[-1])}"
+        )
+    by_number = {case.number: case for case in (*campaign.died, *campaign.passed_over)}
+    for number, reason in sorted(campaign.missing.items()):
+        case = by_number[number]
+        about = f"{case.family}, {case.ranks} ranks, {case.mode}, {_bytes(case.bytes)}"
+        lines.append(f"not measured: case {number} ({about}): {reason}")
+    hasty = [result for result in results if result["untried"]]
+    if hasty:
+        told = [f"{result['case']['number']} ({len(result['untried'])})" for result in hasty]
+        lines.append(f"no time to try all ways (how many not): case {', '.join(told)}")
+    few = [result for result in results if len(result["rounds"][CHOSEN]) < USUAL_ROUNDS]
+    if few:
+        told = [f"{result['case']['number']} ({len(result['rounds'][CHOSEN])})" for result in few]
+        lines.append(f"fewer than {USUAL_ROUNDS} rounds (how many): case {', '.join(told)}")
+    return "\n".join(lines)
 
 
 def case_table(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transfer"]
 
-#: Of large arrays, only so many chunks or windows of a file are compared, and of many arrays only so many.
+#: Of many arrays about so many are compared; of each large one so many chunks or windows of a file, fewer of many.
 PLACES = 24
 #: Arrays of an existing file hold the values of this array before its section is written.
 BEFORE = 101
@@ -196,16 +196,15 @@ class Transfer:
     def _check_storage(self) -> None:
         case = self.case
         each = case.stored_bytes // case.arrays
-        step = max(1, case.arrays // PLACES)
-        for number in range(0, case.arrays, step):
+        numbers = range(0, case.arrays, max(1, case.arrays // PLACES))
+        places = max(2, PLACES // len(numbers))
+        for number in numbers:
             expected = self._expected(number)
             if case.target == "zarr":
-                check_chunks(self._path / case.names[number], case.shape, expected, chunks=PLACES)
+                check_chunks(self._path / case.names[number], case.shape, expected, chunks=places)
             else:
                 at = case.header_bytes + number * each
-                check_file(
-                    self._path, case.shape, case.dtype, expected, order=case.order, offset=at, windows=PLACES // 4
-                )
+                check_file(self._path, case.shape, case.dtype, expected, order=case.order, offset=at, windows=places)
         if case.target == "raw":
             assert self._path.stat().st_size == case.header_bytes + case.stored_bytes, f"{self._path} has another size"
 

@@ -1,0 +1,14 @@
+//! The tests of the walker, one binary: what they share is compiled and linked once, not for each.
+
+mod common;
+
+mod counting;
+mod exhaustive;
+mod failing;
+mod memory;
+mod oracle;
+mod overlap;
+mod refusing;
+mod telling;
+mod trace;
+mod traffic;
