@@ -87,10 +87,12 @@ impl Comm {
             }
             None => (wire, None),
         };
+        let crowded = ranks_here(processes, clients + servers)
+            >= std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
-            let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted));
+            let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted)).crowded(crowded);
             if let Some(pump) = &pump {
                 machine.count_by(pump.clone());
             }
@@ -198,8 +200,7 @@ impl Comm {
 
     /// Ranks on this rank's node, as far as the launcher tells; of threads all.
     pub(crate) fn ranks_per_node(&self, ranks: u32) -> u32 {
-        let told = if self.shared.processes { crate::environment::ranks_per_node() } else { None };
-        told.map_or(ranks, |local| local.clamp(1, ranks))
+        ranks_here(self.shared.processes, ranks)
     }
 
     pub(crate) fn line(&self) -> &Line {
@@ -348,6 +349,12 @@ impl Comm {
     }
 }
 
+/// How many of so many ranks are on this rank's node, as far as the launcher tells; of threads all.
+fn ranks_here(processes: bool, ranks: u32) -> u32 {
+    let told = if processes { crate::environment::ranks_per_node() } else { None };
+    told.map_or(ranks, |local| local.clamp(1, ranks.max(1)))
+}
+
 /// A wire over an MPI communicator.
 fn mpi_wire(
     fortran: i32,
@@ -358,5 +365,5 @@ fn mpi_wire(
     let connected = MpiWire::connect(fortran, hint, limit, interrupted);
     let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
     let ranks = wire.size();
-    Ok(wire.beside(crate::environment::ranks_per_node().map_or(ranks, |here| here.min(ranks))))
+    Ok(wire.beside(ranks_here(true, ranks)))
 }

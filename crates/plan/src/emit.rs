@@ -1,11 +1,11 @@
 //! What strategies share: how a unit is brought from storage into a slot and back.
 
 use crate::program::{Action, After, Place, Step, StepId, Whole};
-use crate::transfer::{Ask, Placement, Transfer};
+use crate::transfer::{Ask, Placement, Spread, Transfer};
 use crate::units::Unit;
 use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View};
+use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, dense_strides, nests};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,8 +61,14 @@ pub(crate) struct Placed {
     direct: bool,
     /// Whether it follows the one before it, in the slot and in the file, so that both move by one step.
     joins: bool,
+    /// Whether it is read before it is written, and written whole, holes and all.
+    sieved: bool,
     section: Arc<View>,
 }
+
+/// A unit of a file whose section has a run for each so many bytes is read, changed and written whole \[B\]: a call for each
+/// run costs as much as copying this there and back. Nobody else writes a unit in the same call than the server that has it.
+const SIEVED_BYTES_MAX: u64 = 4096;
 
 /// Alignment of units inside a slot that do not follow each other in a file \[B\].
 pub(crate) const UNIT_ALIGN: u64 = 64;
@@ -83,6 +89,7 @@ pub(crate) fn place(
                 == last.as_ref().map(|(object, end)| (object, end));
         let base = if joins { end } else { end.next_multiple_of(UNIT_ALIGN) };
         let placed = Placed { direct, joins, ..Placed::new(transfer, unit, slot, base) };
+        let placed = Placed { sieved: placed.is_worth_sieving(), ..placed };
         end = base + placed.bytes();
         last = stretch.map(|(object, start, bytes)| (object, start + bytes));
         placed
@@ -140,7 +147,17 @@ impl Placed {
             Placement::File { .. } => unit.extent.clone(),
         };
         let section = Arc::new(ask.stored.box_view(&ask.section, &unit.low, &shape, base));
-        Placed { transfer: transfer.clone(), unit, shape, slot, base, direct: false, joins: false, section }
+        Placed {
+            transfer: transfer.clone(),
+            unit,
+            shape,
+            slot,
+            base,
+            direct: false,
+            joins: false,
+            sieved: false,
+            section,
+        }
     }
 
     pub(crate) fn ask(&self) -> &Ask {
@@ -178,8 +195,42 @@ impl Placed {
         self.shape != self.unit.extent
     }
 
+    /// Whether the section selects short runs of a file, with short gaps between them.
+    fn is_worth_sieving(&self) -> bool {
+        let ask = self.ask();
+        let in_file = matches!(ask.stored.placement, Placement::File { .. });
+        if self.unit.covered || !in_file || ask.spread == Spread::Explicit {
+            return false;
+        }
+        let bytes = ask.stored.element.bytes();
+        // The slot has the same runs as the file.
+        let runs: u64 =
+            nests(&self.unit.region(), &self.section, &self.section).map(|nest| nest.runs(bytes, bytes)).sum();
+        runs > 1 && self.bytes() / runs <= SIEVED_BYTES_MAX
+    }
+
+    /// The whole box, with its places in the slot and in its file.
+    fn whole_in_file(&self) -> (Arc<str>, Region, Place, Arc<View>) {
+        let Unit { low, extent, .. } = &self.unit;
+        let Placement::File { object, offset } = &self.ask().stored.placement else {
+            unreachable!("only units of files are sieved")
+        };
+        let stored = &self.ask().stored;
+        let strides = dense_strides(&stored.shape, &stored.order, stored.element.bytes());
+        let first: i64 = low.iter().zip(&strides).map(|(&low, stride)| low as i64 * stride).sum();
+        let region = Region::whole(extent);
+        let there = View::held(&region, *offset as i64 + first, &strides, stored.element);
+        (object.clone(), region, self.whole().1, Arc::new(there))
+    }
+
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
     pub(crate) fn prepare(&self, lane: &mut Emitter, after: &After) -> After {
+        if self.sieved {
+            let (object, region, to, there) = self.whole_in_file();
+            let direct = self.direct;
+            let read = Action::Read { object, region, to, there, whole: None, absent: None, direct };
+            return After::step(lane.emit(after, read));
+        }
         let Placement::Chunks { fresh, codecs, .. } = &self.ask().stored.placement else { return after.clone() };
         if !self.unit.covered && !fresh {
             return After::step(self.load_chunk(lane, after, codecs));
@@ -237,6 +288,12 @@ impl Placed {
     /// Writes the unit from its slot. Of a file, only these regions are written, when ranks hold no more of it.
     pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) {
         let ask = self.ask();
+        if self.sieved {
+            let (object, region, from, there) = self.whole_in_file();
+            let (replace, direct) = (false, self.direct);
+            lane.emit(after, Action::Write { object, region, from, there, whole: None, replace, direct });
+            return;
+        }
         let Placement::Chunks { codecs, fresh, .. } = &ask.stored.placement else {
             let regions = only.unwrap_or_else(|| vec![self.unit.region()]);
             regions.into_iter().for_each(|region| self.save_section(lane, after, region));

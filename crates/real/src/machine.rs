@@ -43,6 +43,15 @@ impl Machine {
         Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
     }
 
+    /// The same where ranks need all cores of the node, and threads beside them take cores from ranks.
+    #[must_use]
+    pub fn crowded(mut self, crowded: bool) -> Machine {
+        if crowded {
+            self.stores.posix.crowd();
+        }
+        self
+    }
+
     /// Counts only the time in which the owner of the wire is there to pass datagrams on.
     pub fn count_by(&mut self, pump: Pump) {
         self.clock.pump = Some(pump);
@@ -50,7 +59,11 @@ impl Machine {
 
     /// Stores below another root from now on.
     pub fn move_to(&mut self, root: &Path) {
+        let crowded = self.stores.posix.is_crowded();
         self.stores = Stores::new(root, self.courier.wire().bell());
+        if crowded {
+            self.stores.posix.crowd();
+        }
     }
 
     /// Names at a place. What lies there can be moved to and from from now on, as long as the place exists.

@@ -41,6 +41,7 @@ pub struct PosixStore {
     lost: Vec<Ticket>,
     advance: Arc<AtomicU64>,
     root: PathBuf,
+    at_once_bytes_max: u64,
     /// Requests that the worker has and whose ends nobody has polled.
     under_way: u64,
     /// What needed no worker.
@@ -83,7 +84,18 @@ impl PosixStore {
         });
         let (lost, at_once) = (Vec::new(), Vec::new());
         let (requests, worker, root) = (Some(requests), worker.ok(), root.into());
-        PosixStore { requests, finished, worker, lost, advance, root, under_way: 0, at_once }
+        let at_once_bytes_max = at_once::BYTES_MAX;
+        PosixStore { requests, finished, worker, lost, advance, root, at_once_bytes_max, under_way: 0, at_once }
+    }
+
+    /// Has no core for a thread beside the caller's, who then reads more by himself of what is in the cache.
+    pub fn crowd(&mut self) {
+        self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
+    }
+
+    /// Whether it has none.
+    pub fn is_crowded(&self) -> bool {
+        self.at_once_bytes_max == at_once::CROWDED_BYTES_MAX
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
@@ -108,6 +120,7 @@ impl Store for PosixStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
         // What is read must be what the requests before it left.
         if let (0, Request::Read { object, moves, direct: false }) = (self.under_way, &request)
+            && moves.bytes() <= self.at_once_bytes_max
             && let Some(result) = at_once::read(&self.root.join(&**object), moves)
         {
             return self.at_once.push((ticket, result));

@@ -24,8 +24,9 @@ impl Default for Limits {
     }
 }
 
-/// Polls without news after which a rank starts to doze.
-const EAGER_POLLS: u32 = 16;
+/// Polls without news after which a rank starts to doze. Few: where ranks share cores, each poll keeps from working whom
+/// it waits for, and a doze begins with offering the core.
+const EAGER_POLLS: u32 = 2;
 /// Longest doze; also bounds how late Ctrl-C is noticed.
 const DOZE: Duration = Duration::from_millis(2);
 

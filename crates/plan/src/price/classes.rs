@@ -1,6 +1,6 @@
 //! Arrays of a transfer that are alike, of which some are priced for all.
 
-use crate::transfer::{Ask, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Spread, Transfer};
 use hyperslab_layout::{Dim, Distribution};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn of(transfer: &Arc<Transfer>) -> Vec<Class> {
     let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
     for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
         let last = if kinds.len() == KINDS_MAX { Some(KINDS_MAX - 1) } else { None };
-        match kinds.iter().position(|(kind, _)| alike(kind, ask)).or(last) {
+        match kinds.iter().position(|(kind, _)| kind.is_like(ask)).or(last) {
             Some(at) => kinds[at].1.push(number),
             None => kinds.push((ask, vec![number])),
         }
@@ -51,25 +51,6 @@ impl Transfer {
     pub(super) fn of_no_array(&self) -> Transfer {
         Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, sync: self.sync }
     }
-}
-
-/// Whether what one array costs, another costs too.
-fn alike(a: &Ask, b: &Ask) -> bool {
-    let placed = match (&a.stored.placement, &b.stored.placement) {
-        (Placement::File { .. }, Placement::File { .. }) => true,
-        (
-            Placement::Chunks { chunk: a, codecs: x, fresh: s, .. },
-            Placement::Chunks { chunk: b, codecs: y, fresh: t, .. },
-        ) => a == b && x == y && s == t,
-        _ => false,
-    };
-    placed
-        && a.stored.shape == b.stored.shape
-        && a.section == b.section
-        && a.spread == b.spread
-        && a.memory == b.memory
-        && a.stored.element == b.stored.element
-        && a.stored.order == b.stored.order
 }
 
 /// The same array, held in equal slabs where nobody knows who holds what.

@@ -15,14 +15,14 @@ use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Longest request that is looked at \[B\]: copying more takes longer than waking the worker.
-const BYTES_MAX: u64 = 256 << 10;
+/// Longest request that is carried out at once where a core is free for the worker \[B\]: copying more takes longer than
+/// waking it.
+pub(super) const BYTES_MAX: u64 = 256 << 10;
+/// The same where ranks need all cores: the worker would take one from a rank, and gains nothing by working beside it.
+pub(super) const CROWDED_BYTES_MAX: u64 = 4 << 20;
 
 /// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
 pub(super) fn read(path: &Path, moves: &Moves) -> Option<Result<Outcome, Fault>> {
-    if moves.bytes() > BYTES_MAX {
-        return None;
-    }
     let file = open(path)?;
     let mut sieve = Sieve::of_cached(&file);
     for nest in moves.nests() {
@@ -79,8 +79,6 @@ mod tests {
             assert_eq!(memory.to_vec(0, 5000), bytes[70_000..75_000]);
         }
         assert!(read(&path, &moves(&memory, 99_000, 5000)).is_none(), "the worker tells that the file is too short");
-        let large = Memory::from_vec(vec![0; BYTES_MAX as usize + 1]);
-        assert!(read(&path, &moves(&large, 0, BYTES_MAX + 1)).is_none());
         std::fs::remove_file(&path).unwrap();
         assert!(read(&path, &moves(&memory, 0, 5)).is_none(), "the worker tells that there is no such file");
     }
