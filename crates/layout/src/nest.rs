@@ -63,6 +63,15 @@ impl Nest {
         first * inner.map(|l| l.count).product::<u64>()
     }
 
+    /// Length of the runs that lie together on side `a`, in whatever order its loops are taken, where elements have so many
+    /// bytes \[B\].
+    pub fn run_bytes_a(&self, bytes: u64) -> u64 {
+        let mut loops = self.loops.clone();
+        loops.sort_unstable_by_key(|l| l.a.unsigned_abs());
+        let longer = |run: u64, l: &Loop| if l.a.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) };
+        loops.iter().try_fold(bytes, longer).unwrap_or_else(|run| run)
+    }
+
     /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
     /// (steps on `a` decide ties), and merges neighbours that continue each other on both sides.
     pub fn normalised(mut self) -> Nest {
@@ -98,6 +107,17 @@ fn hull(base: i64, loops: impl Iterator<Item = (u64, i64)>, bytes: u64) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_one_side_do_not_ask_for_the_other() {
+        // A transposed matrix of 3 x 5: on each side rows lie together, of the other side columns.
+        let transposed =
+            Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 40, b: 8 }, Loop { count: 5, a: 8, b: 24 }] };
+        assert_eq!((transposed.run_bytes_a(8), transposed.swapped().run_bytes_a(8)), (120, 120));
+        let part = Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 80, b: 8 }, Loop { count: 5, a: 8, b: 48 }] };
+        assert_eq!((part.run_bytes_a(8), part.swapped().run_bytes_a(8)), (40, 24));
+        assert_eq!(Nest { a: 0, b: 0, loops: vec![] }.run_bytes_a(4), 4);
+    }
 
     #[test]
     fn runs_are_contiguous_on_both_sides() {

@@ -1,11 +1,14 @@
 //! What strategies share: how a unit is brought from storage into a slot and back.
 
+mod cover;
+
 use crate::program::{Action, After, Place, Step, StepId, Whole};
 use crate::transfer::{Ask, Placement, Spread, Transfer};
 use crate::units::Unit;
+pub(crate) use cover::Cover;
 use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, dense_strides, nests};
+use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, nests};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,13 +64,14 @@ pub(crate) struct Placed {
     direct: bool,
     /// Whether it follows the one before it, in the slot and in the file, so that both move by one step.
     joins: bool,
-    /// Whether it is read before it is written, and written whole, holes and all.
+    /// Whether what holds its runs is read, and written with all holes.
     sieved: bool,
     section: Arc<View>,
 }
 
-/// A unit of a file whose section has a run for each so many bytes is read, changed and written whole \[B\]: a call for each
-/// run costs as much as copying this there and back. Nobody else writes a unit in the same call than the server that has it.
+/// Where the section has a run for each so many bytes of a file, what lies between its first and its last is read, changed
+/// and written as one \[B\]: a call for each run costs as much as copying this there and back. In the same call nobody but
+/// its server writes to a unit.
 const SIEVED_BYTES_MAX: u64 = 4096;
 
 /// Alignment of units inside a slot that do not follow each other in a file \[B\].
@@ -203,30 +207,28 @@ impl Placed {
             return false;
         }
         let bytes = ask.stored.element.bytes();
+        let cover = Cover::of(ask, &self.unit, &self.unit.region()).elements() * bytes;
         // The slot has the same runs as the file.
         let runs: u64 =
             nests(&self.unit.region(), &self.section, &self.section).map(|nest| nest.runs(bytes, bytes)).sum();
-        runs > 1 && self.bytes() / runs <= SIEVED_BYTES_MAX
+        runs > 1 && cover / runs <= SIEVED_BYTES_MAX
     }
 
-    /// The whole box, with its places in the slot and in its file.
-    fn whole_in_file(&self) -> (Arc<str>, Region, Place, Arc<View>) {
-        let Unit { low, extent, .. } = &self.unit;
-        let Placement::File { object, offset } = &self.ask().stored.placement else {
+    /// All that lies between the first and the last run of the section, with its places in the slot and in its file.
+    fn covered(&self) -> (Arc<str>, Region, Place, Arc<View>) {
+        let stored = &self.ask().stored;
+        let Placement::File { object, offset } = &stored.placement else {
             unreachable!("only units of files are sieved")
         };
-        let stored = &self.ask().stored;
-        let strides = dense_strides(&stored.shape, &stored.order, stored.element.bytes());
-        let first: i64 = low.iter().zip(&strides).map(|(&low, stride)| low as i64 * stride).sum();
-        let region = Region::whole(extent);
-        let there = View::held(&region, *offset as i64 + first, &strides, stored.element);
-        (object.clone(), region, self.whole().1, Arc::new(there))
+        let cover = Cover::of(self.ask(), &self.unit, &self.unit.region());
+        let here = Arc::new(cover.in_unit(stored, &self.unit, self.base));
+        (object.clone(), cover.whole(), Place::Slot(self.slot, here), Arc::new(cover.in_file(stored, *offset)))
     }
 
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
     pub(crate) fn prepare(&self, lane: &mut Emitter, after: &After) -> After {
         if self.sieved {
-            let (object, region, to, there) = self.whole_in_file();
+            let (object, region, to, there) = self.covered();
             let direct = self.direct;
             let read = Action::Read { object, region, to, there, whole: None, absent: None, direct };
             return After::step(lane.emit(after, read));
@@ -289,7 +291,7 @@ impl Placed {
     pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) {
         let ask = self.ask();
         if self.sieved {
-            let (object, region, from, there) = self.whole_in_file();
+            let (object, region, from, there) = self.covered();
             let (replace, direct) = (false, self.direct);
             lane.emit(after, Action::Write { object, region, from, there, whole: None, replace, direct });
             return;

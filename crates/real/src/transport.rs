@@ -277,20 +277,10 @@ fn worth_reaching(near: Reach, peek: &Peek, parts: &[Part]) -> bool {
             let Here::Slot(_, here) = &part.here else { return false };
             let Some((_, _, there)) = peek.arrays.get(part.array as usize) else { return true };
             let bytes = there.element.bytes();
-            let long = |nest: Nest| far_run(&nest, bytes) >= DIRECT_RUN_BYTES.min(nest.elements() * bytes);
+            let long = |nest: Nest| nest.run_bytes_a(bytes) >= DIRECT_RUN_BYTES.min(nest.elements() * bytes);
             nests(&part.region, there, here).all(long)
         }),
     }
-}
-
-/// Length of the runs on side `a` of a nest, in whatever order its loops are taken \[B\].
-fn far_run(nest: &Nest, bytes: u64) -> u64 {
-    let mut loops = nest.loops.clone();
-    loops.sort_unstable_by_key(|l| l.a.unsigned_abs());
-    loops
-        .iter()
-        .try_fold(bytes, |run, l| if l.a.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) })
-        .unwrap_or_else(|run| run)
 }
 
 impl Transport for Courier {

@@ -33,7 +33,7 @@ __all__ = [
 
 __version__: str
 
-_Raw: TypeAlias = tuple[int, int, str, Sequence[int], Sequence[int], int, Any]
+_Raw: TypeAlias = tuple[int, int, str, tuple[int, ...], tuple[int, ...], int, Any]
 _Section: TypeAlias = list[tuple[int, int, int, int]]
 _Options: TypeAlias = tuple[bool, float, float, int | None, int | None, int | None, str | None, str | None]
 _New: TypeAlias = tuple[list[int] | None, str | None, bool, int | None, str | None, list[str | None] | None, str, bool]

@@ -73,7 +73,8 @@ def open_raw(
     mode : {"r", "r+", "w", "x"}
         A new file (``w``, ``x``) is written beside its place and takes its name when it is closed, so that an older
         file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
-        has not ended.
+        has not ended. Nobody else may write to the file meanwhile: where the runs of a section are short, what lies
+        between them is written back as it was read.
     order : {"F", "C"}
         Order of the elements in the file: column-major, as Fortran has it, or row-major.
     header : bytes or int

@@ -104,8 +104,8 @@ fn what_was_learned_of_one_strategy_turns_a_choice() {
     let worse = [(before.parameters.strategy, 4.0)];
     let after = choose(&asked, &Preference::default(), &worse).unwrap();
     assert_ne!(after.parameters.strategy, before.parameters.strategy);
-    // What all share changes none.
-    let all: Vec<(Strategy, f64)> = Strategy::ALL.map(|strategy| (strategy, 4.0)).to_vec();
+    // What all share changes none, as long as the transfer is looked at as closely: it stays below a second.
+    let all: Vec<(Strategy, f64)> = Strategy::ALL.map(|strategy| (strategy, 1.5)).to_vec();
     let same = choose(&asked, &Preference::default(), &all).unwrap();
     assert_eq!(same.parameters.strategy, before.parameters.strategy);
 }

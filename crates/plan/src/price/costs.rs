@@ -3,7 +3,7 @@
 use super::Priced;
 use super::spread::Spread;
 use super::work::{Moved, Request};
-use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
+use crate::profile::{Disk, Files, Layout, Measured, Messages, Neighbours, Profile, Requests};
 use crate::strategies::Strategy;
 use crate::transfer::{Direction, Parameters, Placement, Transfer};
 
@@ -12,6 +12,10 @@ const ARITY: u32 = 4;
 /// Largest gap that a read goes over instead of being two \[B\], and most bytes of one read that does so \[B\].
 const SIEVED_GAP_BYTES: u64 = 4096;
 const SIEVED_CALL_BYTES: u64 = 8 << 20;
+/// Runs of a neighbour's array from which on they are reached for; shorter ones are packed \[B\].
+const REACHED_BYTES: f64 = 256.0;
+/// A line of the processor's cache \[B\].
+const LINE_BYTES: f64 = 64.0;
 /// Most runs of memory that one call gathers.
 const GATHERED_MAX: u64 = 1024;
 /// New files from which on all are made durable by one call.
@@ -143,10 +147,26 @@ impl<'a> Costs<'a> {
         let Some(measured) = self.measured() else {
             return Message { slot_ns: self.copy_ns(moved.bytes, moved.runs), ..Message::default() };
         };
-        let near = &measured.neighbours;
-        let copy = moved.bytes as f64 * 1e9 / near.rate + moved.runs as f64 * near.run_ns;
+        self.near(&measured.neighbours, moved)
+    }
+
+    /// Between processes of one node: long runs of the array are taken straight out of it; where they are short, its owner
+    /// packs them, and the rank with the slot puts them in their places.
+    fn near(&self, near: &Neighbours, moved: Moved) -> Message {
         let half = near.message_ns / 2.0;
-        Message { slot_ns: half + copy, ask_ns: 0.0, array_ns: half, handled_ns: near.wake_ns, wire_ns: 0.0 }
+        let (bytes, runs, array_runs) = (moved.bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
+        let run_ns = self.profile().processor.run_ns;
+        let there = array_runs * near.run_ns;
+        let (mut slot_ns, mut array_ns) = (half + bytes * 1e9 / near.rate, half);
+        if bytes / array_runs >= REACHED_BYTES {
+            slot_ns += there + (runs - array_runs).max(0.0) * run_ns;
+        } else {
+            // A run shorter than a line of the processor's cache moves the line.
+            let lines = array_runs * (bytes / array_runs).max(LINE_BYTES);
+            array_ns += lines * 1e9 / near.rate + array_runs * run_ns;
+            slot_ns += runs * run_ns;
+        }
+        Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }
     }
 
     fn far(&self, moved: Moved) -> Message {

@@ -23,6 +23,8 @@ pub(super) struct Moved {
     pub(super) bytes: u64,
     /// Contiguous runs, each of which lies together on both sides.
     pub(super) runs: u64,
+    /// Runs that lie together in the user's array, whatever they do in the slot: of a transposed piece far fewer.
+    pub(super) array_runs: u64,
 }
 
 /// A request to storage.
@@ -275,21 +277,25 @@ impl Reader<'_> {
                 };
                 let (from, to) = (view(from)?, view(to)?);
                 let bytes = region.elements() * to.element.bytes();
-                Some(Moved { peer: self.rank, bytes, runs: runs(region, &from, &to) })
+                let runs = runs(region, &from, &to);
+                Some(Moved { peer: self.rank, bytes, runs, array_runs: runs })
             }
             _ => None,
         }
     }
 
     fn message(&self, peer: u32, parts: &Parts) -> Moved {
-        let mut moved = Moved { peer, bytes: 0, runs: 0 };
+        let mut moved = Moved { peer, bytes: 0, runs: 0, array_runs: 0 };
         for (array, region, place) in parts {
             let Place::Slot(_, here) = place else { continue };
             moved.bytes += region.elements() * here.element.bytes();
             let there = self.memories.view(peer, *array);
             let there = there.as_deref().unwrap_or(here);
             let sizes = (here.element.bytes(), there.element.bytes());
-            moved.runs += nests(region, here, there).map(|nest| nest.runs(sizes.0, sizes.1)).sum::<u64>();
+            for nest in nests(region, there, here) {
+                moved.runs += nest.runs(sizes.1, sizes.0);
+                moved.array_runs += nest.elements() * sizes.1 / nest.run_bytes_a(sizes.1).max(1);
+            }
         }
         moved
     }

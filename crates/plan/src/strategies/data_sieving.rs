@@ -8,13 +8,12 @@
 
 use super::Infeasible;
 use super::independent::through_slot;
-use crate::emit::{Emitter, Placed};
+use crate::emit::{Cover, Emitter, Placed};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own};
 use crate::program::{Action, After, Place, Program};
 use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
-use crate::units::Unit;
-use hyperslab_layout::{Axis, Region, Triplet, View, dense_strides};
+use hyperslab_layout::Triplet;
 use std::sync::Arc;
 
 pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
@@ -46,10 +45,10 @@ impl Carry for Sieve {
             return;
         }
         let user = Place::User(exposed);
-        let whole = Region::whole(&cover.extent);
+        let whole = cover.whole();
         let at = Place::Slot(slot, Arc::new(ask.stored.dense_view(&cover.extent, 0)));
         let piece = Place::Slot(slot, Arc::new(ask.stored.box_view(&ask.section, &cover.low, &cover.extent, 0)));
-        let there = Arc::new(cover.view(ask, *offset));
+        let there = Arc::new(cover.in_file(&ask.stored, *offset));
         let read = Action::Read {
             object: object.clone(),
             region: whole.clone(),
@@ -81,42 +80,5 @@ impl Sieve {
         let all: u64 = bounds.iter().map(|(low, high)| high - low).product();
         // Of replicated data, another replica may write its own turn of the same elements' neighbours.
         distribution.replication() == 1 && distribution.piece(self.rank, &bounds).elements() == all
-    }
-}
-
-/// A box of a stored array that is contiguous in the file.
-struct Cover {
-    low: Vec<u64>,
-    extent: Vec<u64>,
-}
-
-impl Cover {
-    /// The smallest that holds a piece of a unit.
-    fn of(ask: &Ask, unit: &Unit, region: &Region) -> Cover {
-        let (mut low, mut extent) = (unit.low.clone(), unit.extent.clone());
-        for &d in &ask.stored.order {
-            let Some((a, b)) = region.dims[d].hull() else { break };
-            let triplet = ask.section.dims[d];
-            let (first, last) = (triplet.select(a), triplet.select(b - 1));
-            (low[d], extent[d]) = (first, last + 1 - first);
-            // Behind the slowest dimension that varies, only whole rows are contiguous.
-            if extent[d] > 1 {
-                break;
-            }
-        }
-        Cover { low, extent }
-    }
-
-    fn elements(&self) -> u64 {
-        self.extent.iter().product()
-    }
-
-    /// The box's own index space in the file.
-    fn view(&self, ask: &Ask, offset: u64) -> View {
-        let element = ask.stored.element;
-        let strides = dense_strides(&ask.stored.shape, &ask.stored.order, element.bytes());
-        let first: i64 = self.low.iter().zip(&strides).map(|(&low, stride)| low as i64 * stride).sum();
-        let axes = self.extent.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride));
-        View { base: offset as i64 + first, axes: axes.collect(), element }
     }
 }
