@@ -220,7 +220,12 @@ impl Costs<'_> {
             // What is new gets room behind what got it last, where each node has its own files.
             return 0.0;
         }
-        if request.file.is_none() && !matches!(storage.servers.layout, Layout::Ranks { .. }) {
+        if let Layout::Ranks { unit_bytes } = storage.servers.layout {
+            // Each server asks its own disk alone, in the disk's order.
+            if request.direct && call.bytes <= unit_bytes as f64 {
+                return 0.0;
+            }
+        } else if request.file.is_none() {
             return 1.0;
         }
         let sorted = behind && (self.keeps_blocks(request) || self.is_tail(call));
