@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 const OPEN: &str = "open";
 const CLOSE: &str = "close";
 
-/// Largest corrections, as factors: what is shared, and what a strategy has of its own.
+/// Largest corrections, as factors: what is shared, what is shared before and after data move, and what a strategy has of its
+/// own. Before and after, the model has little more than agreements of some microseconds, and rank 0 may read or write the
+/// metadata of hundreds of arrays.
 const SHARED_MAX: f64 = 8.0;
+const ENDS_MAX: f64 = 512.0;
 const OWN_MAX: f64 = 1.5;
 /// How far one transfer moves them.
 const SHARED_SHARE: f64 = 0.25;
@@ -105,7 +108,7 @@ impl Learned {
         }
         let key = format!("{kind} {}", report.strategy());
         let own = self.kept().own.entry(key.clone()).or_default();
-        *own = (*own + OWN_SHARE * off).clamp(-OWN_MAX.ln(), OWN_MAX.ln());
+        *own = bounded(*own + OWN_SHARE * off, OWN_MAX);
         let moved = *own - self.planned_with.get(&key).copied().unwrap_or(0.0);
         moved.abs() > STEP
     }
@@ -121,7 +124,7 @@ impl Learned {
         *seen += 1;
         // The first ones teach most: a stated default may be far off.
         let share = SHARED_SHARE.max(1.0 / (*seen as f64 + 1.0));
-        *shared = (*shared + share * off).clamp(-SHARED_MAX.ln(), SHARED_MAX.ln());
+        *shared = bounded(*shared + share * off, shared_max(key));
         Some(off)
     }
 
@@ -150,10 +153,20 @@ impl Drop for Learned {
 fn read() -> Option<Kept> {
     let text = std::fs::read_to_string(environment::learned()?).ok()?;
     let mut kept: Kept = serde_json::from_str(&text).ok()?;
-    let sane = |value: f64, most: f64| if value.is_finite() { value.clamp(-most.ln(), most.ln()) } else { 0.0 };
-    kept.shared.values_mut().for_each(|(shared, _)| *shared = sane(*shared, SHARED_MAX));
-    kept.own.values_mut().for_each(|own| *own = sane(*own, OWN_MAX));
+    kept.shared.iter_mut().for_each(|(key, (shared, _))| *shared = bounded(*shared, shared_max(key)));
+    kept.own.values_mut().for_each(|own| *own = bounded(*own, OWN_MAX));
     Some(kept)
+}
+
+/// The largest factor that may be learned under a key of what is shared.
+fn shared_max(key: &str) -> f64 {
+    let at_an_end = [OPEN, CLOSE].iter().any(|end| key.ends_with(end));
+    if at_an_end { ENDS_MAX } else { SHARED_MAX }
+}
+
+/// A logarithm within bounds that are given as a factor; nothing, when it is no number.
+fn bounded(value: f64, most: f64) -> f64 {
+    if value.is_finite() { value.clamp(-most.ln(), most.ln()) } else { 0.0 }
 }
 
 #[cfg(test)]
