@@ -198,7 +198,10 @@ def test_what_transfers_teach_is_kept_and_may_be_lost(tmp_path: Path) -> None:
     write_raw(tmp_path / "a.raw", 8, HYPERSLAB_LEARNED=str(kept))
     told = json.loads(kept.read_text())
     assert list(told) == ["shared", "own"]
-    assert all(abs(shared) < 2.1 for shared, _ in told["shared"].values())
+    # Bounded by factors of 8, and of 512 before and after data move.
+    ends = {key: shared for key, (shared, _) in told["shared"].items() if key.endswith(("open", "close"))}
+    assert all(abs(shared) < 6.3 for shared in ends.values())
+    assert all(abs(shared) < 2.1 for key, (shared, _) in told["shared"].items() if key not in ends)
     assert all(abs(own) < 0.5 for own in told["own"].values())
     # One transfer is enough to be learned from.
     kept.unlink()
