@@ -31,6 +31,7 @@ mod array;
 pub mod calibrate;
 mod comm;
 mod course;
+mod described;
 mod environment;
 mod error;
 mod holding;

@@ -357,7 +357,7 @@ impl RawFile {
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
         let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-        crate::zarr::describe(&mut fields, described);
+        crate::described::describe(&mut fields, described);
         let sync = self.options.durable && !new;
         let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
         // A new file is made durable when it is closed.
@@ -426,7 +426,11 @@ impl RawFile {
         }
         if !self.mode.writes_new() {
             let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-            return self.known(&names, holding, section);
+            let indices = self.numbers(&names)?;
+            for (name, &index) in names.iter().zip(&indices) {
+                crate::zarr::checked_section(name, section, &self.laid().arrays[index].shape, holding.shape())?;
+            }
+            return Ok(indices);
         }
         let mut indices = Vec::with_capacity(arrays.len());
         let mut laid = self.laid();
@@ -454,20 +458,18 @@ impl RawFile {
         Ok(indices)
     }
 
-    /// Numbers of arrays of the file that the distribution, over all of them or a section, fits.
-    fn known(&self, names: &[&str], holding: &Holding, section: Option<&Section>) -> Result<Vec<usize>, Fault> {
+    /// Numbers of arrays of the file.
+    fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let laid = self.laid();
-        let numbers: HashMap<&str, usize> = laid.arrays.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
-        let known = |name: &&str| {
-            let index = *numbers.get(name).ok_or_else(|| {
+        let known: HashMap<&str, usize> = laid.arrays.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
+        let number = |name: &&str| {
+            known.get(name).copied().ok_or_else(|| {
                 let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
                 let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(&names));
                 Fault::new(FaultKind::NotFound, text)
-            })?;
-            crate::zarr::checked_section(name, section, &laid.arrays[index].shape, holding.shape())?;
-            Ok(index)
+            })
         };
-        names.iter().map(known).collect()
+        names.iter().map(number).collect()
     }
 
     /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
@@ -494,7 +496,7 @@ impl RawFile {
         let (parts, locals, _) = made;
         let mut fields =
             vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
-        crate::zarr::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+        crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
         let exposure = RefCell::new(number_parts(parts));
@@ -536,29 +538,17 @@ impl RawFile {
             return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
                 .hint("close it, and open it with mode r"));
         }
-        let held = |name: &str| {
-            let found = self.laid().arrays.iter().find(|a| a.name == name).map(|a| a.shape.clone());
-            let shape = section.map(Section::shape).or(found).unwrap_or_default();
-            Holding::replicated(&shape, self.ranks)
-        };
-        // Without a distribution, each array is held as its own shape is.
-        let (held, indices) = match holding {
-            Some(holding) => (vec![holding.clone(); names.len()], self.known(names, holding, section)?),
-            None => {
-                let held = names.iter().map(|name| held(name)).collect::<Result<Vec<_>, Fault>>()?;
-                let known = |(name, held): (&&str, &Holding)| Ok(self.known(&[name], held, section)?[0]);
-                let indices = names.iter().zip(&held).map(known).collect::<Result<Vec<_>, Fault>>()?;
-                (held, indices)
-            }
-        };
-        let asks = self.stored(&indices).into_iter().zip(names).zip(held).enumerate();
-        let asks = asks.map(|(i, ((stored, name), held))| {
+        let indices = self.numbers(names)?;
+        let asks = self.stored(&indices).into_iter().zip(names).enumerate().map(|(i, (stored, name))| {
+            // Without a distribution, every rank gets everything.
+            let all = || Holding::replicated(&section.map_or_else(|| stored.shape.clone(), Section::shape), self.ranks);
+            let held = holding.cloned().map_or_else(all, Ok)?;
+            let section = crate::zarr::checked_section(name, section, &stored.shape, held.shape())?;
             let native = ElementType::native(stored.element.kind);
             let memory = crate::zarr::memory_type(into, i * each, native);
-            let section = section.cloned().unwrap_or_else(|| Section::whole(&stored.shape));
-            (Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held)
+            Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
         });
-        Ok(asks.collect())
+        asks.collect()
     }
 
     /// Calls of this file use what those before them left.

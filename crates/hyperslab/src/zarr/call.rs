@@ -3,6 +3,7 @@
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
 use crate::array::{LocalArray, natural_chunks};
 use crate::course::{Call, Compiled};
+use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
 use crate::planning::choose_parameters;
@@ -553,32 +554,6 @@ fn check_asks(names: &[&str]) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// What ranks compare of one array: its name, how the ranks hold it, which section of it, and the type of its elements.
-pub(crate) type Described<'a> = (&'a str, Option<&'a Holding>, Option<&'a Section>, Option<ElementType>);
-
-/// Adds what ranks compare of the arrays of a call. What an array has in common with the one before it is not said again:
-/// of hundreds of arrays in one call, nearly all are held alike.
-pub(crate) fn describe<'a>(fields: &mut Vec<(String, String)>, arrays: impl Iterator<Item = Described<'a>>) {
-    let mut before: Described = ("", None, None, None);
-    for array in arrays {
-        let (name, holding, section, element) = array;
-        fields.push((format!("array {}", fields.len()), format!("'{name}'")));
-        if let Some(held) = holding.filter(|_| holding != before.1) {
-            fields.push((format!("shape of '{name}'"), format!("{:?}", held.shape())));
-            fields.push((format!("distribution of '{name}'"), held.to_string()));
-        }
-        if let Some(section) = section.filter(|_| section != before.2) {
-            fields.push((format!("section of '{name}'"), section.to_string()));
-        }
-        // A rank without pieces has no type, and pieces of several types are converted each by itself.
-        let one_type = holding.is_none_or(|held| held.regular().is_some());
-        if let Some(element) = element.filter(|_| one_type && element != before.3) {
-            fields.push((format!("element type of '{name}'"), element.to_string()));
-        }
-        before = array;
-    }
 }
 
 /// Refuses a new array whose stored type this rank should tell, and does not know.
