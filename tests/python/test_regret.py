@@ -15,7 +15,7 @@ from pathlib import Path
 import hyperslab as hs
 import numpy as np
 import pytest
-from hyperslab.bench._allowance import Allowance
+from hyperslab.bench._allowance import USUAL_ROUNDS, Allowance
 from hyperslab.bench._campaign import Campaign, Result
 from hyperslab.bench._cases import Case, Spread, holding
 from hyperslab.bench._checks import check_chunks, check_file
@@ -344,7 +344,10 @@ def test_a_tiny_sample_is_measured_scored_and_told(tmp_path: Path) -> None:
         assert {CHOSEN, TWIN} < set(rounds)
         lengths = {len(times) for times in rounds.values()}
         assert len(lengths) == 1
-        assert min(lengths) >= 2
+        # Fewer than usual only where the time was short, which is told.
+        assert min(lengths) >= USUAL_ROUNDS or (
+            min(lengths) >= 2 and f"fewer than {USUAL_ROUNDS} rounds" in done.stdout
+        )
         assert set(rounds) <= set(case["qualifying"]) <= {TWIN, *case["checked"]}
         assert set(case["untried"]) <= set(case["left_out"])
         assert case["score"]["best"] in rounds

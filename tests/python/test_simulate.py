@@ -49,7 +49,7 @@ def test_a_usual_lustre_gives_a_good_part_of_what_its_targets_give(mesh: tuple[i
     targets = 16 * (630e6 if write else 770e6)
     assert 0.2 * targets < told["rate"] < targets
     planned = hs.plan("lustre-like", asked, clients=math.prod(mesh))
-    assert 0.45 * told["seconds"] < planned["predicted"]["seconds"] < 1.6 * told["seconds"]
+    assert 1 / 2 < planned["predicted"]["seconds"] / told["seconds"] < 2
 
 
 def test_it_walks_the_programs_that_explain_tells_of() -> None:

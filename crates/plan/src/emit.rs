@@ -3,7 +3,7 @@
 mod cover;
 
 use crate::program::{Action, After, Place, Step, StepId, Whole};
-use crate::transfer::{Ask, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Placement, Spread, Transfer};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
 use hyperslab_format::zarr::Codecs;
@@ -199,11 +199,12 @@ impl Placed {
         self.shape != self.unit.extent
     }
 
-    /// Whether the section selects short runs of a file, with short gaps between them.
+    /// Whether what is written are short runs of a file, with short gaps between them.
     fn is_worth_sieving(&self) -> bool {
         let ask = self.ask();
         let in_file = matches!(ask.stored.placement, Placement::File { .. });
-        if self.unit.covered || !in_file || ask.spread == Spread::Explicit {
+        let written = self.transfer.direction == Direction::Write;
+        if !written || self.unit.covered || !in_file || ask.spread == Spread::Explicit {
             return false;
         }
         let bytes = ask.stored.element.bytes();

@@ -186,21 +186,21 @@ impl Transfer {
         let mut last: Option<&Arc<str>> = None;
         let mut before: Option<&Ask> = None;
         for ask in &self.asks {
+            // Writers of one file share its lock.
+            let same_file = match &ask.stored.placement {
+                Placement::File { object, .. } => Some(last.replace(object) == Some(object)),
+                Placement::Chunks { .. } => None,
+            };
             // Of hundreds of arrays in one call, nearly all are like the one before them.
             let again = before.replace(ask).is_some_and(|before| before.is_like(ask));
-            again.hash(&mut hasher);
-            if let (true, Placement::File { object, .. }) = (again, &ask.stored.placement) {
-                (last.replace(object) == Some(object)).hash(&mut hasher);
-            }
+            (same_file, again).hash(&mut hasher);
             if again {
                 continue;
             }
             (&ask.section, ask.memory.kind, &ask.stored.shape, ask.stored.element.kind).hash(&mut hasher);
             (ask.memory == ask.stored.element, &ask.stored.order, ask.spread.regular()).hash(&mut hasher);
-            match &ask.stored.placement {
-                // Writers of one file share its lock.
-                Placement::File { object, .. } => (last.replace(object) == Some(object)).hash(&mut hasher),
-                Placement::Chunks { chunk, codecs, fresh, .. } => (chunk, codecs, fresh).hash(&mut hasher),
+            if let Placement::Chunks { chunk, codecs, fresh, .. } = &ask.stored.placement {
+                (chunk, codecs, fresh).hash(&mut hasher);
             }
         }
         hasher.finish()

@@ -57,15 +57,6 @@ impl Machine {
         self.clock.pump = Some(pump);
     }
 
-    /// Stores below another root from now on.
-    pub fn move_to(&mut self, root: &Path) {
-        let crowded = self.stores.posix.is_crowded();
-        self.stores = Stores::new(root, self.courier.wire().bell());
-        if crowded {
-            self.stores.posix.crowd();
-        }
-    }
-
     /// Names at a place. What lies there can be moved to and from from now on, as long as the place exists.
     ///
     /// # Errors

@@ -30,9 +30,9 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
 /// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
 /// The parts of striped objects, which are those with a name that [`Stripes`](crate::Stripes) give, are carried out beside
-/// each other, since each has a file and perhaps a disk of its own. Short reads of what the cache holds need no thread, when
-/// nothing is under way. Such objects are written and read in parts, as
-/// [`Request::Write`] has it, and synced; nothing else.
+/// each other, since each has a file and perhaps a disk of its own. Such objects are written and read in parts, as
+/// [`Request::Write`] has it, and synced; nothing else. Short reads of what the cache holds need no thread, when nothing is
+/// under way.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
     requests: Option<Sender<Work>>,
@@ -93,11 +93,6 @@ impl PosixStore {
         self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
     }
 
-    /// Whether it has none.
-    pub fn is_crowded(&self) -> bool {
-        self.at_once_bytes_max == at_once::CROWDED_BYTES_MAX
-    }
-
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
     pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
         self.tell(Work::Forget(below));
@@ -121,9 +116,9 @@ impl Store for PosixStore {
         // What is read must be what the requests before it left.
         if let (0, Request::Read { object, moves, direct: false }) = (self.under_way, &request)
             && moves.bytes() <= self.at_once_bytes_max
-            && let Some(result) = at_once::read(&self.root.join(&**object), moves)
+            && let Some(outcome) = at_once::read(&self.root.join(&**object), moves)
         {
-            return self.at_once.push((ticket, result));
+            return self.at_once.push((ticket, Ok(outcome)));
         }
         self.under_way += 1;
         let sent = self.requests.as_ref().is_some_and(|requests| requests.send(Work::Serve(ticket, request)).is_ok());

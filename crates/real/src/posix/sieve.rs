@@ -67,16 +67,11 @@ impl<'a> Sieve<'a> {
         let mut first = 0;
         while first < self.pieces.len() {
             let pieces = &self.pieces[first..];
+            let (file, count) = (self.file.as_raw_fd(), pieces.len() as i32);
             // SAFETY: each piece is a run that was checked to lie in registered memory which the request keeps alive
             // and nobody else writes, or lies in `waste`, which this sieve owns; pieces of waste may overlap, and
             // their contents are never looked at.
-            let read = unsafe {
-                let (file, count) = (self.file.as_raw_fd(), pieces.len() as i32);
-                match self.flags {
-                    0 => libc::preadv(file, pieces.as_ptr(), count, offset as i64),
-                    flags => libc::preadv2(file, pieces.as_ptr(), count, offset as i64, flags),
-                }
-            };
+            let read = unsafe { libc::preadv2(file, pieces.as_ptr(), count, offset as i64, self.flags) };
             self.calls += 1;
             if read < 0 {
                 let error = io::Error::last_os_error();

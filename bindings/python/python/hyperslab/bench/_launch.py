@@ -33,6 +33,10 @@ def find_mpiexec() -> Path:
     return Path(found)
 
 
+#: How long a launcher has to end its ranks before it is killed.
+ENDING_SECONDS = 20.0
+
+
 def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
     """Run a module of this folder on ranks, with the name of the file that holds its task in JSON.
 
@@ -50,6 +54,10 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None =
         except subprocess.TimeoutExpired as expired:
             # Not killed: the launcher has to end its ranks.
             running.terminate()
+            try:
+                running.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                running.kill()
             message = (
                 f"the measurement on {ranks} ranks was not over after {limit_seconds:.0f} s: {shlex.join(command)}"
             )
