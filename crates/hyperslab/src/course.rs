@@ -107,7 +107,7 @@ impl Comm {
         noted.tell(party, &transfer, &decision);
         let Decision { parameters, predicted } = decision;
         let asked = Asked::of(&transfer);
-        let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == hyperslab_plan::Direction::Write);
+        let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == Direction::Write);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         // Only a rank that waits is told; the thread of the line must not call the user.
         let observer = observer.as_mut().filter(|_| !self.is_inside());
@@ -312,7 +312,7 @@ pub(crate) fn moved(
     }
     let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
     let walked = run(machine, party, Walk::new(program, users), watched)?;
-    if !durable {
+    if !durable && transfer.direction == Direction::Write {
         machine.forget_unsynced(transfer.objects_below());
     }
     machine.release_files();

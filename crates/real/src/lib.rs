@@ -1,5 +1,6 @@
 //! The machine at hand: threads and MPI, the memory of neighbours, POSIX files, and the clock.
 
+mod bell;
 pub mod calibration;
 mod courier_bytes;
 mod directory;

@@ -95,6 +95,11 @@ impl Identity {
         Identity { host: word(0), pid, probe_address: word(8), probe_value: word(16) }
     }
 
+    /// The number of the process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
     fn is_mine(&self) -> bool {
         *self == Identity::here()
     }

@@ -1,5 +1,6 @@
 //! Objects as files below a directory, served by a worker thread so that the caller can move data meanwhile.
 
+mod at_hand;
 mod at_once;
 mod carrier;
 mod content;
@@ -17,9 +18,9 @@ use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
 use job::Answers;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 type Finished = (Ticket, Result<Outcome, Fault>);
@@ -31,8 +32,8 @@ type Finished = (Ticket, Result<Outcome, Fault>);
 /// beside them, several at once, since a disk is at its best with more than one to choose from; they begin in order.
 /// The parts of striped objects, which are those with a name that [`Stripes`](crate::Stripes) give, are carried out beside
 /// each other, since each has a file and perhaps a disk of its own. Such objects are written and read in parts, as
-/// [`Request::Write`] has it, and synced; nothing else. Short reads of what the cache holds need no thread, when nothing is
-/// under way.
+/// [`Request::Write`] has it, and synced; nothing else. Short reads of what the cache holds, and short
+/// writes to file systems of this host, need no thread, when nothing is under way.
 /// Nothing is durable before [`Request::Sync`], which waits for all that was submitted before it.
 pub struct PosixStore {
     requests: Option<Sender<Work>>,
@@ -44,6 +45,10 @@ pub struct PosixStore {
     at_once_bytes_max: u64,
     /// Requests that the worker has and whose ends nobody has polled.
     under_way: u64,
+    /// What the worker was told and has not heeded yet, besides requests.
+    unheeded: Arc<AtomicU64>,
+    /// What the worker works with, and the caller while it has nothing to do.
+    files: Arc<Mutex<Files>>,
     /// What needed no worker.
     at_once: Vec<Finished>,
 }
@@ -55,6 +60,23 @@ enum Work {
     Release,
 }
 
+impl Work {
+    /// Does it. Says how a request ended, unless somebody else will.
+    fn done_by(self, files: &mut Files) -> Option<Finished> {
+        match self {
+            Work::Serve(ticket, request) => files.serve(ticket, request).map(|result| (ticket, result)),
+            Work::Forget(below) => {
+                files.forget(&below);
+                None
+            }
+            Work::Release => {
+                files.release();
+                None
+            }
+        }
+    }
+}
+
 impl PosixStore {
     /// Objects below `root`. The bell rings whenever a request is over.
     pub fn new(root: &Path, bell: Bell) -> PosixStore {
@@ -62,22 +84,17 @@ impl PosixStore {
         let (outbox, finished) = channel();
         let advance = Arc::new(AtomicU64::new(0));
         let answers = Answers::new(outbox, bell);
-        let mut files = Files::new(root, advance.clone(), answers.clone());
+        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), answers.clone())));
+        let unheeded = Arc::new(AtomicU64::new(0));
+        let shared = (files.clone(), unheeded.clone());
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
             for work in inbox {
-                let (ticket, request) = match work {
-                    Work::Serve(ticket, request) => (ticket, request),
-                    Work::Forget(below) => {
-                        files.forget(&below);
-                        continue;
-                    }
-                    Work::Release => {
-                        files.release();
-                        continue;
-                    }
-                };
-                let heard = files.serve(ticket, request).is_none_or(|result| answers.send(ticket, result));
-                if !heard {
+                let is_request = matches!(work, Work::Serve(..));
+                let done = work.done_by(&mut lock(&shared.0));
+                if !is_request {
+                    shared.1.fetch_sub(1, Ordering::Release);
+                }
+                if done.is_some_and(|(ticket, result)| !answers.send(ticket, result)) {
                     return;
                 }
             }
@@ -85,7 +102,19 @@ impl PosixStore {
         let (lost, at_once) = (Vec::new(), Vec::new());
         let (requests, worker, root) = (Some(requests), worker.ok(), root.into());
         let at_once_bytes_max = at_once::BYTES_MAX;
-        PosixStore { requests, finished, worker, lost, advance, root, at_once_bytes_max, under_way: 0, at_once }
+        PosixStore {
+            requests,
+            finished,
+            worker,
+            lost,
+            advance,
+            root,
+            at_once_bytes_max,
+            under_way: 0,
+            unheeded,
+            files,
+            at_once,
+        }
     }
 
     /// Has no core for a thread beside the caller's, who then reads more by himself of what is in the cache.
@@ -103,22 +132,43 @@ impl PosixStore {
         self.tell(Work::Release);
     }
 
+    /// What the worker works with, if it has nothing to do.
+    fn idle(&self) -> Option<MutexGuard<'_, Files>> {
+        let busy = self.under_way > 0 || self.unheeded.load(Ordering::Acquire) > 0;
+        if busy { None } else { self.files.try_lock().ok() }
+    }
+
     fn tell(&mut self, work: Work) {
-        if let Some(requests) = &self.requests {
-            // A worker that is gone has nothing open and remembers nothing.
+        // Waking the worker takes longer than what it is told.
+        if let Some(mut files) = self.idle().filter(|files| files.closes_at_once()) {
+            work.done_by(&mut files);
+        } else if let Some(requests) = &self.requests {
+            // A worker that is gone keeps nothing open, and leaves nothing to do at once.
+            self.unheeded.fetch_add(1, Ordering::Relaxed);
             let _ = requests.send(work);
+        }
+    }
+
+    /// Carries a short request out, if that waits for nothing but a disk of this host. What is read must be what the
+    /// requests before it left, so that there must be none under way.
+    fn at_once(&self, request: &Request) -> Option<Result<Outcome, Fault>> {
+        let mut files = self.idle()?;
+        match request {
+            Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max => {
+                at_once::read(&self.root.join(&**object), moves).map(Ok)
+            }
+            Request::Write { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max => {
+                files.write_at_hand(object, moves)
+            }
+            _ => None,
         }
     }
 }
 
 impl Store for PosixStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
-        // What is read must be what the requests before it left.
-        if let (0, Request::Read { object, moves, direct: false }) = (self.under_way, &request)
-            && moves.bytes() <= self.at_once_bytes_max
-            && let Some(outcome) = at_once::read(&self.root.join(&**object), moves)
-        {
-            return self.at_once.push((ticket, Ok(outcome)));
+        if let Some(result) = self.at_once(&request) {
+            return self.at_once.push((ticket, result));
         }
         self.under_way += 1;
         let sent = self.requests.as_ref().is_some_and(|requests| requests.send(Work::Serve(ticket, request)).is_ok());
@@ -150,6 +200,11 @@ impl Drop for PosixStore {
             let _ = worker.join();
         }
     }
+}
+
+/// Locks without regard to a panic elsewhere: what is known of files is whole after every request.
+fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
+    files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A failure of the file system, with what was being done to which path.

@@ -3,11 +3,12 @@
 //! A wire is the lowest common ground of threads and MPI. Nothing here blocks except [`Wire::doze`], and that one has
 //! a limit. Bulk data are not for wires to hold back: the layer above sends them only on the receiver's grant.
 
+pub use crate::bell::Bell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Why a wire could not do what was asked, in words for a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,33 +61,6 @@ pub trait Wire: Send {
 
     /// Ends the wire. Collective; waits for the other ranks up to `limit` and then gives up with an error.
     fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError>;
-}
-
-/// A bell that one thread waits for and others ring. A ring that nobody waits for is kept; several are kept as one.
-#[derive(Clone, Default)]
-pub struct Bell(Arc<(Mutex<bool>, Condvar)>);
-
-impl Bell {
-    /// Rings: ends the wait that is going on, or else the next one.
-    pub fn ring(&self) {
-        *lock(&self.0.0) = true;
-        self.0.1.notify_one();
-    }
-
-    /// Waits for a ring up to `limit`; says whether there was one, and forgets it.
-    pub fn wait(&self, limit: Duration) -> bool {
-        let deadline = Instant::now().checked_add(limit);
-        let mut rung = lock(&self.0.0);
-        while !*rung {
-            // A limit beyond the clock's range is no limit; waking up once an hour for it costs nothing.
-            let left = deadline.map_or(Duration::from_secs(3600), |end| end.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                return false;
-            }
-            rung = self.0.1.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        std::mem::take(&mut *rung)
-    }
 }
 
 /// Locks without regard to a panic elsewhere: what these locks guard is whole after every statement.
@@ -186,6 +160,7 @@ pub(crate) fn no_such_rank(from: u32, to: u32, size: u32) -> WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     /// Receives the next datagram, dozing meanwhile.
     fn next(wire: &mut ThreadWire) -> Datagram {

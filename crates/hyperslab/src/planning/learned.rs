@@ -8,6 +8,7 @@ use crate::environment;
 use crate::report::Report;
 use hyperslab_plan::{Resource, Strategy};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// What comes before and after data move.
 const OPEN: &str = "open";
@@ -28,8 +29,8 @@ const ODD: f64 = 3.0;
 const SECONDS_MIN: f64 = 2e-4;
 /// Transfers after which what is left of an error is put down to the strategy.
 const SETTLED: u64 = 4;
-/// Transfers after which the file is written.
-const SAVE_AFTER: u32 = 16;
+/// How long after a transfer the next one writes the file: rarely, since that takes longer than a small transfer.
+const SAVE_AFTER: Duration = Duration::from_secs(1);
 /// Changes of what a strategy has of its own after which plans are made anew, as logarithms.
 const STEP: f64 = 0.05;
 
@@ -57,7 +58,8 @@ pub(super) struct Learned {
     kept: Option<Kept>,
     /// What strategies had of their own when plans were made.
     planned_with: BTreeMap<String, f64>,
-    unsaved: u32,
+    /// When the first of the transfers was over that the file does not know.
+    unsaved: Option<Instant>,
 }
 
 impl Learned {
@@ -90,10 +92,14 @@ impl Learned {
 
     /// Learns from a transfer of a kind, which this bounded. Returns whether plans should be made anew.
     pub(super) fn hear(&mut self, kind: &str, bound: Resource, report: &Report) -> bool {
-        self.unsaved += 1;
-        if self.unsaved >= SAVE_AFTER {
+        let again = self.learn(kind, bound, report);
+        if self.unsaved.get_or_insert_with(Instant::now).elapsed() > SAVE_AFTER {
             self.save();
         }
+        again
+    }
+
+    fn learn(&mut self, kind: &str, bound: Resource, report: &Report) -> bool {
         let [open, _, _, close] = report.phases();
         self.teach(&format!("{kind} {OPEN}"), open.1, open.2);
         self.teach(&format!("{kind} {CLOSE}"), close.1, close.2);
@@ -130,7 +136,7 @@ impl Learned {
 
     /// Writes the file. That it cannot be written hurts nobody.
     fn save(&mut self) {
-        self.unsaved = 0;
+        self.unsaved = None;
         let (Some(path), Some(kept)) = (environment::learned(), &self.kept) else { return };
         let Ok(text) = serde_json::to_string_pretty(kept) else { return };
         let aside = path.with_extension(format!("{}.tmp", std::process::id()));
@@ -143,7 +149,7 @@ impl Learned {
 
 impl Drop for Learned {
     fn drop(&mut self) {
-        if self.unsaved > 0 {
+        if self.unsaved.is_some() {
             self.save();
         }
     }
@@ -206,7 +212,7 @@ mod tests {
             let predicted = 0.1 * own * learned.shared(KIND, Resource::Cores).moving;
             learned.hear(KIND, Resource::Cores, &report(strategy, predicted, 0.1 * factor));
             // Nothing of this is to be kept.
-            learned.unsaved = 0;
+            learned.unsaved = None;
         }
         let own = learned.own(KIND).iter().find(|one| one.0 == strategy).map_or(1.0, |one| one.1);
         own * learned.shared(KIND, Resource::Cores).moving

@@ -10,6 +10,7 @@
 mod connect;
 mod find;
 mod pace;
+mod ringing;
 mod table;
 mod traffic;
 
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use self::connect::connect;
 use self::find::{Abi, Callers};
 use self::pace::Pace;
+use self::ringing::Ringing;
 use self::table::Table;
 use self::traffic::Traffic;
 use crate::wire::{Bell, Datagram, Wire, WireError};
@@ -36,6 +38,7 @@ pub struct MpiWire {
     thread: Option<ThreadId>,
     library: String,
     bell: Bell,
+    ringing: Ringing,
     pace: Pace,
     /// An error met while dozing, for the next poll.
     late: Option<WireError>,
@@ -77,15 +80,20 @@ impl MpiWire {
             thread: (callers != Callers::Any).then(|| std::thread::current().id()),
             library: library.version()?,
             bell: Bell::default(),
+            ringing: Ringing::new(None),
             pace: Pace::default(),
             late: None,
         })
     }
 
-    /// The same where so many ranks share this host: where each has a core, it waits more awake.
+    /// The same where so many ranks share this host: where each has a core, it waits more awake, and where they share
+    /// cores, it sleeps until a neighbour wakes it up. To be said before anything is sent.
     #[must_use]
     pub fn beside(self, ranks: u32) -> MpiWire {
-        MpiWire { pace: Pace::among(ranks), ..self }
+        let pace = Pace::among(ranks);
+        let bell = if pace.shares_cores() { Bell::shared() } else { Bell::default() };
+        let ringing = Ringing::new(pace.shares_cores().then_some(&bell));
+        MpiWire { pace, bell, ringing, ..self }
     }
 
     /// What the MPI library calls itself.
@@ -139,7 +147,15 @@ impl Wire for MpiWire {
 
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
         self.check_caller()?;
-        self.traffic.send(to, bytes)
+        if to == self.rank() {
+            return self.traffic.send(to, bytes);
+        }
+        if let Some(greeting) = self.ringing.greeting(to) {
+            self.traffic.send(to, greeting)?;
+        }
+        self.traffic.send(to, bytes)?;
+        self.ringing.ring(to);
+        Ok(())
     }
 
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
@@ -147,11 +163,13 @@ impl Wire for MpiWire {
             return Err(late);
         }
         self.progress()?;
-        let datagram = self.traffic.take();
-        if datagram.is_some() {
+        while let Some((from, bytes)) = self.traffic.take() {
             self.pace.reset();
+            if from == self.rank() || !self.ringing.hear(from, &bytes) {
+                return Ok(Some((from, bytes)));
+            }
         }
-        Ok(datagram)
+        Ok(None)
     }
 
     fn unsent_bytes(&self) -> u64 {
@@ -170,6 +188,7 @@ impl Wire for MpiWire {
                 }
             }
             let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            self.pace.is_woken = self.bell.was_rung_from_outside() && !self.traffic.is_busy();
             if self.pace.turn(|turn| self.bell.wait(turn.min(left))) || left.is_zero() {
                 return;
             }

@@ -4,6 +4,10 @@ use std::time::{Duration, Instant};
 
 /// Turns in which only the processor is offered to others, where ranks share cores.
 const YIELDS: u32 = 50;
+/// The same where neighbours wake this rank up when they have something for it.
+const YIELDS_WOKEN: u32 = 1;
+/// First sleep there.
+const SLEEP_WOKEN: Duration = Duration::from_micros(200);
 /// The same where each rank has a core: a message between two ranks that are awake comes within some microseconds, and
 /// nobody is slowed down who could send it sooner.
 const SPIN: Duration = Duration::from_micros(200);
@@ -23,6 +27,8 @@ const SLACK: Duration = Duration::from_micros(1);
 pub(super) struct Pace {
     /// Whether each rank has a core.
     own_core: bool,
+    /// Whether all that is waited for ends the wait.
+    pub(super) is_woken: bool,
     begun: Option<Instant>,
     yields: u32,
     slept: Duration,
@@ -34,12 +40,17 @@ impl Pace {
         Pace { own_core: u64::from(ranks) <= cores(), ..Pace::default() }
     }
 
+    /// Whether ranks share cores.
+    pub(super) fn shares_cores(&self) -> bool {
+        !self.own_core
+    }
+
     /// Whether the processor is only offered, for now.
     fn is_awake(&mut self) -> bool {
         self.yields += 1;
         match self.own_core {
             true => self.begun.get_or_insert_with(Instant::now).elapsed() < SPIN,
-            false => self.yields <= YIELDS,
+            false => self.yields <= if self.is_woken { YIELDS_WOKEN } else { YIELDS },
         }
     }
 
@@ -58,7 +69,8 @@ impl Pace {
 
     /// How long to sleep next.
     fn sleep(&mut self) -> Duration {
-        let sleep = (self.slept / 8).clamp(SLEEP_FIRST, SLEEP_MAX);
+        let first = if self.is_woken { SLEEP_WOKEN } else { SLEEP_FIRST };
+        let sleep = (self.slept / 8).clamp(first, SLEEP_MAX);
         self.slept = self.slept.saturating_add(sleep);
         sleep
     }

@@ -25,6 +25,8 @@ pub(super) trait Traffic: Send {
     fn progress(&mut self) -> Result<bool, WireError>;
     /// Whether [`Traffic::take`] would give a datagram.
     fn has_arrived(&self) -> bool;
+    /// Whether datagrams are half sent or half received, and need MPI to be called.
+    fn is_busy(&self) -> bool;
     /// The next datagram that is whole, if any.
     fn take(&mut self) -> Option<Datagram>;
     /// Waits until every datagram of every rank has arrived (those to this rank are discarded), frees the communicator.
@@ -271,6 +273,10 @@ impl<H: Handle> Traffic for Flow<H> {
 
     fn has_arrived(&self) -> bool {
         !self.to_self.is_empty() || self.next_whole().is_some()
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.send_requests.is_empty() || !self.incoming.is_empty()
     }
 
     fn take(&mut self) -> Option<Datagram> {

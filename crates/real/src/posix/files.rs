@@ -1,5 +1,6 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
+use super::at_hand;
 use super::carrier::Way;
 use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
 use super::handle::Handle;
@@ -9,7 +10,7 @@ use super::set::{DIRECT_DEPTH_MAX, Set};
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -22,6 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SYNC_STEP_BYTES: u64 = 64 << 20;
 /// Files kept open between requests.
 const OPEN_FILES_MAX: usize = 8;
+/// Directories of which it is remembered where they are.
+const KNOWN_DIRECTORIES_MAX: usize = 1024;
 
 pub(super) struct Files {
     root: PathBuf,
@@ -33,7 +36,9 @@ pub(super) struct Files {
     answers: Answers,
     /// Directories seen to exist.
     made: BTreeSet<PathBuf>,
-    /// Directories made since the last sync.
+    /// Directories that were asked about, and whether they are at hand.
+    at_hand: BTreeMap<PathBuf, bool>,
+    /// Names made since the last sync, of files and directories.
     new: BTreeSet<PathBuf>,
     /// Written since the last sync.
     dirty: BTreeSet<PathBuf>,
@@ -79,6 +84,7 @@ impl Files {
             sets: Vec::new(),
             answers,
             made: BTreeSet::new(),
+            at_hand: BTreeMap::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
             advance,
@@ -161,6 +167,7 @@ impl Files {
             return Ok(Some(open.clone()));
         }
         let opened = Arc::new(Handle::open(path, write).map_err(|error| doing.failed("", &error))?);
+        self.ask_about(path, &opened.file);
         self.open.retain(|open| open.path != path);
         let parts: usize = self.sets.iter().map(Set::parts).sum();
         self.open.truncate(OPEN_FILES_MAX - 1 + parts);
@@ -220,6 +227,31 @@ impl Files {
         self.sets.iter().for_each(Set::wait);
     }
 
+    /// Remembers whether the directory of a file is at hand.
+    fn ask_about(&mut self, path: &Path, file: &File) {
+        let Some(parent) = path.parent().filter(|&parent| !self.at_hand.contains_key(parent)) else { return };
+        if self.at_hand.len() >= KNOWN_DIRECTORIES_MAX {
+            self.at_hand.clear();
+        }
+        self.at_hand.insert(parent.into(), at_hand::holds(file));
+    }
+
+    /// Whether a file is known to lie on a disk or in memory of this host, so that nothing far away is waited for.
+    fn is_at_hand(&self, path: &Path) -> bool {
+        path.parent().and_then(|parent| self.at_hand.get(parent)).is_some_and(|&at_hand| at_hand)
+    }
+
+    /// Whether all files that are kept open are at hand, so that closing them waits for nothing.
+    pub(super) fn closes_at_once(&self) -> bool {
+        self.open.iter().all(|handle| self.is_at_hand(&handle.path))
+    }
+
+    /// Writes to a file that is at hand; `None` where it is not, or not known to be.
+    pub(super) fn write_at_hand(&mut self, object: &Arc<str>, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+        let at_hand = self.is_at_hand(&self.path(object)) && !self.is_striped(object);
+        at_hand.then(|| self.write(object, moves))
+    }
+
     fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
@@ -271,6 +303,7 @@ impl Files {
             file.sync_data().map_err(|error| doing.failed("", &error))?;
             std::fs::rename(&target, &path).map_err(|error| doing.failed(" (rename into place)", &error))?;
         }
+        self.new.insert(path.clone());
         self.dirty.insert(path);
         Ok(Outcome::Done(moved))
     }
@@ -349,7 +382,7 @@ impl Files {
         (dirty, new)
     }
 
-    /// Syncs files written, then the directories that hold them or were made for them.
+    /// Syncs files written, then the directories in which names were made.
     fn sync(&mut self, below: &[Arc<str>]) -> Result<Outcome, Fault> {
         self.settle();
         let (dirty, new) = self.take_dirty(below);
@@ -383,17 +416,18 @@ impl Files {
     }
 
     fn sync_all(&self, dirty: BTreeSet<PathBuf>, new: BTreeSet<PathBuf>, mut calls: u64) -> Result<Outcome, Fault> {
-        let mut directories: BTreeSet<PathBuf> =
-            dirty.iter().chain(&new).filter_map(|path| path.parent()).map(Path::to_path_buf).collect();
+        // Who made the name of a file that was only written to makes that durable.
+        let directories: BTreeSet<&Path> = new.iter().filter_map(|path| path.parent()).collect();
         // Many files of a store are made durable by one call for its file system. A descriptor reports only errors
         // that happen after it was opened, so it is opened first.
-        let many = match directories.iter().find(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
+        let holding = dirty.first().and_then(|path| path.parent());
+        let many = match holding.filter(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
             Some(directory) => Some(FileSystem::open(directory)?),
             None => None,
         };
-        for path in dirty {
-            let doing = Doing { verb: "syncing", path: &path };
-            let file = match File::open(&path) {
+        for path in &dirty {
+            let doing = Doing { verb: "syncing", path };
+            let file = match File::open(path) {
                 Ok(file) => file,
                 // It was given up, or published under another name by a call that did not want it durable.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -406,9 +440,9 @@ impl Files {
             file_system.sync()?;
             return Ok(done(0, calls + 1));
         }
-        for directory in std::mem::take(&mut directories) {
-            let doing = Doing { verb: "syncing", path: &directory };
-            match File::open(&directory).and_then(|file| file.sync_all()) {
+        for directory in directories {
+            let doing = Doing { verb: "syncing", path: directory };
+            match File::open(directory).and_then(|file| file.sync_all()) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(doing.failed("", &error)),
                 _ => calls += 1,
             }
