@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
@@ -219,28 +220,43 @@ def _float_json(value: float) -> float | str:
 
 def told(verb: str, names: Any, where: str) -> str:
     """What is asked, for messages, whatever was given as names."""
-    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if isinstance(names, str):
+        return f"{verb} {names!r} {where}"
+    listed = list(names) if isinstance(names, Iterable) else [names]
     return f"{verb} {', '.join(repr(name) for name in listed[:4])} {where}"
 
 
-@contextmanager
-def attending(comm: _core.Comm, what: str) -> Iterator[None]:
+class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)
     """Where a rank makes its arguments ready: a failure here is raised on all ranks, and nobody waits for this one."""
-    try:
-        yield
-    except Exception as error:
-        raise comm.attend(what, *unready(error)) from error
+
+    __slots__ = ("_comm", "_what")
+
+    def __init__(self, comm: _core.Comm, what: str) -> None:
+        self._comm = comm
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Nothing has failed yet."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Attend the next call of the others with the failure."""
+        if isinstance(error, Exception) and not self._is_known(error):
+            raise self._comm.attend(self._what, *unready(error)) from error
+
+    def _is_known(self, error: Exception) -> bool:
+        """Whether the other ranks have the failure already."""
+        return False
 
 
-@contextmanager
-def calling(comm: _core.Comm, what: str) -> Iterator[None]:
+class calling(attending):  # noqa: N801
     """Where a rank calls: what keeps it from that is raised on all ranks, what comes out of the call already is."""
-    try:
-        yield
-    except Exception as error:
-        if getattr(error, "_collective", False) or type(error) is RuntimeError:
-            raise
-        raise comm.attend(what, *unready(error)) from error
+
+    __slots__ = ()
+
+    def _is_known(self, error: Exception) -> bool:
+        return bool(getattr(error, "_collective", False)) or type(error) is RuntimeError
 
 
 def unready(error: Exception) -> tuple[str, str, str]:
@@ -254,10 +270,7 @@ def unready(error: Exception) -> tuple[str, str, str]:
 
 @contextmanager
 def progress(comm: _core.Comm, what: str) -> Iterator[None]:
-    """Show a bar on rank 0's terminal while a transfer takes long."""
-    if comm.rank != 0 or not sys.stderr.isatty():
-        yield
-        return
+    """Show a bar on the terminal while a transfer takes long."""
     started = time.monotonic()
     bar: Any = None
 
@@ -296,5 +309,8 @@ def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Holding | None
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
     """Make a collective call, with a bar. What keeps its arguments from being handed over is an error on all ranks."""
-    with progress(comm, what), calling(comm, what):
-        return call()
+    with calling(comm, what):
+        if comm.rank != 0 or not sys.stderr.isatty():
+            return call()
+        with progress(comm, what):
+            return call()

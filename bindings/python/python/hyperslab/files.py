@@ -129,6 +129,7 @@ class RawFile:
     def __init__(self, core: _core.RawFile, comm: _core.Comm) -> None:
         self._file = core
         self._comm = comm
+        self._known: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
 
     @property
     def path(self) -> str:
@@ -322,7 +323,8 @@ class RawFile:
         order: Literal["C", "F"],
         guard: int,
     ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[Raw]]]:
-        known = self.arrays
+        # What a file holds that can be read does not change.
+        known = self._known = self._known or self.arrays
         for each in names:
             if each not in known:
                 message = f"the file has no array '{each}'\n  hint: it has {', '.join(known)}"
