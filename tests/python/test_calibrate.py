@@ -281,6 +281,7 @@ def made_up() -> list[dict[str, Any]]:
     for kernel, start, rate in (("write", 3e-6, 4e9), ("read", 2e-6, 8e9)):
         made += [series(kernel, "alone", start + size / rate, bytes=size, runs=1) for size in (4096, 1 << 20, 1 << 24)]
     made += [series("write", "alone", 3e-6 + 2**20 / 4e9 + runs * 1e-7, bytes=2**20, runs=runs) for runs in (256, 4096)]
+    made += [series("read", "alone", 2e-6 + 2**20 / 8e9 + runs * 4e-8, bytes=2**20, runs=runs) for runs in (256, 4096)]
     made += [series("sync", "alone", 1e-3 + size / 2e9, bytes=size) for size in (1 << 16, 1 << 26)]
     made += [series("cold", "alone", 4e-3, bytes=4e6)]
     for way, rate in (("write", 2e9), ("read", 3e9)):
@@ -308,6 +309,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "measured.neighbours.message": 4e-6,
         "measured.neighbours.rate": 8e9,
         "measured.neighbours.run": 5e-8,
+        "measured.neighbours.array_run": 9e-8,
         "measured.neighbours.wake": 2.5e-5,
         "measured.agreements.base": 1e-6,
         "measured.agreements.rank": 1e-5,
@@ -315,6 +317,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "measured.files.write": 3e-6,
         "measured.files.write_rate": 4e9,
         "measured.files.gather": 1e-7,
+        "measured.files.scatter": 4e-8,
         "measured.files.writers": 2,
         "measured.files.read": 2e-6,
         "measured.files.read_rate": 8e9,

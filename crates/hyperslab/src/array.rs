@@ -4,6 +4,7 @@ use crate::holding::Holding;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Region, View, cut};
 use hyperslab_pack::Memory;
+use hyperslab_plan::Laid;
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::sync::Arc;
 
@@ -84,6 +85,12 @@ impl LocalArray {
         };
         let view = View::held(&owned, self.offset, &self.strides, self.element);
         Ok(Exposed { memory: self.memory.clone(), view: Arc::new(view) })
+    }
+
+    /// How it lies in its memory, for the model.
+    pub(crate) fn laid(&self) -> Laid {
+        let dims: Vec<(u64, i64)> = self.shape.iter().copied().zip(self.strides.iter().copied()).collect();
+        Laid::new(&dims, self.element.bytes())
     }
 
     /// Bytes of the elements \[B\].

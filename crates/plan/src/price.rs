@@ -31,7 +31,7 @@ use crate::transfer::{Parameters, Transfer};
 use busy::Busy;
 use classes::Class;
 use costs::Costs;
-use hyperslab_layout::View;
+use hyperslab_layout::{Axis, View, dense_strides};
 use std::fmt;
 use std::sync::Arc;
 use work::Memories;
@@ -191,23 +191,46 @@ impl Effort {
 }
 
 /// How the elements of an array lie in the memories of ranks: in which order of dimensions, from the slowest to the fastest,
-/// and how far apart neighbours along the fastest are.
+/// how far apart neighbours along the fastest are, and what lies between.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Laid {
     /// Dimensions from the slowest to the fastest.
     pub order: Vec<usize>,
     /// From one element to the next: more than an element where arrays are interleaved \[B\].
     pub pitch: u64,
+    /// By dimension, elements that the memory has beyond those of the array: guard cells.
+    pub padding: Vec<u64>,
 }
 
 impl Laid {
     /// As a part lies that has this view.
     pub fn of(view: &View) -> Laid {
-        let stride = |&d: &usize| view.axes[d].1.unsigned_abs();
-        let mut order: Vec<usize> = (0..view.axes.len()).collect();
-        order.sort_by_key(|d| std::cmp::Reverse(stride(d)));
-        let pitch = order.iter().map(stride).filter(|&stride| stride > 0).min();
-        Laid { order, pitch: pitch.unwrap_or(0).max(view.element.bytes()) }
+        // Of lists it is not known what lies between, which may be nothing.
+        let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { u64::MAX };
+        let dims: Vec<(u64, i64)> = view.axes.iter().map(|(axis, stride)| (held(axis), *stride)).collect();
+        Laid::new(&dims, view.element.bytes())
+    }
+
+    /// As a part lies that has these extents, and these distances between neighbours \[B\].
+    pub fn new(dims: &[(u64, i64)], element_bytes: u64) -> Laid {
+        let stride = |d: usize| dims[d].1.unsigned_abs();
+        let mut order: Vec<usize> = (0..dims.len()).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(stride(d)));
+        let pitch = order.iter().map(|&d| stride(d)).filter(|&stride| stride > 0).min();
+        let mut padding = vec![0; dims.len()];
+        for pair in order.windows(2) {
+            // Where there is one element, no distance was ever gone.
+            if let (&[slow, fast], true) = (pair, dims[pair[0]].0 > 1) {
+                padding[fast] = (stride(slow) / stride(fast).max(element_bytes)).saturating_sub(dims[fast].0);
+            }
+        }
+        Laid { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding }
+    }
+
+    /// Distances between neighbours in a part of this shape \[B\].
+    pub(crate) fn strides(&self, shape: &[u64]) -> Vec<i64> {
+        let room: Vec<u64> = shape.iter().zip(&self.padding).map(|(extent, padding)| extent + padding).collect();
+        dense_strides(&room, &self.order, self.pitch)
     }
 }
 

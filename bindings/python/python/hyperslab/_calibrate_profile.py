@@ -197,8 +197,9 @@ def _messages(it: _Numbers, times: Times, launched: Mapping[str, Any]) -> None:
         start, each, run, in_array = found
         it.measured("measured.neighbours.message", time_text(start), f"{pairs}, 64 B to 4 MiB")
         it.measured("measured.neighbours.rate", rate_text(_inverse(each)), f"{pairs}, 64 B to 4 MiB")
-        runs = f"512 KiB in runs of 256 B to 16 KiB, apart in the slot; in the array {time_text(in_array)}"
-        it.measured("measured.neighbours.run", time_text(run), f"{pairs}, {runs}")
+        for key, seconds, side in (("run", run, "slot"), ("array_run", in_array, "array")):
+            runs = f"512 KiB in runs of 256 B to 16 KiB, apart in the {side}"
+            it.measured(f"measured.neighbours.{key}", time_text(seconds), f"{pairs}, {runs}")
     found = _message_fit(times, FAR, 0) or _message_fit(times, WIRE, 0)
     if not found:
         return
@@ -269,7 +270,7 @@ def _files(it: _Numbers, times: Times) -> None:
                 it.measured("storage.call", time_text(start), said)
                 it.measured("storage.call_per_byte", rate_text(_inverse(each)), said)
                 it.measured("storage.cache.copy_rate", rate_text(_inverse(each)), said)
-                _gather(it, times, start, each)
+            _runs_of_calls(it, times, kernel, start, each)
     points = times.points("sync")
     if points:
         start, each = fit(points, _one, _bytes)
@@ -292,11 +293,13 @@ def _files(it: _Numbers, times: Times) -> None:
         )
 
 
-def _gather(it: _Numbers, times: Times, start: float, each: float) -> None:
-    points = times.points("write", None, lambda at: at["runs"] > 1)
+def _runs_of_calls(it: _Numbers, times: Times, kernel: str, start: float, each: float) -> None:
+    """What runs of memory cost that a call gathers, or into which it scatters."""
+    points = times.points(kernel, None, lambda at: at["runs"] > 1)
     if points:
-        said = "writes of 1 MiB out of runs of 256 B to 32 KiB, less those of one run"
-        it.measured("measured.files.gather", time_text(_each_run(points, start, each)), said)
+        key, between = ("gather", "out of") if kernel == "write" else ("scatter", "into")
+        said = f"{kernel}s of 1 MiB {between} runs of 256 B to 32 KiB, less those of one run"
+        it.measured(f"measured.files.{key}", time_text(_each_run(points, start, each)), said)
 
 
 def _direct(it: _Numbers, times: Times) -> None:

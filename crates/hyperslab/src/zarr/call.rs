@@ -262,6 +262,9 @@ impl Store {
             });
             each.collect()
         };
+        // Boxes of an array lie alike, of which the first is told.
+        let lying: Vec<Option<Laid>> =
+            into.iter().flatten().step_by(each.max(1)).map(|array| Some(array.laid())).collect();
         let only = |asks: Vec<(Ask, Holding)>| asks.into_iter().map(|(ask, _)| ask).collect();
         let transfer = |asks| Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
         let arrays = RefCell::new(Vec::new());
@@ -278,7 +281,7 @@ impl Store {
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
                 let chosen = asks(&told).and_then(|asks| {
-                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held, &[])
+                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held, &lying)
                 });
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),

@@ -14,6 +14,8 @@ const SIEVED_GAP_BYTES: u64 = 4096;
 const SIEVED_CALL_BYTES: u64 = 8 << 20;
 /// Runs of a neighbour's array from which on they are reached for; shorter ones are packed \[B\].
 const REACHED_BYTES: f64 = 256.0;
+/// Runs of a slot from which on they are; shorter ones go by way of a buffer, as elements of another type do \[B\].
+const STRAIGHT_BYTES: f64 = 512.0;
 /// A line of the processor's cache \[B\].
 const LINE_BYTES: f64 = 64.0;
 /// Most runs of memory that one call gathers.
@@ -154,12 +156,17 @@ impl<'a> Costs<'a> {
     /// packs them, and the rank with the slot puts them in their places.
     fn near(&self, near: &Neighbours, moved: Moved) -> Message {
         let half = near.message_ns / 2.0;
-        let (bytes, runs, array_runs) = (moved.bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
+        let (bytes, runs, array_runs) = (moved.array_bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
         let run_ns = self.profile().processor.run_ns;
-        let there = array_runs * near.run_ns;
         let (mut slot_ns, mut array_ns) = (half + bytes * 1e9 / near.rate, half);
         if bytes / array_runs >= REACHED_BYTES {
-            slot_ns += there + (runs - array_runs).max(0.0) * run_ns;
+            slot_ns += (array_runs - 1.0) * near.array_run_ns;
+            // What is long enough in the slot goes straight to its place, or comes from there; all else by way of a buffer.
+            let straight = moved.bytes == moved.array_bytes && bytes / runs.max(1.0) >= STRAIGHT_BYTES;
+            slot_ns += match straight {
+                true => (runs - array_runs).max(0.0) * near.run_ns,
+                false => self.copy_ns(moved.bytes, moved.runs),
+            };
         } else {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES);
@@ -367,6 +374,6 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
     let calls = calls as f64;
     let named = if chunk { costs.open_ns } else { 0.0 };
     let call = named + calls * costs.read_ns + read * 1e9 / costs.read_rate;
-    let call = call + (runs - calls).max(0.0) * costs.gather_ns;
+    let call = call + (runs - calls).max(0.0) * costs.scatter_ns;
     Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
 }

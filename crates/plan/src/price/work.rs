@@ -23,7 +23,9 @@ pub(super) struct Moved {
     pub(super) bytes: u64,
     /// Contiguous runs, each of which lies together on both sides.
     pub(super) runs: u64,
-    /// Runs that lie together in the user's array, whatever they do in the slot: of a transposed piece far fewer.
+    /// The same in the user's array, whose elements may be of another type.
+    pub(super) array_bytes: u64,
+    /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
 }
 
@@ -101,11 +103,11 @@ impl Memories {
                 Spread::Regular(distribution) => distribution.owned(rank),
                 Spread::Explicit => Region::empty(ask.section.dims.len()),
             };
-            let dense: SmallVec<[usize; 4]> = (0..region.ndim()).collect();
             let laid = self.laid.get(array as usize).and_then(Option::as_ref);
             let laid = laid.filter(|laid| laid.order.len() == region.ndim());
-            let (order, pitch) = laid.map_or((&dense[..], ask.memory.bytes()), |laid| (&laid.order, laid.pitch));
-            let strides = dense_strides(&region.shape(), order, pitch);
+            let shape = region.shape();
+            let dense = || dense_strides(&shape, &Vec::from_iter(0..shape.len()), ask.memory.bytes());
+            let strides = laid.map_or_else(dense, |laid| laid.strides(&shape));
             Arc::new(View::held(&region, 0, &strides, ask.memory))
         };
         Some(self.known.borrow_mut().entry((rank, array)).or_insert_with(make).clone())
@@ -278,20 +280,21 @@ impl Reader<'_> {
                 let (from, to) = (view(from)?, view(to)?);
                 let bytes = region.elements() * to.element.bytes();
                 let runs = runs(region, &from, &to);
-                Some(Moved { peer: self.rank, bytes, runs, array_runs: runs })
+                Some(Moved { peer: self.rank, bytes, runs, array_bytes: bytes, array_runs: runs })
             }
             _ => None,
         }
     }
 
     fn message(&self, peer: u32, parts: &Parts) -> Moved {
-        let mut moved = Moved { peer, bytes: 0, runs: 0, array_runs: 0 };
+        let mut moved = Moved { peer, bytes: 0, runs: 0, array_bytes: 0, array_runs: 0 };
         for (array, region, place) in parts {
             let Place::Slot(_, here) = place else { continue };
             moved.bytes += region.elements() * here.element.bytes();
             let there = self.memories.view(peer, *array);
             let there = there.as_deref().unwrap_or(here);
             let sizes = (here.element.bytes(), there.element.bytes());
+            moved.array_bytes += region.elements() * sizes.1;
             for nest in nests(region, there, here) {
                 moved.runs += nest.runs(sizes.1, sizes.0);
                 moved.array_runs += nest.elements() * sizes.1 / nest.run_bytes_a(sizes.1).max(1);

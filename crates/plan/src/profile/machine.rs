@@ -331,8 +331,10 @@ pub struct Neighbours {
     pub wake_ns: f64,
     /// Rate of copying long runs \[B/s\].
     pub rate: f64,
-    /// What each contiguous run costs besides \[ns\].
+    /// What each contiguous run of a buffer slot costs besides \[ns\].
     pub run_ns: f64,
+    /// What each contiguous run of the other's array costs besides \[ns\].
+    pub array_run_ns: f64,
 }
 
 /// Agreements of all ranks.
@@ -361,6 +363,8 @@ pub struct Files {
     pub read_ns: f64,
     /// Rate of long ones \[B/s\].
     pub read_rate: f64,
+    /// What each contiguous run of memory that a call fills costs besides \[ns\].
+    pub scatter_ns: f64,
     /// Reading what it has not: rate \[B/s\].
     pub cold_rate: f64,
     /// Writing past the cache, with several requests under way: rate; `None` where files have no such requests \[B/s\].

@@ -76,6 +76,7 @@ fn measured(it: &mut Document<'_>) -> Result<Measured, ProfileError> {
             wake_ns: it.time("measured.neighbours.wake")?,
             rate: it.rate("measured.neighbours.rate")?,
             run_ns: it.time("measured.neighbours.run")?,
+            array_run_ns: it.time("measured.neighbours.array_run")?,
         },
         agreements: Agreements {
             base_ns: it.time("measured.agreements.base")?,
@@ -105,6 +106,7 @@ fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
         writers: it.count("measured.files.writers")?,
         read_ns: it.time("measured.files.read")?,
         read_rate: it.rate("measured.files.read_rate")?,
+        scatter_ns: it.time("measured.files.scatter")?,
         cold_rate: it.rate("measured.files.cold_rate")?,
         direct_write_rate: rate_if_any(it, "measured.files.direct_write_rate")?,
         direct_read_rate: rate_if_any(it, "measured.files.direct_read_rate")?,

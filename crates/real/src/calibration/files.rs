@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const REQUESTS: [u64; 7] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 /// Most requests of one measurement.
 const COUNT_MAX: u64 = 512;
-/// Bytes of a request that gathers \[B\], and lengths of the runs that it gathers.
+/// Bytes of a request that gathers or scatters \[B\], and lengths of the runs.
 const GATHER_BYTES: u64 = 1 << 20;
 const GATHERED: [u64; 4] = [256, 1 << 10, 4 << 10, 32 << 10];
 /// Requests past the cache \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
@@ -90,10 +90,12 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
     }
     for run in GATHERED {
         let request = GATHER_BYTES.min(bytes / 2);
-        // Runs lie apart in memory, so half as many bytes fit.
-        let how = How { run, ..How::cached(true, request, bytes / 2) };
         let at = [("bytes", request as f64), ("runs", (request / run) as f64)];
-        cases.push(Case::new("write", &at, move || bench.borrow_mut().cached(how)));
+        for (kernel, write) in [("write", true), ("read", false)] {
+            // Runs lie apart in memory, so half as many bytes fit.
+            let how = How { run, ..How::cached(write, request, bytes / 2) };
+            cases.push(Case::new(kernel, &at, move || bench.borrow_mut().cached(how)));
+        }
     }
     for share in SYNCED {
         let synced = (bytes / share).max(1);
