@@ -1,10 +1,11 @@
 //! Bells: what one thread waits for, and others ring, of this process or of a neighbour.
 
+use crate::lock;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A bell that one thread waits for and others ring. A ring that nobody waits for is kept; several are kept as one.
@@ -144,11 +145,6 @@ impl FarBell {
 /// Adds to a counter. It fails only where so much was added before that whoever waits is awake.
 fn add(mut event: &File, rings: u64) {
     let _ = event.write(&rings.to_ne_bytes());
-}
-
-/// Locks without regard to a panic elsewhere: what these locks guard is whole after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -23,3 +23,10 @@ pub use posix::{PosixStore, posix_fault};
 pub use striped::StripedDirectory;
 pub use stripes::Stripes;
 pub use transport::Courier;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks without regard to a panic elsewhere: what the locks of this crate guard is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -11,6 +11,7 @@ mod queue;
 mod set;
 mod sieve;
 
+use crate::lock;
 use crate::wire::Bell;
 use files::{Doing, Files};
 pub(crate) use handle::passes_cache;
@@ -20,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 type Finished = (Ticket, Result<Outcome, Fault>);
@@ -202,11 +203,6 @@ impl Drop for PosixStore {
     }
 }
 
-/// Locks without regard to a panic elsewhere: what is known of files is whole after every request.
-fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
-    files.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A failure of the file system, with what was being done to which path.
 pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault {
     Doing { verb, path }.failed("", error)
@@ -215,6 +211,9 @@ pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_layout::{ElementType, Kind, Region, View};
+    use hyperslab_pack::Memory;
+    use hyperslab_world::Moves;
 
     #[test]
     fn it_keeps_the_contract_of_stores() {
@@ -222,6 +221,45 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         let mut store = PosixStore::new(Path::new(""), Bell::default());
         hyperslab_world::conformance::objects(&mut store, &path.to_string_lossy());
+        drop(store);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn short_writes_need_no_worker_where_the_file_system_is_known_to_be_at_hand() {
+        let path = std::env::temp_dir().join(format!("hyperslab-short-{}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("data"), [0; 16]).unwrap();
+        let at_hand = at_hand::holds(&std::fs::File::open(&path).unwrap());
+        let object: Arc<str> = path.join("data").to_string_lossy().into();
+        let mut store = PosixStore::new(Path::new(""), Bell::default());
+        let write = |value: u8| {
+            let (region, element) = (Region::whole(&[16]), ElementType::native(Kind::UInt8));
+            let view = Arc::new(View::held(&region, 0, &[1], element));
+            let memory = Memory::from_vec(vec![value; 16]);
+            let moves = Moves { region, memory, here: view.clone(), there: view };
+            Request::Write { object: object.clone(), moves, direct: false }
+        };
+        let end = |store: &mut PosixStore| {
+            let mut done = Vec::new();
+            while done.is_empty() {
+                store.poll(&mut done);
+            }
+            assert!(matches!(&done[..], [(_, Ok(Outcome::Done(_)))]), "{done:?}");
+        };
+        // Nobody has asked yet where the directory is.
+        store.submit(1, write(1));
+        assert_eq!(store.under_way, 1);
+        end(&mut store);
+        store.submit(2, write(2));
+        assert_eq!(store.under_way == 0, at_hand);
+        end(&mut store);
+        assert_eq!(std::fs::read(path.join("data")).unwrap(), [2; 16]);
+        // What was written so is made durable like all else, and may be forgotten.
+        store.submit(3, Request::Sync { below: [object.clone()].into() });
+        end(&mut store);
+        store.forget_unsynced([object].into());
+        store.release();
         drop(store);
         std::fs::remove_dir_all(&path).unwrap();
     }

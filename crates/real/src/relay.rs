@@ -4,10 +4,11 @@
 //! transfer all the same, as far as files and the memory of neighbours go: it leaves its datagrams here, and the user's
 //! thread passes them on whenever it comes by and [pumps](Pump::pump).
 
+use crate::lock;
 use crate::wire::{Bell, Datagram, Wire, WireError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -54,10 +55,6 @@ pub fn relay(wire: Box<dyn Wire>, owner: ThreadId) -> (Relay, Pump) {
     let (queues, seen, present_ns) = (Mutex::default(), Mutex::new(Instant::now()), AtomicU64::new(0));
     let shared = Arc::new(Shared { rank, size, owner, bell, wire, queues, seen, present_ns });
     (Relay(shared.clone()), Pump(shared))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

@@ -4,9 +4,10 @@
 //! a limit. Bulk data are not for wires to hold back: the layer above sends them only on the receiver's grant.
 
 pub use crate::bell::Bell;
+use crate::lock;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -61,11 +62,6 @@ pub trait Wire: Send {
 
     /// Ends the wire. Collective; waits for the other ranks up to `limit` and then gives up with an error.
     fn close(self: Box<Self>, limit: Duration) -> Result<(), WireError>;
-}
-
-/// Locks without regard to a panic elsewhere: what these locks guard is whole after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The datagrams on their way to one rank; `None` once its wire is gone.

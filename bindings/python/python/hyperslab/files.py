@@ -323,8 +323,10 @@ class RawFile:
         order: Literal["C", "F"],
         guard: int,
     ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[Raw]]]:
-        # What a file holds that can be read does not change.
-        known = self._known = self._known or self.arrays
+        # What a file holds that can be read does not change; of one that is new, what was written since is asked for.
+        if any(each not in self._known for each in names):
+            self._known = self.arrays
+        known = self._known
         for each in names:
             if each not in known:
                 message = f"the file has no array '{each}'\n  hint: it has {', '.join(known)}"

@@ -146,6 +146,14 @@ mod tests {
     }
 
     #[test]
+    fn who_is_woken_offers_little_and_sleeps_long() {
+        let mut pace = Pace { is_woken: true, ..Pace::among(u32::MAX) };
+        let (offers, sleeps) = waits(&mut pace, 100);
+        assert_eq!((offers, sleeps[0], sleeps[99]), (YIELDS_WOKEN as usize, 200, 500));
+        assert!(sleeps.is_sorted());
+    }
+
+    #[test]
     fn a_thread_keeps_its_own_slack() {
         // SAFETY: reads a number of this thread.
         let slack = || unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };

@@ -420,8 +420,8 @@ impl Files {
         let directories: BTreeSet<&Path> = new.iter().filter_map(|path| path.parent()).collect();
         // Many files of a store are made durable by one call for its file system. A descriptor reports only errors
         // that happen after it was opened, so it is opened first.
-        let holding = dirty.first().and_then(|path| path.parent());
-        let many = match holding.filter(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
+        let mut holding = dirty.iter().filter_map(|path| path.parent());
+        let many = match holding.find(|directory| dirty.len() > SINGLE_SYNCS_MAX && directory.exists()) {
             Some(directory) => Some(FileSystem::open(directory)?),
             None => None,
         };

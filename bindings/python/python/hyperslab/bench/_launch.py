@@ -16,6 +16,9 @@ import hyperslab as hs
 
 __all__ = ["about", "find_mpiexec", "launch", "task_of_this_launch"]
 
+#: How long a launcher has to end its ranks before it is killed.
+ENDING_SECONDS = 20.0
+
 
 def find_mpiexec() -> Path:
     """The launcher beside this interpreter, or else the one on the path.
@@ -31,10 +34,6 @@ def find_mpiexec() -> Path:
         message = f"there is no mpiexec beside {sys.executable} or on the path\n  hint: pip install mpich mpi4py"
         raise hs.NotFoundError(message)
     return Path(found)
-
-
-#: How long a launcher has to end its ranks before it is killed.
-ENDING_SECONDS = 20.0
 
 
 def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
