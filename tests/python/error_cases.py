@@ -596,7 +596,7 @@ def an_array_is_opened_as_a_group(comm: Any, path: Path) -> Outcome:
         return attempt(lambda: hs.open(Path(store.path) / "old", comm=comm))
 
 
-def of_damage(comm: Any, path: Path, damage: Callable[[bytes], bytes], name: str = "c/1/0") -> Outcome:
+def of_damage(comm: Any, path: Path, damage: Callable[[bytes], bytes], name: str = "c.1.0") -> Outcome:
     """How reading fails when a file of the array 'bad' is damaged; others can be read."""
     with survivor(comm, path) as store:
         with store.step("step") as step:
@@ -608,17 +608,17 @@ def of_damage(comm: Any, path: Path, damage: Callable[[bytes], bytes], name: str
         return attempt(lambda: store.group("step").read("bad", spread(comm)))
 
 
-@case("CorruptError", "c/1/0", "damaged", "324 B", "100 B", "hint:")
+@case("CorruptError", "c.1.0", "damaged", "324 B", "100 B", "hint:")
 def a_chunk_is_truncated(comm: Any, path: Path) -> Outcome:
     return of_damage(comm, path, lambda content: content[:100])
 
 
-@case("CorruptError", "c/1/0", "damaged", "CRC-32C", "hint:")
+@case("CorruptError", "c.1.0", "damaged", "CRC-32C", "hint:")
 def a_bit_of_a_chunk_is_flipped(comm: Any, path: Path) -> Outcome:
     return of_damage(comm, path, lambda content: content[:50] + bytes([content[50] ^ 4]) + content[51:])
 
 
-@case("CorruptError", "c/1/0", "damaged")
+@case("CorruptError", "c.1.0", "damaged")
 def a_chunk_is_too_long(comm: Any, path: Path) -> Outcome:
     return of_damage(comm, path, lambda content: content + b"x")
 

@@ -112,14 +112,14 @@ def errors(comm: Any, path: Path) -> None:
             store.write("a", part(io), None if io.rank else "x")
         store.write("a", part(io), dist, chunks=(16, 40))
         store.flush()
-        block_writes(io, path / "h.zarr/a/c")
+        block_writes(io, path / "h.zarr/a")
         # A section is written into chunks that are there; now they cannot be replaced.
         store.write("a", part(io, 1.0), dist, section=(slice(0, 48), slice(0, 40)))
         with pytest.raises(
             hs.StorageError, match=r"(?s)its data having left, failed: .*on server .* of the communicator"
         ):
             store.read("a")
-        unblock_writes(io, path / "h.zarr/a/c")
+        unblock_writes(io, path / "h.zarr/a")
         assert np.array_equal(store.read("a"), whole())
         broken_step(io, store, path)
         assert store.groups() == []
@@ -131,21 +131,24 @@ def errors(comm: Any, path: Path) -> None:
     serve(comm, 1, client)
 
 
-def block_writes(io: Any, chunks: Path) -> None:
-    """Put a file where a directory of chunks was."""
+def block_writes(io: Any, array: Path) -> None:
+    """Put directories where chunks were."""
     io.barrier()
     if io.rank == 0:
-        chunks.rename(chunks.with_name("aside"))
-        chunks.write_text("in the way")
+        for chunk in list(array.glob("c.*")):
+            chunk.rename(chunk.with_name(f"aside-{chunk.name}"))
+            chunk.mkdir()
     io.barrier()
 
 
-def unblock_writes(io: Any, chunks: Path) -> None:
+def unblock_writes(io: Any, array: Path) -> None:
     """Put the chunks back."""
     io.barrier()
     if io.rank == 0:
-        chunks.unlink()
-        chunks.with_name("aside").rename(chunks)
+        for chunk in list(array.glob("aside-*")):
+            there = chunk.with_name(chunk.name.removeprefix("aside-"))
+            there.rmdir()
+            chunk.rename(there)
     io.barrier()
 
 
@@ -157,7 +160,7 @@ def broken_step(io: Any, store: hs.Store, path: Path) -> None:
             step.write("good", part(io), spread(io), chunks=(16, 40))
             step.flush()
             hidden = next(path.glob(".h.zarr*/steps/s/good"))
-            block_writes(io, hidden / "c")
+            block_writes(io, hidden)
             step.write("good", part(io), spread(io), section=(slice(0, 48), slice(0, 40)))
 
     with pytest.raises(hs.StorageError, match=r"(?s)publishing step 's' .*on server 0"):

@@ -294,7 +294,7 @@ def test_damage_is_noticed(change: Callable[[bytes], bytes], zstd: int | None) -
     memory = hs.MemoryStore()
     with hs.open(memory, "w") as store:
         store.write("a", VALUES, chunks=(5, 8), zstd=zstd)
-    memory["a/c/1/0"] = change(memory["a/c/1/0"])
+    memory["a/c.1.0"] = change(memory["a/c.1.0"])
 
     def read(comm: hs.ThreadComm) -> None:
         with hs.open(memory, comm=comm) as store:

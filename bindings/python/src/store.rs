@@ -18,9 +18,19 @@ use std::time::Duration;
 /// Durable, seconds to wait for arrival and for progress, buffer bytes, subchunk bytes, servers, strategy, exchange.
 pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u32>, Option<String>, Option<String>);
 
-/// Chunks, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON, overwrite.
-pub(crate) type RawNew =
-    (Option<Vec<u64>>, Option<String>, bool, Option<i32>, Option<String>, Option<Vec<Option<String>>>, String, bool);
+/// Chunks, typical requests, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON,
+/// overwrite.
+pub(crate) type RawNew = (
+    Option<Vec<u64>>,
+    Option<Vec<Option<u64>>>,
+    Option<String>,
+    bool,
+    Option<i32>,
+    Option<String>,
+    Option<Vec<Option<String>>>,
+    String,
+    bool,
+);
 
 /// Name, this rank's part, who holds what, and the part of the array.
 type RawAsk = (String, Vec<Raw>, Held, Option<RawSection>);
@@ -84,7 +94,7 @@ pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
 }
 
 fn new_array(raw: RawNew) -> PyResult<NewArray> {
-    let (chunks, kind, checksum, zstd, fill, dimension_names, attributes, overwrite) = raw;
+    let (chunks, typical, kind, checksum, zstd, fill, dimension_names, attributes, overwrite) = raw;
     let kind = kind.map(|kind| element(&kind).map(|element| element.kind)).transpose()?;
     let codecs = match zstd {
         Some(level) => Codecs::zstd(level, checksum),
@@ -94,6 +104,7 @@ fn new_array(raw: RawNew) -> PyResult<NewArray> {
     let fill_value = fill.map_err(|error| PyValueError::new_err(format!("the fill value is no JSON: {error}")))?;
     Ok(NewArray {
         chunks,
+        typical,
         kind,
         codecs: Some(codecs),
         fill_value,

@@ -8,7 +8,7 @@ use crate::report::Report;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
     Choice, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
-    Strategy, Transfer, explain,
+    Strategy, Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
 use learned::Learned;
@@ -80,6 +80,11 @@ impl Asked {
 #[derive(Default)]
 pub(crate) struct Planning {
     plans: HashMap<u64, Arc<Choice>>,
+    /// Shapes of chunks that were chosen.
+    shapes: HashMap<u64, Taken>,
+    /// What is to be said of chunks beside the next choice, and how long choosing them took \[ns\].
+    said: String,
+    shaping_ns: u64,
     learned: Learned,
     /// What was chosen last, and how long choosing took \[ns\].
     last: Option<Arc<Choice>>,
@@ -155,15 +160,79 @@ pub(crate) fn decided(
     };
     let corrections = planning.learned.shared(&kind, choice.price.bottleneck);
     planning.last = Some(choice.clone());
-    planning.planning_ns = started.elapsed().as_nanos() as u64;
+    planning.planning_ns = started.elapsed().as_nanos() as u64 + std::mem::take(&mut planning.shaping_ns);
+    let said = std::mem::take(&mut planning.said);
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
-        told::before(&explain(&transfer, &choice.scaled(corrections.moving), limits, &[], |_| Vec::new()));
+        let mut shown = choice.scaled(corrections.moving);
+        shown.why += &said;
+        told::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
     }
     let [open, exchange, storage, sync, close] = seconds(&choice.price);
     let learned::Corrections { open: opening, moving, close: closing } = corrections;
     let predicted = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
     Ok(Decision { parameters: choice.parameters.clone(), predicted })
+}
+
+/// Chooses on rank 0 the shape of new chunks: the first, or one of the ladders that is clearly cheaper to use. What was
+/// learned is left out, so that the arrays of a program look alike on disk from run to run.
+pub(crate) fn choose_shape(
+    comm: &Comm,
+    first: &[u64],
+    ladders: &[Vec<Vec<u64>>],
+    uses: impl Fn(&[u64]) -> Vec<Use>,
+) -> Vec<u64> {
+    if ladders.iter().all(Vec::is_empty) {
+        return first.to_vec();
+    }
+    let started = Instant::now();
+    let uses = |chunk: &[u64]| -> Vec<Use> { uses(chunk).into_iter().map(|one| as_served(comm, one)).collect() };
+    let natural = uses(first);
+    let mut hasher = DefaultHasher::new();
+    ladders.hash(&mut hasher);
+    for one in &natural {
+        (one.transfer.fingerprint(), one.times.to_bits(), &one.wish, &one.laid).hash(&mut hasher);
+    }
+    let key = hasher.finish();
+    let mut planning = comm.planning();
+    if planning.shapes.len() >= PLANS_MAX {
+        planning.shapes.clear();
+    }
+    let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
+    let taken = planning.shapes.entry(key).or_insert_with(|| {
+        let (profile, _) = crate::profile::at_hand();
+        let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
+        Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(first, ladders, uses)
+    });
+    let taken = taken.clone();
+    let said = said_of_chunks(&taken, first);
+    planning.said += &said;
+    planning.shaping_ns += started.elapsed().as_nanos() as u64;
+    taken.chunk
+}
+
+/// A use as dedicated servers would carry it out.
+fn as_served(comm: &Comm, one: Use) -> Use {
+    // Requests of one rank are not those of this communicator; and what is wrong with a wish is said where the transfer
+    // itself is planned.
+    if one.transfer.ranks != comm.size() {
+        return one;
+    }
+    match served(comm, &one.transfer, &one.wish) {
+        Ok((transfer, wish)) => Use { transfer, wish, ..one },
+        Err(_) => one,
+    }
+}
+
+/// Why chunks have not the usual shape, as a part of a sentence; nothing where they have.
+pub(crate) fn said_of_chunks(taken: &Taken, usual: &[u64]) -> String {
+    match taken.times {
+        _ if taken.chunk == usual => String::new(),
+        times if times.is_finite() => {
+            format!("; chunks are {:?}, since {usual:?} would cost {times:.1} times as much", taken.chunk)
+        }
+        _ => format!("; chunks are {:?}, since {usual:?} cannot be", taken.chunk),
+    }
 }
 
 /// Seconds by phase.

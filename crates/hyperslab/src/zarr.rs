@@ -7,6 +7,7 @@
 mod call;
 mod explain;
 mod requests;
+mod shapes;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -103,8 +104,10 @@ impl Default for Options {
 /// What a new array shall be on disk.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewArray {
-    /// Shape of the chunks; natural chunks when not given.
+    /// Shape of the chunks; what one rank holds, or what is worth it more, when not given.
     pub chunks: Option<Vec<u64>>,
+    /// Extents of what is read later, of which `None` leaves some open: `chunks` are then where the choice begins.
+    pub typical: Option<Vec<Option<u64>>>,
     /// Kind of the stored elements; that of the memory when not given.
     pub kind: Option<Kind>,
     /// How chunks become bytes; uncompressed, with a checksum, when not given.
@@ -123,6 +126,7 @@ impl Default for NewArray {
     fn default() -> NewArray {
         NewArray {
             chunks: None,
+            typical: None,
             kind: None,
             codecs: None,
             fill_value: None,

@@ -2,6 +2,7 @@
 
 use crate::mesh::volume;
 use crate::{Dim, Distribution};
+use std::iter::successors;
 
 /// What a rank holds of a distribution in memory, cut along its slowest dimensions until it has at most `bytes_max`
 /// bytes: Panda's natural chunking. Of CYCLIC dimensions, which no chunk can follow, a rank's share.
@@ -42,6 +43,43 @@ pub fn cut(mut chunk: Vec<u64>, element_bytes: u64, bytes_max: u64) -> Vec<u64> 
     }
     chunk
 }
+
+/// Shapes that chunks may have instead of `chunk`, in two ladders: two, four, eight and more joined, of at most `bytes_max`
+/// bytes; and one cut in two and in four, of at least `bytes_min`. All of it along the slowest dimensions, so that what
+/// lies together in a part lies together in chunks. None pads the edges of the array by much more than `chunk` does.
+pub fn near_shapes(
+    shape: &[u64],
+    chunk: &[u64],
+    element_bytes: u64,
+    (bytes_min, bytes_max): (u64, u64),
+) -> [Vec<Vec<u64>>; 2] {
+    let stored = |chunk: &[u64]| -> f64 {
+        let covered = |(&n, &c): (&u64, &u64)| n.div_ceil(c.max(1)) as f64 * c as f64;
+        shape.iter().zip(chunk).map(covered).product()
+    };
+    let padding_max = PADDING_MAX * stored(chunk);
+    let pads_little = |chunk: &Vec<u64>| stored(chunk) <= padding_max;
+    let join = |chunk: &Vec<u64>| {
+        let d = (0..shape.len()).find(|&d| chunk[d] < shape[d])?;
+        let mut joined = chunk.clone();
+        joined[d] = joined[d].saturating_mul(2).min(shape[d]);
+        Some(joined).filter(|joined| bytes_of(joined, element_bytes) <= bytes_max)
+    };
+    let part = |chunk: &Vec<u64>| {
+        let d = chunk.iter().position(|&extent| extent > 1)?;
+        let mut part = chunk.clone();
+        part[d] = part[d].div_ceil(2);
+        Some(part).filter(|part| bytes_of(part, element_bytes) >= bytes_min)
+    };
+    let joined = successors(Some(chunk.to_vec()), join).skip(1).filter(pads_little);
+    let parts = successors(Some(chunk.to_vec()), part).skip(1).take(CUTS).filter(pads_little);
+    [joined.collect(), parts.collect()]
+}
+
+/// By how much more than the chunks they are made from other shapes may cover \[share\].
+const PADDING_MAX: f64 = 1.1;
+/// How often a chunk is cut in two.
+const CUTS: usize = 2;
 
 /// Chunks for requests of a typical shape, of which `None` leaves dimensions open.
 ///
@@ -140,6 +178,19 @@ mod tests {
         assert_eq!(chunks_for_request(&[1000, 1000], &[None, None], 8, 1 << 30), [1000, 1000]);
         // The shorter one first.
         assert_eq!(chunks_for_request(&[64, 4096, 4096], &[None, Some(1), None], 8, MIB), [64, 1, 2048]);
+    }
+
+    #[test]
+    fn shapes_near_others_join_neighbours_and_cut_along_the_slowest_dimension() {
+        let near = |shape: &[u64], chunk: &[u64], sizes| near_shapes(shape, chunk, 8, sizes);
+        let none: Vec<Vec<u64>> = Vec::new();
+        assert_eq!(near(&[8, 8], &[4, 4], (64, MIB)), [vec![vec![8, 4], vec![8, 8]], vec![vec![2, 4]]]);
+        // Not larger than a chunk may be, nor smaller.
+        assert_eq!(near(&[8, 8], &[4, 4], (128, 256)), [vec![vec![8, 4]], none.clone()]);
+        // 2 x 668 rows would be a third more than there are; all of them are not.
+        assert_eq!(near(&[1001], &[334], (MIB, MIB)), [vec![vec![1001]], none.clone()]);
+        assert_eq!(near(&[], &[], (0, MIB)), [none.clone(), none.clone()]);
+        assert_eq!(near(&[0, 5], &[1, 5], (MIB, MIB)), [none.clone(), none]);
     }
 
     #[test]

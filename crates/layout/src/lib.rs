@@ -16,7 +16,7 @@ mod region;
 mod section;
 mod view;
 
-pub use chunking::{chunks_for_request, cut, natural_chunks, schema_chunks};
+pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, ElementType, Kind};
 pub use holdings::Holdings;

@@ -5,8 +5,8 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, mesh};
-use hyperslab_plan::{Ask, Direction, Machine, Placement, Planner, Preference, Spread, Stored, Transfer, profile};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, mesh, natural_chunks, near_shapes};
+use hyperslab_plan::{Ask, Direction, Machine, Placement, Planner, Preference, Spread, Stored, Transfer, Use, profile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,6 +58,48 @@ fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, d
     Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks: ranks as u32, sync: true })
 }
 
+/// How long the shape of chunks takes to choose, and what writing the arrays is expected to.
+fn shaped(planner: &Planner<'_>, (name, arrays, shape, dim): (&str, usize, &[u64], Dim), ranks: u64) {
+    let mesh = mesh::balanced(ranks, shape.len());
+    let dims = vec![dim; shape.len()];
+    let held = Distribution::new(shape, &mesh, &dims, None).expect("shapes and meshes fit");
+    let first = natural_chunks(&held, 8, 32 << 20);
+    let ladders = near_shapes(shape, &first, 8, (1 << 20, 32 << 20));
+    let natural = transfer(arrays, shape, ranks, &dims[0], Place::Chunks(true), Direction::Write);
+    let uses = |chunk: &[u64]| {
+        let mut one = Transfer::clone(&natural);
+        for ask in &mut one.asks {
+            if let Placement::Chunks { chunk: of, .. } = &mut ask.stored.placement {
+                *of = chunk.to_vec();
+            }
+        }
+        vec![Use { transfer: Arc::new(one), times: 1.0, wish: Preference::default(), laid: Vec::new() }]
+    };
+    let mut times = Vec::new();
+    let mut taken = None;
+    for _ in 0..7 {
+        let begun = Instant::now();
+        taken = Some(planner.cheapest_layout(&first, &ladders, uses));
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    let taken = taken.expect("chosen at least once");
+    let predicted: f64 = uses(&taken.chunk)
+        .iter()
+        .map(|one| planner.choose(&one.transfer, &one.wish, &|_| None).map_or(0.0, |choice| choice.price.seconds()))
+        .sum();
+    let planned = times[times.len() / 2].as_secs_f64();
+    println!(
+        "{:<53} {:>9.3} ms {:>9.1} ms {:>6.2} %  {} {first:?} -> {:?}",
+        format!("{name}, {ranks} ranks"),
+        planned * 1e3,
+        predicted * 1e3,
+        100.0 * planned / predicted,
+        if planned > 1e-3 && planned > 0.01 * predicted { "over" } else { "" },
+        taken.chunk
+    );
+}
+
 fn main() {
     // A test runs it small.
     let short = !std::env::args().any(|argument| argument == "--bench");
@@ -104,6 +146,19 @@ fn main() {
                 100.0 * planned / predicted,
                 if planned > 1e-3 && planned > 0.01 * predicted { "over" } else { "" }
             );
+        }
+    }
+    println!("\nshapes of chunks");
+    let open: [(&str, usize, &[u64], Dim); 4] = [
+        ("3-d block", 1, &[1024, 1024, 1024], Dim::Block),
+        ("3-d block, 1 MiB", 1, &[64, 64, 32], Dim::Block),
+        ("2-d cyclic(7)", 1, &[4096, 4096], Dim::Cyclic(7)),
+        ("8 arrays of 64 KiB", 8, &[32, 16, 16], Dim::Block),
+    ];
+    for case in open {
+        for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
+            let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
+            shaped(&Planner { profile: &built_in, machine, learned: &[] }, case.clone(), ranks);
         }
     }
 }

@@ -10,6 +10,7 @@
 //! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.
 
 mod candidates;
+mod layouts;
 mod servers;
 mod why;
 
@@ -19,6 +20,7 @@ use crate::rounds::check_servers;
 use crate::strategies::{Infeasible, Servers, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
 use candidates::{first, variants};
+pub use layouts::{Taken, Use};
 pub(crate) use servers::spread as evenly;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -126,20 +128,10 @@ impl Planner<'_> {
         wish: &Preference,
         memory: Memory<'_>,
     ) -> Result<Choice, Infeasible> {
-        let pricing = Pricing::new(self.priced(), transfer, memory).made_durable_later(wish.durable_later);
-        let mut search = Search {
-            planner: self,
-            transfer,
-            one_of_each: pricing.one_of_each(),
-            pricing,
-            effort: Effort::QUICK,
-            steps: 0.0,
-            priced: Vec::new(),
-            refused: Vec::new(),
-        };
         if let Some(named) = &wish.server_ranks {
             check_servers(named, transfer.ranks)?;
         }
+        let mut search = Search::new(self, transfer, wish, memory);
         for strategy in candidates::strategies(transfer, self.profile, wish) {
             for exchange in candidates::exchanges(strategy, wish) {
                 search.enter(strategy, exchange, wish);
@@ -196,7 +188,21 @@ struct Search<'a> {
     refused: Vec<(Strategy, Infeasible)>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(planner: &'a Planner<'a>, transfer: &'a Arc<Transfer>, wish: &Preference, memory: Memory<'a>) -> Search<'a> {
+        let pricing = Pricing::new(planner.priced(), transfer, memory).made_durable_later(wish.durable_later);
+        Search {
+            planner,
+            transfer,
+            one_of_each: pricing.one_of_each(),
+            pricing,
+            effort: Effort::QUICK,
+            steps: 0.0,
+            priced: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
     /// Prices the parameters that a strategy begins with, or notes why there are none.
     fn enter(&mut self, strategy: Strategy, exchange: Exchange, wish: &Preference) {
         let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), wish, strategy, exchange);

@@ -18,7 +18,7 @@ pub mod strategies;
 mod transfer;
 mod units;
 
-pub use choose::{Candidate, Choice, Machine, Planner, Preference};
+pub use choose::{Candidate, Choice, Machine, Planner, Preference, Taken, Use};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Facts, Met, Mine, Overlap, Told};
 pub use price::{Effort, Laid, Memory, Phase, Price, Resource};

@@ -78,7 +78,7 @@ pub enum Resource {
     Cores,
     /// The link of a node.
     Link,
-    /// The lock of a file, which lets so many writers in.
+    /// The lock of a file, which lets so many writers in; or that of names, where files are made.
     File,
     /// Processors and links of file servers.
     FileServer,

@@ -195,6 +195,13 @@ impl Rounds {
         }
     }
 
+    /// How many servers, the first ones, have something to do when there are so many times more arrays, where servers
+    /// take turns. Of domains and of holders any may.
+    pub(crate) fn working(&self, times: f64) -> Option<usize> {
+        let groups = (self.course.groups() as f64 * times).ceil() as usize;
+        (self.duty == Duty::Turns).then(|| groups.min(self.servers.len()))
+    }
+
     /// What one round of this rank moves between storage and a slot.
     pub(crate) fn storage_steps(&self) -> Vec<Step> {
         server::storage_steps(self)

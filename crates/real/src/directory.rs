@@ -3,8 +3,10 @@
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
 use crate::extents;
+use crate::posix::write_back;
 use crate::posix_fault;
 use hyperslab_world::{Extent, Fault, FaultKind, Names};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -234,12 +236,21 @@ impl Names for Directory {
         if names.len() > SINGLE_SYNCS_MAX {
             return FileSystem::open(&self.0)?.sync();
         }
-        for name in names {
-            let path = self.path(name);
-            let parent = path.parent().unwrap_or(&self.0);
-            let synced = File::open(&path).and_then(|file| file.sync_all());
-            let named = synced.and_then(|()| File::open(parent)?.sync_all());
-            named.map_err(|error| posix_fault("syncing", &path, &error))?;
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
+        let mut files = Vec::with_capacity(paths.len());
+        for path in &paths {
+            let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
+            write_back(&file, 0, 0, libc::SYNC_FILE_RANGE_WRITE)
+                .map_err(|error| posix_fault("syncing", path, &error))?;
+            files.push((path, file));
+        }
+        for (path, file) in files {
+            file.sync_all().map_err(|error| posix_fault("syncing", path, &error))?;
+        }
+        let directories: BTreeSet<&Path> = paths.iter().map(|path| path.parent().unwrap_or(&self.0)).collect();
+        for directory in directories {
+            let synced = File::open(directory).and_then(|file| file.sync_all());
+            synced.map_err(|error| posix_fault("syncing", directory, &error))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod at_once;
 mod carrier;
 mod content;
 mod files;
+pub(crate) use files::write_back;
 mod handle;
 mod job;
 mod queue;

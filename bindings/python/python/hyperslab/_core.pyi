@@ -36,7 +36,17 @@ __version__: str
 _Raw: TypeAlias = tuple[int, int, str, tuple[int, ...], tuple[int, ...], int, Any]
 _Section: TypeAlias = list[tuple[int, int, int, int]]
 _Options: TypeAlias = tuple[bool, float, float, int | None, int | None, int | None, str | None, str | None]
-_New: TypeAlias = tuple[list[int] | None, str | None, bool, int | None, str | None, list[str | None] | None, str, bool]
+_New: TypeAlias = tuple[
+    list[int] | None,
+    list[int | None] | None,
+    str | None,
+    bool,
+    int | None,
+    str | None,
+    list[str | None] | None,
+    str,
+    bool,
+]
 _Place: TypeAlias = str | PathLike[str] | tuple[Memory, str] | tuple[list[str], str, int]
 
 @final

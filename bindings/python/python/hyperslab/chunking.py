@@ -13,23 +13,25 @@ from hyperslab.distribution import Distribution
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["Chunks", "TypicalRequest", "chunk_shape"]
+__all__ = ["Chunking", "Chunks", "TypicalRequest", "chunking", "chunking_of_asks"]
 
 
 @dataclass(frozen=True)
 class TypicalRequest:
-    """The shape of what is typically read or written later, from which chunks are chosen.
+    """The shape of what is typically read later, from which chunks are chosen.
 
     The only thing that Disk Resident Arrays ask for: extents that do not divide the array's are replaced by the nearest
     that do, open dimensions are filled as far as a chunk may be large, and of a request that is larger than a chunk may
-    be, each side is cut into equal parts.
+    be, each side is cut into equal parts. Where the size of chunks is left open, such shapes for chunks of at most 32,
+    8, 2 and 0.5 MiB are compared by what the model expects of writing the array once and of reading all of it by
+    such requests; the first is taken unless another is clearly better.
 
     Parameters
     ----------
     shape : sequence of int or None
         Extent of a typical request along each dimension; ``None`` leaves it open.
     chunk_bytes : int, optional
-        Most bytes of a chunk; 32 MiB by default. A rank that handles chunks needs a few of them in its buffers.
+        Most bytes of a chunk [B]; chosen when not given. A rank that handles chunks needs a few of them in its buffers.
 
     Examples
     --------
@@ -44,39 +46,55 @@ class TypicalRequest:
     chunk_bytes: int | None = None
 
     def chunks(self, shape: Sequence[int], dtype: DTypeLike) -> tuple[int, ...]:
-        """Shape of the chunks of an array."""
+        """Shape of the chunks of an array, which have at most `chunk_bytes`, or 32 MiB."""
         from hyperslab.errors import InvalidError
 
-        wanted = [None if extent is None or extent < 0 else extent.__index__() for extent in self.shape]
         try:
             size = type_of(type_code(dtype)).itemsize
-            return tuple(_core.chunks_for_request(shape, wanted, size, self.chunk_bytes))
+            return tuple(_core.chunks_for_request(shape, self._extents(), size, self.chunk_bytes))
         except (ValueError, TypeError, OverflowError) as error:
             raise InvalidError(str(error)) from None
+
+    def _extents(self) -> list[int | None]:
+        return [None if extent is None or extent < 0 else extent.__index__() for extent in self.shape]
 
 
 #: What says how an array is cut into chunks.
 Chunks: TypeAlias = "Sequence[SupportsIndex] | Distribution | TypicalRequest"
 
 
-def chunk_shape(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dtype: DTypeLike | None) -> list[int] | None:
-    """Extents of the chunks for the arrays that are asked for: name, local arrays, holding, section."""
-    if chunks is None or not asks:
-        return None
-    if not isinstance(chunks, (Distribution, TypicalRequest)):
-        return [chunk.__index__() for chunk in chunks]
-    from hyperslab.errors import InvalidError
+#: Shape of the chunks, or that with which a choice begins; and extents of typical requests, if the choice is by these.
+Chunking: TypeAlias = "tuple[list[int] | None, list[int | None] | None]"
 
+
+def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dtype: DTypeLike | None) -> Chunking:
+    """Chunks for the arrays that are asked for: name, local arrays, holding, section."""
+    if chunks is None or not asks:
+        return None, None
     _, raws, held, _ = asks[0]
-    if dtype is None and not raws:
+    if dtype is None and not raws and isinstance(chunks, (Distribution, TypicalRequest)):
+        from hyperslab.errors import InvalidError
+
         message = (
             "this rank holds no piece, so the type of the elements, and so the chunks, are unknown\n  hint: give dtype="
         )
         raise InvalidError(message)
-    kind = type_of(raws[0][2] if dtype is None else type_code(dtype))
+    kind = raws[0][2] if raws and dtype is None else type_code(float if dtype is None else dtype)
+    return chunking(chunks, held.shape, kind)
+
+
+def chunking(chunks: Chunks | None, shape: Sequence[int], kind: str) -> Chunking:
+    """Chunks for an array of this shape, of elements of this kind."""
+    if chunks is None:
+        return None, None
     if isinstance(chunks, TypicalRequest):
-        return list(chunks.chunks(held.shape, kind))
-    if tuple(chunks.shape) != tuple(held.shape):
-        message = f"the disk schema has shape {chunks.shape}, the array {tuple(held.shape)}"
+        begin = list(chunks.chunks(shape, type_of(kind)))
+        return begin, chunks._extents() if chunks.chunk_bytes is None else None
+    if not isinstance(chunks, Distribution):
+        return [chunk.__index__() for chunk in chunks], None
+    if tuple(chunks.shape) != tuple(shape):
+        from hyperslab.errors import InvalidError
+
+        message = f"the disk schema has shape {chunks.shape}, the array {tuple(shape)}"
         raise InvalidError(message)
-    return _core.schema_chunks(chunks._core, kind.itemsize)
+    return _core.schema_chunks(chunks._core, type_of(kind).itemsize), None

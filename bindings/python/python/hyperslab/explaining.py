@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from hyperslab import _core
 from hyperslab._calls import holding, section_of, type_code
 from hyperslab._picture import draw
+from hyperslab.chunking import chunking
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
 from hyperslab.store import options
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from hyperslab._calls import SectionLike
+    from hyperslab.chunking import Chunking, Chunks
     from hyperslab.pieces import Pieces
 
 __all__ = ["Explanation", "explain"]
@@ -89,7 +91,7 @@ def explain(
     section: SectionLike | None = None,
     shape: Sequence[SupportsIndex] | None = None,
     layout: Literal["zarr", "raw"] = "zarr",
-    chunks: Sequence[SupportsIndex] | None = None,
+    chunks: Chunks | None = None,
     checksum: bool = True,
     zstd: int | None = None,
     order: Literal["C", "F"] = "C",
@@ -175,12 +177,13 @@ def explain(
     given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
     node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
     try:
+        cut = chunking(chunks, held[0].shape if stored is None else stored, type_code(dtype)) if held else (None, None)
         text, data = _core.explain(
             names,
             [one._core for one in held],
             type_code(dtype),
             None if part is None or stored is None else (part, stored),
-            _layout(layout, chunks, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
+            _layout(layout, cut, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
             direction == "write",
             given,
             listed,
@@ -202,7 +205,7 @@ def _size(held: Sequence[Distribution | Pieces]) -> int:
 
 def _layout(
     layout: str,
-    chunks: Sequence[SupportsIndex] | None,
+    cut: Chunking,
     *,
     checksum: bool,
     zstd: int | None,
@@ -215,5 +218,4 @@ def _layout(
     if layout != "zarr":
         message = f"layout '{layout}' is not one of zarr, raw"
         raise InvalidError(message)
-    shape = None if chunks is None else [chunk.__index__() for chunk in chunks]
-    return (shape, None, checksum, zstd, None, None, "{}", False)
+    return (*cut, None, checksum, zstd, None, None, "{}", False)

@@ -31,7 +31,7 @@ from hyperslab._calls import (
     type_of,
     whole,
 )
-from hyperslab.chunking import Chunks, chunk_shape
+from hyperslab.chunking import Chunks, chunking_of_asks
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
@@ -270,7 +270,8 @@ class Store:
         chunks : sequence of int, Distribution or TypicalRequest, optional
             Shape of the chunks; or a disk schema, which is a distribution over as many servers as its mesh has; or the
             shape of a typical request, from which a layout is chosen. By default a chunk is what one rank holds, cut to
-            moderate size.
+            moderate size; or some of these together, or a part of one, where the model expects writing and reading
+            it back to be clearly cheaper: small arrays are one chunk.
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
             ``"bfloat16"`` is known by this name, also without ml_dtypes.
@@ -370,7 +371,7 @@ class Store:
         stored = None if dtype is None else type_code(dtype)
         kind = next((raw[2] for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
-            chunk_shape(chunks, asks, dtype),
+            *chunking_of_asks(chunks, asks, dtype),
             stored,
             bool(checksum),
             zstd,

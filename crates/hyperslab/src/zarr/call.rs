@@ -1,14 +1,15 @@
 //! Reading and writing arrays of a group.
 
+use super::shapes::{Open, reshaped, separator};
 use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array, sweep};
 use crate::array::{LocalArray, natural_chunks};
 use crate::course::{Call, Compiled};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
-use crate::planning::choose_parameters;
+use crate::planning::{choose_parameters, choose_shape};
 use crate::report::Report;
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Separator, Value, fill_from_json};
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Laid, Placement, Preference, Stored, Transfer};
@@ -110,11 +111,7 @@ impl Store {
             let unfit = |error| Fault { kind: FaultKind::Invalid, ..format_fault(error) };
             metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
         }
-        // One chunk lies beside its metadata: two or three directories fewer, which is most of the time that thousands
-        // of small arrays take.
-        if metadata.shape == metadata.chunk_shape {
-            metadata.key_encoding.separator = Separator::Dot;
-        }
+        metadata.key_encoding.separator = separator(&metadata);
         metadata.dimension_names.clone_from(&new.dimension_names);
         metadata.attributes = new.attributes.clone();
         metadata.check(&ask.name).map_err(format_fault)?;
@@ -407,7 +404,7 @@ impl Writing<'_> {
                 .hint("overwrite replaces it, section= changes it, append() makes it longer"));
             }
             let prefix = format!("{}/", self.store.names.full(&self.hidden(&ask.name)));
-            told.push(Told { prefix, fresh: true, metadata: self.metadata[i].clone() });
+            told.push(Told { prefix, fresh: true, metadata: self.shaped(i, told.last()) });
         }
         let asks = told.iter().zip(self.asks).map(|(told, ask)| {
             let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
@@ -430,6 +427,32 @@ impl Writing<'_> {
             }
         }
         tell(chosen, &told)
+    }
+
+    /// A new array in the chunks that are the best for it; they are those of the one before it where that is like it.
+    fn shaped(&self, number: usize, last: Option<&Told>) -> ArrayMetadata {
+        let metadata = &self.metadata[number];
+        let like = |other: &usize| {
+            let (a, b) = (&self.asks[number], &self.asks[*other]);
+            metadata.shape == self.metadata[*other].shape && a.holding == b.holding && a.element() == b.element()
+        };
+        if let Some(last) = last.filter(|_| number > 0 && like(&(number - 1))) {
+            return reshaped(metadata, last.metadata.chunk_shape.clone());
+        }
+        let ask = &self.asks[number];
+        let stored = stored(metadata, "", true);
+        let open = Open {
+            metadata,
+            ask: ask.asked(Section::whole(&metadata.shape), stored),
+            arrays: (number..self.asks.len()).take_while(like).count(),
+            laid: self.laid.iter().skip(number).cloned().collect(),
+            wish: self.store.wish_of_writes(),
+            ranks: self.store.ranks,
+            sync: self.store.options.durable && !self.store.staged,
+        };
+        let ladders = open.ladders(self.new);
+        let uses = |chunk: &[u64]| open.uses(self.new, chunk);
+        reshaped(metadata, choose_shape(&self.store.comm, &metadata.chunk_shape, &ladders, uses))
     }
 
     /// Marks an array before it is updated in place.

@@ -2,9 +2,11 @@
 
 use super::NewArray;
 use super::call::{checked_section, stored};
+use super::shapes::{Open, reshaped};
 use crate::array::natural_chunks;
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
+use crate::planning::said_of_chunks;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
@@ -67,14 +69,14 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         let imagined = planned.names.iter().map(|name| held.imagined(name, planned.element, (rank, size)));
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
-    let transfer = Arc::new(planned.transfer(size)?);
-    let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    // Writes are durable unless somebody says otherwise.
-    let durable_later = planned.direction == Direction::Write;
-    let wish = Preference { server_ranks: planned.servers.clone(), durable_later, ..planned.wish.clone() };
     let (profile, _) = crate::profile::at_hand();
     let planner = Planner { profile: &profile, machine: planned.machine, learned: &[] };
-    let choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;
+    let (transfer, said) = planned.transfer(size, &planner)?;
+    let transfer = Arc::new(transfer);
+    let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
+    let wish = planned.wish(planned.direction);
+    let mut choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;
+    choice.why += &said;
     let regular = planned.held[0].regular().is_some();
     let facts = if regular { Vec::new() } else { all_facts(&transfer, &choice, size, parts)? };
     // What one rank cannot hold of a distribution, none can; explicit pieces were all looked at above.
@@ -134,16 +136,30 @@ impl Planned {
         self.held.get(rank as usize).unwrap_or(&self.held[0])
     }
 
-    fn transfer(&self, size: u32) -> Result<Transfer, Fault> {
+    /// What is wanted of transfers this way. Writes are durable unless somebody says otherwise.
+    fn wish(&self, direction: Direction) -> Preference {
+        let durable_later = direction == Direction::Write;
+        Preference { server_ranks: self.servers.clone(), durable_later, ..self.wish.clone() }
+    }
+
+    /// What moves, and a word on the chunks that were chosen.
+    fn transfer(&self, size: u32, planner: &Planner<'_>) -> Result<(Transfer, String), Fault> {
         let held = &self.held[0];
         let shape = self.section.as_ref().map_or(held.shape(), |(_, shape)| shape);
         let mut end = 0;
         let mut asks = Vec::with_capacity(self.names.len());
+        let mut shaped = None;
         for name in &self.names {
             let section = self.section.as_ref().map(|(section, _)| section);
             let section = checked_section(name, section, shape, held.shape())?;
             let stored = match &self.layout {
-                Layout::Zarr(new) => self.in_chunks(name, shape, size, new)?,
+                Layout::Zarr(new) => {
+                    if shaped.is_none() {
+                        shaped = Some(self.shaped(name, shape, size, new, planner)?);
+                    }
+                    let (metadata, _) = shaped.as_ref().expect("made for the first array, which all are like");
+                    stored(metadata, &format!("{name}/"), self.is_new())
+                }
                 Layout::Raw { order, header_bytes } => {
                     let (stored, bytes) = self.in_file(name, shape, *order, header_bytes.saturating_add(end))?;
                     end += bytes;
@@ -152,19 +168,48 @@ impl Planned {
             };
             asks.push(Ask { name: name.clone(), section, spread: held.spread(), memory: self.element, stored });
         }
-        Ok(Transfer { direction: self.direction, asks, ranks: size, sync: false })
+        let transfer = Transfer { direction: self.direction, asks, ranks: size, sync: false };
+        Ok((transfer, shaped.map(|(_, said)| said).unwrap_or_default()))
     }
 
-    fn in_chunks(&self, name: &str, shape: &[u64], size: u32, new: &NewArray) -> Result<Stored, Fault> {
+    /// Whether arrays are made by what is explained.
+    fn is_new(&self) -> bool {
+        self.section.is_none() && self.direction == Direction::Write
+    }
+
+    /// What the arrays are on disk, whose chunks were chosen when they were written whole; and a word on these.
+    fn shaped(
+        &self,
+        name: &str,
+        shape: &[u64],
+        size: u32,
+        new: &NewArray,
+        planner: &Planner<'_>,
+    ) -> Result<(ArrayMetadata, String), Fault> {
         let kind = new.kind.unwrap_or(self.element.kind);
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
-        let chunks = match &new.chunks {
-            Some(chunks) => Cow::Borrowed(chunks),
-            None => Cow::Owned(natural_chunks(&*self.whole(shape, size)?, kind.bytes())),
-        };
+        let whole = self.whole(shape, size)?;
+        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
         let metadata = ArrayMetadata::new(name, shape, kind, &chunks, codecs).map_err(format_fault)?;
-        let fresh = self.section.is_none() && self.direction == Direction::Write;
-        Ok(stored(&metadata, &format!("{name}/"), fresh))
+        let ask = Ask {
+            name: name.to_string(),
+            section: Section::whole(shape),
+            spread: whole.spread(),
+            memory: self.element,
+            stored: stored(&metadata, "", true),
+        };
+        let open = Open {
+            metadata: &metadata,
+            ask,
+            arrays: self.names.len(),
+            laid: Vec::new(),
+            wish: self.wish(Direction::Write),
+            ranks: size,
+            sync: false,
+        };
+        let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
+        let said = if self.is_new() { said_of_chunks(&taken, &chunks) } else { String::new() };
+        Ok((reshaped(&metadata, taken.chunk), said))
     }
 
     /// How the stored arrays may have been held by those who wrote them whole.

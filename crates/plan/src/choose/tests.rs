@@ -277,3 +277,41 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     assert_eq!(choose().parameters.servers[..], [0, 1, 2, 3], "{:?}", choose().candidates);
     assert_eq!(choose(), choose());
 }
+
+/// The chunks that are taken for arrays so held, where ranks write so many of them in one call, durable.
+fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &Preference) -> Taken {
+    let profile = built_in();
+    let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
+    let machine = Machine { ranks_per_node: distribution.ranks() as u32, cores_per_node: 2 };
+    let first = hyperslab_layout::natural_chunks(&distribution, 8, 32 << 20);
+    let ladders = hyperslab_layout::near_shapes(shape, &first, 8, (1 << 20, 32 << 20));
+    let uses = |chunk: &[u64]| {
+        let one = transfer(shape, mesh, dims, Some(chunk), Direction::Write);
+        let asks = vec![one.asks[0].clone(); arrays];
+        vec![Use {
+            transfer: Arc::new(Transfer { asks, sync: true, ..(*one).clone() }),
+            times: 1.0,
+            wish: wish.clone(),
+            laid: vec![],
+        }]
+    };
+    Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(&first, &ladders, uses)
+}
+
+#[test]
+fn small_arrays_are_few_chunks_and_large_ones_those_of_ranks() {
+    let small: (&[u64], &[u64], &[Dim]) = (&[32, 16, 16], &[2, 2, 2], &BLOCKS);
+    let joined = shaped(8, small, &Preference::default());
+    assert!(joined.chunk.iter().product::<u64>() >= 4 * 16 * 8 * 8 && joined.times > 1.2, "{joined:?}");
+    let large: (&[u64], &[u64], &[Dim]) = (&[512, 512, 128], &[2, 2, 2], &BLOCKS);
+    assert_eq!(shaped(1, large, &Preference::default()), Taken { chunk: vec![256, 256, 64], times: 1.0 });
+    // Whoever wants each rank to write for itself gets chunks of which that is possible.
+    let alone = Preference { strategy: Some(Strategy::Independent), ..Preference::default() };
+    assert_eq!(shaped(8, small, &alone).chunk, [16, 8, 8]);
+    let cyclic: (&[u64], &[u64], &[Dim]) = (&[64, 64], &[4], &[Dim::Cyclic(1), Dim::Whole]);
+    let possible = shaped(1, cyclic, &alone);
+    assert!(possible.chunk == [16, 64] && possible.times == 1.0, "{possible:?}");
+    // What no layout can do is for the planner to refuse.
+    let nobody = Preference { server_ranks: Some(vec![99]), ..Preference::default() };
+    assert_eq!(shaped(8, small, &nobody), Taken { chunk: vec![16, 8, 8], times: 1.0 });
+}

@@ -49,6 +49,8 @@ pub(super) struct Busy {
     /// File servers that a rank writes to.
     asked: f64,
     files: BTreeMap<Arc<str>, f64>,
+    /// Files that are made, of all ranks together.
+    names_ns: f64,
     file_servers_ns: f64,
     /// Of nodes whose files are their own: serving them, and what else that processor does.
     serving: BTreeMap<u32, f64>,
@@ -56,6 +58,7 @@ pub(super) struct Busy {
     server_ns: f64,
     /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
     chunks: BTreeMap<u32, f64>,
+    chunks_of_all: f64,
     cached_bytes: f64,
 }
 
@@ -84,7 +87,11 @@ impl Busy {
             wire += stored.wire_ns;
             match &request.file {
                 Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * all,
-                None => *self.chunks.entry(round.rank).or_default() += round.rounds,
+                None => {
+                    *self.chunks.entry(round.rank).or_default() += round.rounds;
+                    self.chunks_of_all += all;
+                    self.names_ns += stored.lock_ns * all;
+                }
             }
             if request.write && !costs.past_cache(request) {
                 self.cached_bytes += request.bytes as f64 * all;
@@ -125,7 +132,7 @@ impl Busy {
     pub(super) fn all(&self, costs: &Costs<'_>) -> [f64; Resource::ALL.len()] {
         let fullest = |of: &BTreeMap<u32, f64>| of.values().copied().fold(0.0, f64::max);
         let cores = (fullest(&self.cores) / costs.cores()).max(self.all_cores_ns / costs.nodes() / costs.cores());
-        let file = self.files.values().copied().fold(0.0, f64::max);
+        let file = self.files.values().copied().fold(self.names_ns, f64::max);
         let mut all = [0.0; Resource::ALL.len()];
         all[Resource::Server as usize] = self.server_ns;
         all[Resource::Client as usize] = self.client_ns;
@@ -185,9 +192,10 @@ impl Busy {
     /// How long it takes until all is durable, after data have moved for so long \[ns\].
     pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64) -> f64 {
         if costs.measured().is_some() {
-            // Each rank asks for its own, beside the others.
-            let files = self.files.len() as f64 + self.chunks.values().copied().fold(0.0, f64::max);
-            return costs.sync_ns(files, self.cached_bytes);
+            // Each rank asks for its own, beside the others, but the journal of their node is one.
+            let most = self.chunks.values().copied().fold(0.0, f64::max);
+            let files = (self.chunks_of_all / costs.nodes()).max(most) + self.files.len() as f64;
+            return costs.sync_ns(files, most, self.cached_bytes);
         }
         // The last request is waited for in any case.
         let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);

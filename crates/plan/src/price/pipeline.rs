@@ -44,10 +44,12 @@ pub(super) fn time(
 ) -> Timed {
     let parameters = &in_smaller_groups(class, parameters);
     let servers = Servers::of(parameters, class.some.ranks);
-    let looked_at = spread(servers.len(), effort.ranks as usize);
+    // What those of imagined machines meet is counted for all of them (spread.rs).
+    let working = if costs.measured().is_some() { working(class, parameters, &servers, effort) } else { servers.len() };
+    let looked_at = spread(working, effort.ranks as usize);
     let (mut slowest, mut steps) = (Timed::default(), 0);
     let mut spread_out: Option<Spread> = None;
-    let stands_for = servers.len() as f64 / looked_at.len().max(1) as f64;
+    let stands_for = working as f64 / looked_at.len().max(1) as f64;
     for number in looked_at {
         let rank = servers.get(number);
         let Some(work) = Work::of(&class.some, parameters, memories, (rank, class.times), effort) else { continue };
@@ -61,6 +63,17 @@ pub(super) fn time(
         }
     }
     Timed { looked_at: steps, ..slowest }
+}
+
+/// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be
+/// among all.
+fn working(class: &Class, parameters: &Parameters, servers: &Servers<'_>, effort: Effort) -> usize {
+    let all = servers.len();
+    if all <= effort.ranks as usize || all == 0 {
+        return all;
+    }
+    let rounds = parameters.strategy.rounds(&class.some, parameters, servers.get(0));
+    rounds.and_then(|rounds| rounds.working(class.times)).unwrap_or(all).max(1)
 }
 
 /// Slots beyond which more do not help.
