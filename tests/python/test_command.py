@@ -56,11 +56,13 @@ def test_explain_tells_who_moves_what() -> None:
     told = json.loads(run(*shape, "--json").stdout)
     assert told["strategy"] != "independent"
     assert sum(row["elements"] for table in told["rounds"] for row in table["ranks"]) == 64 * 64
-    seconds = [one["predicted"]["seconds"] for one in told["candidates"]]
+    prices = [one["predicted"] for one in told["candidates"]]
+    seconds = [price["seconds"] + price["later_seconds"] for price in prices]
     assert seconds == sorted(seconds)
     assert "advice" in told
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
-    assert "strategy independent" in run(*shape[:5]).stdout
+    assert "strategy independent" in run(*shape[:5], "--chunks", "32,32").stdout
+    assert "chunks are [64, 64], since [32, 32] would cost " in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)
     assert "cannot share a chunk" in refused.stderr
     shared = ("explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw", "--strategy", "two-phase")

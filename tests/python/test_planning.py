@@ -130,6 +130,17 @@ def test_32_clients_are_served_better_by_any_mesh_that_is_aligned() -> None:
     assert best["rehearsed"] == pytest.approx(best["seconds"], rel=WITHIN)
 
 
+def test_nothing_is_advised_for_which_the_machine_has_no_room() -> None:
+    array = {"shape": (1024, 1024), "mesh": (6, 4), "dims": ["block"] * 2}
+    call = {"write": True, "arrays": [array]}
+    planned = hs.plan("starfish", call, clients=24, servers=8)
+    servers = [variant["text"] for variant in planned["variants"] if variant["kind"] == "more servers"]
+    assert servers
+    assert all(int(text.split()[0]) <= 36 - 24 for text in servers), servers
+    with pytest.raises(hs.InvalidError, match="38 nodes on machine 'starfish', a torus of 6 x 6"):
+        hs.plan("starfish", call, clients=24, servers=14)
+
+
 def test_plan_is_a_command() -> None:
     command = [sys.executable, "-m", "hyperslab", "plan", "--machine", "orion-like"]
     asked = ["--shape", "512,512,512", "--mesh", "4,4,4", "--dims", "block,block,block"]

@@ -174,6 +174,12 @@ pub(crate) fn decided(
     Ok(Decision { parameters: choice.parameters.clone(), predicted })
 }
 
+/// Begins to choose shapes of chunks for a call: what a call before it would have said, had it not failed, is not said.
+pub(crate) fn begin_shaping(comm: &Comm) {
+    let mut planning = comm.planning();
+    (planning.said, planning.shaping_ns) = (String::new(), 0);
+}
+
 /// Chooses on rank 0 the shape of new chunks: the first, or one of the ladders that is clearly cheaper to use. What was
 /// learned is left out, so that the arrays of a program look alike on disk from run to run.
 pub(crate) fn choose_shape(

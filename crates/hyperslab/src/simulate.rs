@@ -78,6 +78,7 @@ fn machine(spec: &Spec) -> Result<(Profile, Size), Error> {
     if ranks > RANKS_MAX {
         return Err(Error::invalid(format!("{ranks} ranks are more than the {RANKS_MAX} that are simulated")));
     }
+    hyperslab_sim::room(&profile, ranks).map_err(Error::from)?;
     Ok((profile, Size { ranks, servers: spec.servers }))
 }
 

@@ -28,6 +28,7 @@ mod tally;
 mod world;
 
 pub use drive::DiskTimes;
+pub use limits::room;
 pub use machine::{Size, WhatIf, Work};
 pub use metadata::Metadata;
 pub use order::disk_order;

@@ -3,7 +3,7 @@
 use crate::order::files_in_order;
 use crate::placing::{DISK_BYTES, DiskLayout};
 use crate::rehearsal::{Rehearsal, Stage, Who};
-use hyperslab_plan::profile::{Cache, Disk, Layout, Topology};
+use hyperslab_plan::profile::{Cache, Disk, Layout, Profile, Topology};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Longest virtual time \[ns\]: 30 years.
@@ -30,14 +30,10 @@ fn count(asked: &Rehearsal) -> Result<(), Fault> {
     let ranks = u64::from(asked.size.ranks);
     let nodes = u64::from(profile.nodes.filled_by(asked.size.ranks));
     let cores = u64::from(profile.nodes.cores_used());
-    let apart = match servers.layout {
-        Layout::Apart { count, .. } => u64::from(count),
-        _ => 0,
-    };
     let owners = match servers.layout {
         Layout::Local => nodes,
         Layout::Ranks { .. } => u64::from(asked.size.servers),
-        Layout::Apart { .. } => apart,
+        Layout::Apart { .. } => apart(profile),
     };
     let places = match profile.network.topology {
         Topology::Torus { shape: (rows, columns), .. } => u64::from(rows) * u64::from(columns),
@@ -60,14 +56,29 @@ fn count(asked: &Rehearsal) -> Result<(), Fault> {
             format!("{number} {what} on machine '{}', more than the {THINGS_MAX} that are simulated", profile.name);
         return refuse(text, "ask for a smaller machine, or fewer of them");
     }
-    if let Topology::Torus { shape: (rows, columns), .. } = profile.network.topology
-        && nodes + apart > places
-    {
-        let (nodes, machine) = (nodes + apart, &profile.name);
-        let text = format!("{nodes} nodes on machine '{machine}', a torus of {rows} x {columns}");
-        return refuse(text, "take fewer ranks, or give the machine a larger torus");
+    room(profile, asked.size.ranks)
+}
+
+/// Whether a machine has nodes for so many ranks, beside those that only serve files.
+///
+/// # Errors
+/// When it has not.
+pub fn room(profile: &Profile, ranks: u32) -> Result<(), Fault> {
+    let Topology::Torus { shape: (rows, columns), .. } = profile.network.topology else { return Ok(()) };
+    let nodes = u64::from(profile.nodes.filled_by(ranks)) + apart(profile);
+    if nodes <= u64::from(rows) * u64::from(columns) {
+        return Ok(());
     }
-    Ok(())
+    let text = format!("{nodes} nodes on machine '{}', a torus of {rows} x {columns}", profile.name);
+    refuse(text, "take fewer ranks, or give the machine a larger torus")
+}
+
+/// Nodes that only serve files.
+fn apart(profile: &Profile) -> u64 {
+    match profile.storage.servers.layout {
+        Layout::Apart { count, .. } => u64::from(count),
+        _ => 0,
+    }
 }
 
 fn stages(asked: &Rehearsal) -> Result<(), Fault> {

@@ -7,7 +7,7 @@ use crate::course::{Call, Compiled};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
-use crate::planning::{choose_parameters, choose_shape};
+use crate::planning::{begin_shaping, choose_parameters, choose_shape};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
@@ -388,6 +388,7 @@ impl Writing<'_> {
 
     fn decide(&self) -> Result<Vec<u8>, Fault> {
         let directory = self.store.directory();
+        begin_shaping(&self.store.comm);
         let mut told = Vec::with_capacity(self.asks.len());
         for (i, ask) in self.asks.iter().enumerate() {
             if self.update {
