@@ -39,7 +39,7 @@ def written(path: Path, dist: hs.Distribution, names: Sequence[str], chunks: hs.
 
 def test_many_small_arrays_are_few_files(tmp_path: Path) -> None:
     told = explained(BLOCKS, arrays=40)
-    assert "chunks are " in told.text
+    assert "chunks of 'v0' are " in told.text
     assert math.prod(shape_in(told)) >= 4 * 16 * 8 * 8
     written(tmp_path / "a.zarr", BLOCKS, [f"v{i}" for i in range(40)])
     files = [each for each in (tmp_path / "a.zarr").rglob("c*") if each.is_file()]
@@ -51,7 +51,7 @@ def test_many_small_arrays_are_few_files(tmp_path: Path) -> None:
 
 def test_large_arrays_have_the_chunks_of_ranks() -> None:
     told = explained(hs.Distribution((512, 512, 128), (2, 2, 2), ["block"] * 3))
-    assert "chunks are " not in told.text
+    assert "chunks of '" not in told.text
     assert shape_in(told) == (256, 256, 64)
 
 
@@ -83,3 +83,32 @@ def test_many_chunks_lie_in_directories() -> None:
         with hs.open(memory, "w") as store:
             store.write("x", np.arange(2000.0), chunks=(chunk,))
         assert key in memory.files()
+
+
+def test_a_request_as_large_as_the_array_is_written_in_parts() -> None:
+    whole = hs.TypicalRequest((64, 256, 256))
+    dist = hs.Distribution((64, 256, 256), (2, 2, 2), ["block"] * 3)
+    assert whole.chunks(dist.shape, "f8") == (64, 256, 256)
+    told = explained(dist, chunks=whole)
+    assert "chunks of 'v0' are " in told.text
+    assert math.prod(shape_in(told)) <= 64 * 256 * 256 / 4
+
+
+def test_arrays_of_one_call_are_shaped_by_their_kinds(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    line = hs.Distribution.block((64,), 4)
+
+    def rank(comm: hs.ThreadComm) -> None:
+        part = line.slices(comm)[0]
+        with hs.open(path, "w", comm=comm, durable=False) as store:
+            arrays = {f"{kind}{i}": np.arange(64, dtype=kind)[part] for i in range(20) for kind in ("f8", "i2")}
+            store.write(arrays, line)
+            store.append("f80", np.arange(64.0, 128.0)[part], line)
+
+    hs.threads(4, rank)
+    group = zarr.open_group(path, mode="r")
+    assert np.array_equal(group["f80"][...], np.arange(128.0))
+    for i in range(1, 20):
+        assert np.array_equal(group[f"f8{i}"][...], np.arange(64.0))
+    assert len({group[f"i2{i}"].chunks for i in range(20)}) == 1
+    assert np.array_equal(group["i219"][...], np.arange(64))

@@ -62,7 +62,7 @@ def test_explain_tells_who_moves_what() -> None:
     assert "advice" in told
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
     assert "strategy independent" in run(*shape[:5], "--chunks", "32,32").stdout
-    assert "chunks are [64, 64], since [32, 32] would cost " in run(*shape[:5]).stdout
+    assert "chunks of 'array' are [64, 64], since [32, 32] would take " in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=1)
     assert "cannot share a chunk" in refused.stderr
     shared = ("explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw", "--strategy", "two-phase")

@@ -82,9 +82,6 @@ pub(crate) struct Planning {
     plans: HashMap<u64, Arc<Choice>>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
-    /// What is to be said of chunks beside the next choice, and how long choosing them took \[ns\].
-    said: String,
-    shaping_ns: u64,
     learned: Learned,
     /// What was chosen last, and how long choosing took \[ns\].
     last: Option<Arc<Choice>>,
@@ -111,8 +108,9 @@ pub(crate) fn choose_parameters(
     wish: &Preference,
     held: u64,
     laid: &[Option<Laid>],
+    shaped: &Shaped,
 ) -> Result<Writer, Fault> {
-    Ok(decided(comm, &Arc::new(transfer), wish, held, laid)?.told())
+    Ok(decided(comm, &Arc::new(transfer), wish, held, laid, shaped)?.told())
 }
 
 /// How the arrays of this rank lie in its memory, for the model, which takes those of others to be alike.
@@ -127,6 +125,7 @@ pub(crate) fn decided(
     wish: &Preference,
     held: u64,
     laid: &[Option<Laid>],
+    shaped: &Shaped,
 ) -> Result<Decision, Fault> {
     let (transfer, mut wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
     // Memory has no cache, and is durable as far as it can be.
@@ -160,12 +159,11 @@ pub(crate) fn decided(
     };
     let corrections = planning.learned.shared(&kind, choice.price.bottleneck);
     planning.last = Some(choice.clone());
-    planning.planning_ns = started.elapsed().as_nanos() as u64 + std::mem::take(&mut planning.shaping_ns);
-    let said = std::mem::take(&mut planning.said);
+    planning.planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
-        shown.why += &said;
+        shown.why += &shaped.said;
         told::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
     }
     let [open, exchange, storage, sync, close] = seconds(&choice.price);
@@ -174,10 +172,13 @@ pub(crate) fn decided(
     Ok(Decision { parameters: choice.parameters.clone(), predicted })
 }
 
-/// Begins to choose shapes of chunks for a call: what a call before it would have said, had it not failed, is not said.
-pub(crate) fn begin_shaping(comm: &Comm) {
-    let mut planning = comm.planning();
-    (planning.said, planning.shaping_ns) = (String::new(), 0);
+/// What was chosen of the chunks of a call's new arrays before its parameters are.
+#[derive(Default)]
+pub(crate) struct Shaped {
+    /// What is to be said of it, as parts of a sentence.
+    pub(crate) said: String,
+    /// How long choosing took \[ns\].
+    pub(crate) planning_ns: u64,
 }
 
 /// Chooses on rank 0 the shape of new chunks: the first, or one of the ladders that is clearly cheaper to use. What was
@@ -187,11 +188,7 @@ pub(crate) fn choose_shape(
     first: &[u64],
     ladders: &[Vec<Vec<u64>>],
     uses: impl Fn(&[u64]) -> Vec<Use>,
-) -> Vec<u64> {
-    if ladders.iter().all(Vec::is_empty) {
-        return first.to_vec();
-    }
-    let started = Instant::now();
+) -> Taken {
     let uses = |chunk: &[u64]| -> Vec<Use> { uses(chunk).into_iter().map(|one| as_served(comm, one)).collect() };
     let natural = uses(first);
     let mut hasher = DefaultHasher::new();
@@ -201,43 +198,42 @@ pub(crate) fn choose_shape(
     }
     let key = hasher.finish();
     let mut planning = comm.planning();
+    if let Some(taken) = planning.shapes.get(&key) {
+        return taken.clone();
+    }
+    let (profile, _) = crate::profile::at_hand();
+    let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
+    let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
+    let taken = Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {
         planning.shapes.clear();
     }
-    let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
-    let taken = planning.shapes.entry(key).or_insert_with(|| {
-        let (profile, _) = crate::profile::at_hand();
-        let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
-        Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(first, ladders, uses)
-    });
-    let taken = taken.clone();
-    let said = said_of_chunks(&taken, first);
-    planning.said += &said;
-    planning.shaping_ns += started.elapsed().as_nanos() as u64;
-    taken.chunk
+    planning.shapes.insert(key, taken.clone());
+    taken
 }
 
 /// A use as dedicated servers would carry it out.
 fn as_served(comm: &Comm, one: Use) -> Use {
-    // Requests of one rank are not those of this communicator; and what is wrong with a wish is said where the transfer
-    // itself is planned.
-    if one.transfer.ranks != comm.size() {
+    // Who reads later has servers of his own, if any.
+    if one.transfer.direction == Direction::Read {
         return one;
     }
+    // What is wrong with a wish is said where the transfer itself is planned.
     match served(comm, &one.transfer, &one.wish) {
         Ok((transfer, wish)) => Use { transfer, wish, ..one },
         Err(_) => one,
     }
 }
 
-/// Why chunks have not the usual shape, as a part of a sentence; nothing where they have.
-pub(crate) fn said_of_chunks(taken: &Taken, usual: &[u64]) -> String {
+/// Why the chunks of an array have not the usual shape, as a part of a sentence; nothing where they have.
+pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String {
+    let chunk = &taken.chunk;
     match taken.times {
-        _ if taken.chunk == usual => String::new(),
+        _ if chunk == usual => String::new(),
         times if times.is_finite() => {
-            format!("; chunks are {:?}, since {usual:?} would cost {times:.1} times as much", taken.chunk)
+            format!("; chunks of '{name}' are {chunk:?}, since {usual:?} would take {times:.1} times as long to move")
         }
-        _ => format!("; chunks are {:?}, since {usual:?} cannot be", taken.chunk),
+        _ => format!("; chunks of '{name}' are {chunk:?}, since {usual:?} cannot be"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::comm::Comm;
 use crate::course::{Call, Compiled, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, number_parts};
-use crate::planning::{decided, laid};
+use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
@@ -373,7 +373,7 @@ impl RawFile {
             durable,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying)?;
+                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying, &Shaped::default())?;
                 if new {
                     lengthen(&*directory, &hidden, header, end, first)?;
                 } else {
@@ -507,7 +507,8 @@ impl RawFile {
             durable: false,
             prepared: fault,
             decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &transfer, &self.options.wish, self.held, &lying)?;
+                let mut decision =
+                    decided(&self.comm, &transfer, &self.options.wish, self.held, &lying, &Shaped::default())?;
                 follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
                 Ok(decision.told().0)
             }),

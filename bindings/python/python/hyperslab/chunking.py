@@ -24,7 +24,8 @@ class TypicalRequest:
     that do, open dimensions are filled as far as a chunk may be large, and of a request that is larger than a chunk may
     be, each side is cut into equal parts. Where the size of chunks is left open, such shapes for chunks of at most 32,
     8, 2 and 0.5 MiB are compared by what the model expects of writing the array once and of reading all of it by
-    such requests; the first is taken unless another is clearly better.
+    such requests; the first is taken unless another is clearly better. Compressed arrays, and those of which ranks hold
+    pieces of their own, get the first.
 
     Parameters
     ----------

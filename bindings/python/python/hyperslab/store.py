@@ -270,8 +270,9 @@ class Store:
         chunks : sequence of int, Distribution or TypicalRequest, optional
             Shape of the chunks; or a disk schema, which is a distribution over as many servers as its mesh has; or the
             shape of a typical request, from which a layout is chosen. By default a chunk is what one rank holds, cut to
-            moderate size; or some of these together, or a part of one, where the model expects writing and reading
-            it back to be clearly cheaper: small arrays are one chunk.
+            moderate size; or some of these together, or a part of one, where the model expects writing to be clearly
+            cheaper: small arrays are one chunk. Give chunks if rows are to be appended one by one later: the chunk
+            that they fall into is written anew each time.
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
             ``"bfloat16"`` is known by this name, also without ml_dtypes.

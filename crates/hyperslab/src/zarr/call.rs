@@ -7,7 +7,7 @@ use crate::course::{Call, Compiled};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Holding, Part, number_parts};
-use crate::planning::{begin_shaping, choose_parameters, choose_shape};
+use crate::planning::{Shaped, choose_parameters, choose_shape, said_of_chunks};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
@@ -17,6 +17,10 @@ use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
+
+/// Kinds of new arrays of one call whose chunks are chosen.
+const KINDS_MAX: usize = 8;
 
 /// What rank 0 tells of an array: the directory that holds it, whether it is new, and its metadata.
 struct Told {
@@ -103,6 +107,7 @@ impl Store {
         let kind = new.kind.or(ask.element().map(|element| element.kind));
         let kind = kind.unwrap_or(hyperslab_layout::Kind::Float64);
         let shape = ask.holding.shape();
+        new.check(&ask.name, shape)?;
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.holding, kind.bytes()));
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
@@ -278,7 +283,14 @@ impl Store {
                 });
                 let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
                 let chosen = asks(&told).and_then(|asks| {
-                    choose_parameters(&self.comm, transfer(only(asks)), &self.options.wish, self.held, &lying)
+                    choose_parameters(
+                        &self.comm,
+                        transfer(only(asks)),
+                        &self.options.wish,
+                        self.held,
+                        &lying,
+                        &Shaped::default(),
+                    )
                 });
                 tell(chosen.map_err(|fault| fault.context(&what))?, &told)
             }),
@@ -329,7 +341,8 @@ impl Store {
                 metadata.check(&ask.name).map_err(format_fault)?;
                 let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
                 let transfer = transfer(asked(&told));
-                let chosen = choose_parameters(&self.comm, transfer, &self.wish_of_writes(), self.held, &lying)?;
+                let (wish, shaped) = (self.wish_of_writes(), Shaped::default());
+                let chosen = choose_parameters(&self.comm, transfer, &wish, self.held, &lying, &shaped)?;
                 grown.replace(Some(metadata));
                 tell(chosen, &[told])
             }),
@@ -388,7 +401,7 @@ impl Writing<'_> {
 
     fn decide(&self) -> Result<Vec<u8>, Fault> {
         let directory = self.store.directory();
-        begin_shaping(&self.store.comm);
+        let (new, shaped) = if self.update { (Vec::new(), Shaped::default()) } else { self.shaped() };
         let mut told = Vec::with_capacity(self.asks.len());
         for (i, ask) in self.asks.iter().enumerate() {
             if self.update {
@@ -405,7 +418,7 @@ impl Writing<'_> {
                 .hint("overwrite replaces it, section= changes it, append() makes it longer"));
             }
             let prefix = format!("{}/", self.store.names.full(&self.hidden(&ask.name)));
-            told.push(Told { prefix, fresh: true, metadata: self.shaped(i, told.last()) });
+            told.push(Told { prefix, fresh: true, metadata: new[i].clone() });
         }
         let asks = told.iter().zip(self.asks).map(|(told, ask)| {
             let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
@@ -415,7 +428,7 @@ impl Writing<'_> {
         let sync = self.store.options.durable && !self.store.staged;
         let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync };
         let wish = self.store.wish_of_writes();
-        let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid)?;
+        let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid, &shaped)?;
         for (told, ask) in told.iter().zip(self.asks) {
             if self.update {
                 self.mark(&*directory, ask, &told.metadata.shape)?;
@@ -430,30 +443,50 @@ impl Writing<'_> {
         tell(chosen, &told)
     }
 
-    /// A new array in the chunks that are the best for it; they are those of the one before it where that is like it.
-    fn shaped(&self, number: usize, last: Option<&Told>) -> ArrayMetadata {
-        let metadata = &self.metadata[number];
-        let like = |other: &usize| {
-            let (a, b) = (&self.asks[number], &self.asks[*other]);
-            metadata.shape == self.metadata[*other].shape && a.holding == b.holding && a.element() == b.element()
+    /// The new arrays in the chunks that are the best for them. Those that are alike are shaped alike; where there are
+    /// many kinds, which would take long to think about, the last keep their usual chunks.
+    fn shaped(&self) -> (Vec<ArrayMetadata>, Shaped) {
+        let (started, mut said) = (Instant::now(), String::new());
+        let like = |a: usize, b: usize| {
+            let (one, other) = (&self.asks[a], &self.asks[b]);
+            self.metadata[a].shape == self.metadata[b].shape
+                && one.holding == other.holding
+                && one.element() == other.element()
         };
-        if let Some(last) = last.filter(|_| number > 0 && like(&(number - 1))) {
-            return reshaped(metadata, last.metadata.chunk_shape.clone());
+        let mut kinds: Vec<Vec<usize>> = Vec::new();
+        for number in 0..self.asks.len() {
+            match kinds.iter().position(|kind| like(kind[0], number)) {
+                Some(kind) => kinds[kind].push(number),
+                None if kinds.len() < KINDS_MAX => kinds.push(vec![number]),
+                None => {}
+            }
         }
-        let ask = &self.asks[number];
-        let stored = stored(metadata, "", true);
-        let open = Open {
+        let mut metadata = self.metadata.to_vec();
+        for kind in kinds {
+            let (first, usual) = (kind[0], &self.metadata[kind[0]].chunk_shape);
+            let open = self.open(first, kind.len());
+            let ladders = open.ladders(self.new);
+            let taken = choose_shape(&self.store.comm, usual, &ladders, |chunk| open.uses(self.new, chunk));
+            said += &said_of_chunks(&self.asks[first].name, &taken, usual);
+            for number in kind {
+                metadata[number] = reshaped(&self.metadata[number], taken.chunk.clone());
+            }
+        }
+        (metadata, Shaped { said, planning_ns: started.elapsed().as_nanos() as u64 })
+    }
+
+    /// A new array of which the chunks are open, and so many like it.
+    fn open(&self, number: usize, arrays: usize) -> Open<'_> {
+        let (ask, metadata) = (&self.asks[number], &self.metadata[number]);
+        Open {
             metadata,
-            ask: ask.asked(Section::whole(&metadata.shape), stored),
-            arrays: (number..self.asks.len()).take_while(like).count(),
-            laid: self.laid.iter().skip(number).cloned().collect(),
+            ask: ask.asked(Section::whole(&metadata.shape), stored(metadata, "", true)),
+            arrays,
+            laid: self.laid.get(number).cloned().flatten(),
             wish: self.store.wish_of_writes(),
             ranks: self.store.ranks,
             sync: self.store.options.durable && !self.store.staged,
-        };
-        let ladders = open.ladders(self.new);
-        let uses = |chunk: &[u64]| open.uses(self.new, chunk);
-        reshaped(metadata, choose_shape(&self.store.comm, &metadata.chunk_shape, &ladders, uses))
+        }
     }
 
     /// Marks an array before it is updated in place.

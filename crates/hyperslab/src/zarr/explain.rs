@@ -188,7 +188,14 @@ impl Planned {
     ) -> Result<(ArrayMetadata, String), Fault> {
         let kind = new.kind.unwrap_or(self.element.kind);
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
+        new.check(name, shape)?;
         let whole = self.whole(shape, size)?;
+        // What is wanted of reading or changing an array was not wanted of writing it.
+        let wish = if self.is_new() {
+            self.wish(Direction::Write)
+        } else {
+            Preference { durable_later: true, ..Preference::default() }
+        };
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
         let metadata = ArrayMetadata::new(name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         let ask = Ask {
@@ -198,17 +205,10 @@ impl Planned {
             memory: self.element,
             stored: stored(&metadata, "", true),
         };
-        let open = Open {
-            metadata: &metadata,
-            ask,
-            arrays: self.names.len(),
-            laid: Vec::new(),
-            wish: self.wish(Direction::Write),
-            ranks: size,
-            sync: false,
-        };
+        let open =
+            Open { metadata: &metadata, ask, arrays: self.names.len(), laid: None, wish, ranks: size, sync: false };
         let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
-        let said = if self.is_new() { said_of_chunks(&taken, &chunks) } else { String::new() };
+        let said = if self.is_new() { said_of_chunks(name, &taken, &chunks) } else { String::new() };
         Ok((reshaped(&metadata, taken.chunk), said))
     }
 

@@ -12,6 +12,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Section, Triplet, chunks_for_request, near_shapes};
 use hyperslab_plan::{Ask, Direction, Laid, Preference, Spread, Transfer, Use};
+use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
 
 /// Most chunks that lie in one directory.
@@ -24,10 +25,26 @@ const FOR_REQUESTS: [u64; 4] = [CHUNK_BYTES_MAX, CHUNK_BYTES_MAX / 4, CHUNK_BYTE
 const ARRAYS_MAX: usize = 8;
 
 /// Chunks that are not too many for one directory lie beside their metadata: directories take longer to make than the
-/// files in them, and are most of the time that thousands of small arrays take.
+/// files in them, and are most of the time that thousands of small arrays take. An array that begins empty will grow, nobody
+/// knows how far.
 pub(super) fn separator(metadata: &ArrayMetadata) -> Separator {
     let chunks = volume(&metadata.grid_shape()).unwrap_or(u64::MAX);
-    if chunks <= FLAT_CHUNKS_MAX { Separator::Dot } else { Separator::Slash }
+    if (1..=FLAT_CHUNKS_MAX).contains(&chunks) { Separator::Dot } else { Separator::Slash }
+}
+
+impl NewArray {
+    /// Checks what it says of an array of this shape.
+    pub(super) fn check(&self, name: &str, shape: &[u64]) -> Result<(), Fault> {
+        match &self.typical {
+            Some(request) if request.len() != shape.len() => {
+                let ndim = request.len();
+                let text =
+                    format!("a typical request of {ndim} dimensions cannot be one of '{name}' of shape {shape:?}");
+                Err(Fault::new(FaultKind::Invalid, text).hint("give an extent, or none, for each dimension"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The same array in chunks of another shape.
@@ -46,7 +63,7 @@ pub(super) struct Open<'a> {
     /// How many arrays of the call are like it.
     pub(super) arrays: usize,
     /// How they lie in the memory of this rank.
-    pub(super) laid: Vec<Option<Laid>>,
+    pub(super) laid: Option<Laid>,
     /// What is wanted of the call.
     pub(super) wish: Preference,
     /// Ranks of the call, and whether it makes durable what it writes.
@@ -87,7 +104,7 @@ impl Open<'_> {
             transfer: Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.sync }),
             times: self.arrays as f64 / some.max(1) as f64,
             wish: self.wish.clone(),
-            laid: self.laid.clone(),
+            laid: vec![self.laid.clone(); some],
         };
         let Some(request) = &new.typical else { return vec![write] };
         let (section, times) = typical(&self.metadata.shape, request);

@@ -1,8 +1,8 @@
 //! Which of some layouts of the same arrays is used at the least cost.
 //!
 //! A layout is judged by all that it is for: arrays are written once, and read as somebody says. What each use costs is
-//! taken from a glance at it, with the parameters that each strategy begins with. What it costs to read arrays as they
-//! were written is left out: that is the same the other way round, and planning would take twice the time.
+//! taken from a glance at it, with the parameters that each strategy begins with. Reading arrays back as they were written
+//! is not weighed: who wants a part of a chunk reads just that, and planning would take twice the time.
 
 use super::{Planner, Preference, STEPS_A_SECOND, STEPS_MIN, Search, candidates, moving_ns};
 use crate::price::Laid;
@@ -54,7 +54,7 @@ fn halving<T>(ladder: &[T]) -> impl Iterator<Item = &T> {
 pub struct Taken {
     /// Shape of its chunks.
     pub chunk: Vec<u64>,
-    /// How many times as much the first one costs; infinite where that cannot be, 1 where that was taken.
+    /// How many times as long data move in the first one; infinite where that cannot be, 1 where that was taken.
     pub times: f64,
 }
 
@@ -67,6 +67,9 @@ impl Planner<'_> {
         ladders: &[Vec<Vec<u64>>],
         uses: impl Fn(&[u64]) -> Vec<Use>,
     ) -> Taken {
+        if ladders.iter().all(Vec::is_empty) {
+            return Taken { chunk: first.to_vec(), times: 1.0 };
+        }
         let (usual, mut steps) = self.glance(&uses(first));
         let allowed = STEPS_MIN.max(STEPS_A_SECOND * usual.min(1e12) / 1e9);
         let (mut best, mut least) = (first, usual);

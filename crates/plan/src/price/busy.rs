@@ -49,7 +49,7 @@ pub(super) struct Busy {
     /// File servers that a rank writes to.
     asked: f64,
     files: BTreeMap<Arc<str>, f64>,
-    /// Files that are made, of all ranks together.
+    /// Files that are made, of all ranks together: nodes sync their own data, but names are made in one place.
     names_ns: f64,
     file_servers_ns: f64,
     /// Of nodes whose files are their own: serving them, and what else that processor does.

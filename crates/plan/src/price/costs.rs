@@ -242,7 +242,8 @@ impl<'a> Costs<'a> {
         let rate = if request.at_page { rate } else { rate / OUT_OF_STEP };
         let (cpu_ns, disk_ns) = (named + calls * each, request.bytes as f64 * 1e9 / rate);
         let answered = calls * self.disk_latency_ns(request.write);
-        Stored { cpu_ns, wall_ns: cpu_ns + answered + disk_ns, disk_ns, ..Stored::default() }
+        let lock_ns = if request.write { named } else { 0.0 };
+        Stored { cpu_ns, wall_ns: cpu_ns + answered + disk_ns, lock_ns, disk_ns, ..Stored::default() }
     }
 
     /// What a disk's answer to one request takes besides moving its bytes.

@@ -404,8 +404,7 @@ impl Files {
             }
         }
         for (path, file) in &files {
-            let started = file.metadata().and_then(|m| write_back(file, 0, m.len(), libc::SYNC_FILE_RANGE_WRITE));
-            started.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))?;
+            self.set_going(path, file)?;
         }
         for (path, file) in &files {
             let synced =
@@ -441,7 +440,7 @@ impl Files {
             }
             // All are set going before the first is waited for: the blocks of each are then known when that commits the
             // journal, and the others find little left to do (8 files of 8 KiB on ext4: 2.0 ms, so 1.0).
-            write_back(&file, 0, 0, libc::SYNC_FILE_RANGE_WRITE).map_err(|error| doing.failed("", &error))?;
+            self.set_going(path, &file)?;
             files.push((path, file));
         }
         for (path, file) in &files {
@@ -459,6 +458,13 @@ impl Files {
             }
         }
         Ok(done(0, calls))
+    }
+
+    /// Sets all of a file's pages going, which may wait for room in the disk's queue, and so counts as progress.
+    fn set_going(&self, path: &Path, file: &File) -> Result<(), Fault> {
+        let going = write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE);
+        self.advance.fetch_add(1, Ordering::Relaxed);
+        going.map_err(|error| Doing { verb: "syncing", path }.failed("", &error))
     }
 
     /// Writes one file's pages to disk, in steps that count as progress, and, if this is all, makes sure of them and of
