@@ -44,7 +44,7 @@ def test_many_small_arrays_are_few_files(tmp_path: Path) -> None:
     written(tmp_path / "a.zarr", BLOCKS, [f"v{i}" for i in range(40)])
     files = [each for each in (tmp_path / "a.zarr").rglob("c*") if each.is_file()]
     assert len(files) <= 2 * 40
-    # The same call is explained with the chunks that it has.
+    # They are as was explained, though that was for a store that is made durable.
     with hs.open(tmp_path / "a.zarr") as store:
         assert store["v0"].chunks == shape_in(told)
 

@@ -11,6 +11,7 @@ mod shapes;
 mod step;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;

@@ -1,6 +1,6 @@
 //! Steps: groups that become visible whole or not at all.
 
-use super::call::publish;
+use super::writing::publish;
 use super::{METADATA_KEY, STEPS, Store, check_name, sweep};
 use crate::course::new_target;
 use crate::error::{Error, format_fault};

@@ -1,6 +1,6 @@
 //! A death at any moment leaves the old or the new, where names cannot be exchanged.
 
-use super::call::publish;
+use super::writing::publish;
 use super::{Mode, clean, open_root, staging};
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;
