@@ -26,15 +26,15 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash flash-trace test test-long lint compile-tests test-rust types test-python test-openmpi \
-    reproduce bench regret clean
+.PHONY: help setup demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
+    test-unlaunched test-launched test-openmpi reproduce bench regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures (needs Chromium)'
-	@echo 'make test       = lint types test-rust test-openmpi test-python'
+	@echo 'make test       = lint types test-rust test-openmpi test-python, two at a time'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
@@ -87,18 +87,25 @@ flash-trace: setup
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 
-# What needs one core at most fills up what compiling the Rust tests leaves idle. No ranks run beside it: some tests say where
-# time went. The Python tests come last, so that the last line is their summary.
-test: lint
-	@scripts/together '$(MAKE) --no-print-directory types $(VENV_OPENMPI)/.package' \
-	    '$(MAKE) --no-print-directory compile-tests'
-	@$(MAKE) --no-print-directory test-rust test-openmpi test-python
+# Two at a time, since each of them often leaves a core idle: the release build beside Clippy and the tests of Rust; then the
+# tests that start no launches beside those of Open MPI. What judges times runs alone at the end, so that the last line is
+# its summary.
+test: $(VENV)/.requirements
+	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package' \
+	    '$(MAKE) --no-print-directory clippy compile-tests'
+	@$(MAKE) --no-print-directory test-rust
+	@scripts/together '$(MAKE) --no-print-directory test-openmpi' '$(MAKE) --no-print-directory test-unlaunched'
+	@$(MAKE) --no-print-directory test-launched
 
-lint: setup
+lint: format clippy
+
+format: $(VENV)/.requirements
 	@$(LIMITED) 1m cargo fmt --all --check
 	@$(LIMITED) 1m $(BIN)/ruff format --check
 	@$(LIMITED) 1m $(BIN)/ruff check
-	@$(LIMITED) 10m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
+
+clippy: $(VENV)/.requirements
+	@$(LIMITED) 15m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
 
 compile-tests:
 	@$(LIMITED) 15m cargo test --locked --quiet --no-run
@@ -112,11 +119,18 @@ types: setup
 
 # The tests of the benchmark, which starts launches of its own, run under MPICH only.
 test-openmpi: $(VENV_OPENMPI)/.package
-	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -m 'mpi and not long' \
+	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m 'mpi and not long' \
 	    --deselect tests/python/test_regret.py
 
 test-python: setup
 	@$(LIMITED) 10m $(BIN)/python -m pytest -m 'not long'
+
+# The two halves of test-python.
+test-unlaunched: setup
+	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider -m 'not (mpi or alone or long)'
+
+test-launched: setup
+	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider -m '(mpi or alone) and not long'
 
 test-long: lint types $(VENV_OPENMPI)/.package
 	@HYPERSLAB_CASES=200000 $(LIMITED) 60m cargo test --locked --release -- --include-ignored

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+
+# Some tests interrupt what they start. Whoever runs the tests in the background may have told them to ignore interrupts,
+# and what is started would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ranks that tests start inherit it.
 os.environ["HYPERSLAB_PROFILE"] = "none"

@@ -15,6 +15,8 @@ import zarr
 from mpi_launch import printed, running
 from mpi_programs.limits import ARRIVAL_SECONDS, CLIENT_SECONDS, PROGRESS_SECONDS, just_in_time, late
 
+pytestmark = pytest.mark.alone
+
 RANKS = 4
 #: Those that only serve, where some do.
 SERVERS = (1, 3)
