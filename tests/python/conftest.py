@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-# Some tests interrupt what they start. Whoever runs the tests in the background may have told them to ignore interrupts, and
-# what is started would inherit that.
+# Some tests interrupt what they start, which inherits it if whoever runs the tests had them ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Ranks that tests start inherit it.
