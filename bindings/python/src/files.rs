@@ -1,6 +1,6 @@
 //! Raw and npy files.
 
-use crate::arrays::{Raw, RawSection, element, locals, section};
+use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::errors::{kind as fault_kind, raise};
 use crate::layout::Held;
@@ -95,14 +95,13 @@ impl RawFile {
     fn write(
         &self,
         py: Python<'_>,
-        arrays: Vec<(String, Vec<Raw>)>,
+        arrays: Vec<(String, Vec<Py<Local>>)>,
         held: Held,
         kind: Option<String>,
         part: Option<RawSection>,
     ) -> PyResult<Report> {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
-        let arrays =
-            arrays.into_iter().map(|(name, arrays)| Ok((name, locals(arrays)?))).collect::<PyResult<Vec<_>>>()?;
+        let arrays: Vec<_> = arrays.into_iter().map(|(name, arrays)| (name, locals(arrays))).collect();
         let (holding, part) = (held.holding(), section(part));
         self.with(py, move |file| file.write(&arrays, &holding, kind, part.as_ref())).map(Report)
     }
@@ -113,9 +112,9 @@ impl RawFile {
         names: Vec<String>,
         held: Option<Held>,
         part: Option<RawSection>,
-        into: Vec<Raw>,
+        into: Vec<Py<Local>>,
     ) -> PyResult<Report> {
-        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
@@ -124,15 +123,14 @@ impl RawFile {
     fn write_later(
         &self,
         py: Python<'_>,
-        arrays: Vec<(String, Vec<Raw>)>,
+        arrays: Vec<(String, Vec<Py<Local>>)>,
         held: Held,
         kind: Option<String>,
         part: Option<RawSection>,
         staged: bool,
     ) -> PyResult<Request> {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
-        let arrays =
-            arrays.into_iter().map(|(name, arrays)| Ok((name, locals(arrays)?))).collect::<PyResult<Vec<_>>>()?;
+        let arrays: Vec<_> = arrays.into_iter().map(|(name, arrays)| (name, locals(arrays))).collect();
         let (holding, part) = (held.holding(), section(part));
         self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged))).map(Request)
     }
@@ -143,9 +141,9 @@ impl RawFile {
         names: Vec<String>,
         held: Option<Held>,
         part: Option<RawSection>,
-        into: Vec<Raw>,
+        into: Vec<Py<Local>>,
     ) -> PyResult<Request> {
-        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into)))).map(Request)
     }
 
@@ -177,13 +175,13 @@ pub(crate) fn save_npy(
     py: Python<'_>,
     comm: &Comm,
     place: Place,
-    arrays: Vec<Raw>,
+    arrays: Vec<Py<Local>>,
     held: Held,
     kind: &str,
     order_name: &str,
     raw: RawOptions,
 ) -> PyResult<Report> {
-    let (arrays, element, order, options) = (locals(arrays)?, element(kind)?, order(order_name)?, options(raw)?);
+    let (arrays, element, order, options) = (locals(arrays), element(kind)?, order(order_name)?, options(raw)?);
     let (comm, holding) = (comm.0.clone(), held.holding());
     let saved =
         py.detach(move || hyperslab::RawFile::save_npy(&comm, place, arrays, &holding, element, order, options));

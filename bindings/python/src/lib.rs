@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<arrays::Local>()?;
     module.add_class::<layout::Distribution>()?;
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;

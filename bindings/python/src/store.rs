@@ -1,6 +1,6 @@
 //! Zarr stores and steps.
 
-use crate::arrays::{Raw, RawSection, element, locals, section};
+use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::errors::{kind, raise};
 use crate::files::order;
@@ -33,11 +33,14 @@ pub(crate) type RawNew = (
 );
 
 /// Name, this rank's part, who holds what, and the part of the array.
-type RawAsk = (String, Vec<Raw>, Held, Option<RawSection>);
+type RawAsk = (String, Vec<Py<Local>>, Held, Option<RawSection>);
 
-fn asks(raw: Vec<RawAsk>) -> PyResult<Vec<WriteAsk>> {
-    let ask = |(name, arrays, held, part): RawAsk| {
-        Ok(WriteAsk { name, arrays: locals(arrays)?, holding: held.holding(), section: section(part) })
+fn asks(raw: Vec<RawAsk>) -> Vec<WriteAsk> {
+    let ask = |(name, arrays, held, part): RawAsk| WriteAsk {
+        name,
+        arrays: locals(arrays),
+        holding: held.holding(),
+        section: section(part),
     };
     raw.into_iter().map(ask).collect()
 }
@@ -216,12 +219,12 @@ impl Store {
     }
 
     fn write(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew) -> PyResult<Report> {
-        let (asks, new) = (asks(raw)?, new_array(new)?);
+        let (asks, new) = (asks(raw), new_array(new)?);
         self.with(py, move |store| store.write(&asks, &new)).map(Report)
     }
 
     fn write_later(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew, staged: bool) -> PyResult<Request> {
-        let (asks, new) = (asks(raw)?, new_array(new)?);
+        let (asks, new) = (asks(raw), new_array(new)?);
         self.with(py, move |store| Ok(store.write_later(asks, new, staged))).map(Request)
     }
 
@@ -236,8 +239,15 @@ impl Store {
         self.with(py, |store| store.flush())
     }
 
-    fn append(&self, py: Python<'_>, name: String, arrays: Vec<Raw>, held: Held, axis: usize) -> PyResult<Report> {
-        let ask = WriteAsk::pieces(name, locals(arrays)?, held.holding());
+    fn append(
+        &self,
+        py: Python<'_>,
+        name: String,
+        arrays: Vec<Py<Local>>,
+        held: Held,
+        axis: usize,
+    ) -> PyResult<Report> {
+        let ask = WriteAsk::pieces(name, locals(arrays), held.holding());
         self.with(py, move |store| store.append(&ask, axis)).map(Report)
     }
 
@@ -248,9 +258,9 @@ impl Store {
         names: Vec<String>,
         held: Option<Held>,
         part: Option<RawSection>,
-        into: Vec<Raw>,
+        into: Vec<Py<Local>>,
     ) -> PyResult<Report> {
-        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
         read.map(|(_, report)| Report(report))
@@ -262,9 +272,9 @@ impl Store {
         names: Vec<String>,
         held: Option<Held>,
         part: Option<RawSection>,
-        into: Vec<Raw>,
+        into: Vec<Py<Local>>,
     ) -> PyResult<Request> {
-        let (into, holding, part) = (locals(into)?, held.map(Held::holding), section(part));
+        let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into)))).map(Request)
     }
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Address, bytes, type, shape, strides, offset, owner.
-Raw: TypeAlias = tuple[int, int, str, tuple[int, ...], tuple[int, ...], int, Any]
 #: How the ranks hold an array.
 Holding: TypeAlias = "Distribution | Pieces"
 #: Start, stride, count and block of a dimension.
@@ -79,7 +77,7 @@ def _storable_code(dtype: np.dtype[Any]) -> str:
     return kind
 
 
-def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> Raw:
+def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> _core.Local:
     """Where the elements of an array lie, without its guard cells."""
     if not isinstance(array, np.ndarray):
         message = f"a local part should be a NumPy array, but is {type(array).__name__}"
@@ -95,19 +93,15 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
         inner = array[inside]
-    kind = _storable_code(inner.dtype)
-    address: int = inner.__array_interface__["data"][0]
-    if inner.flags.c_contiguous:
-        return address, inner.nbytes, kind, inner.shape, inner.strides, 0, array
-    low = high = 0
-    if inner.size:
-        reaches = [(extent - 1) * stride for extent, stride in zip(inner.shape, inner.strides, strict=True)]
-        low = sum(min(reach, 0) for reach in reaches)
-        high = sum(max(reach, 0) for reach in reaches) + inner.itemsize
-    return address + low, high - low, kind, inner.shape, inner.strides, -low, array
+    try:
+        return _core.Local(inner)
+    except (ValueError, TypeError, BufferError):
+        # The buffer protocol has no name for such elements.
+        kind = _storable_code(inner.dtype)
+        return _core.Local(inner.view(np.uint16), kind)
 
 
-def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[Raw]:
+def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[_core.Local]:
     """Where the elements of a rank's part lie: of one array, or of one for each box."""
     if not isinstance(dist, Boxes):
         if not isinstance(arrays, np.ndarray) and np.isscalar(arrays):
@@ -122,9 +116,9 @@ def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable:
     return [describe(array, guard, writable=writable) for array in arrays]
 
 
-def local_extents(raws: Sequence[Raw]) -> Sequence[int]:
+def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
     """Extents of the first local array."""
-    return raws[0][3] if raws else ()
+    return raws[0].shape if raws else ()
 
 
 def holding(dist: Any) -> Holding:

@@ -80,7 +80,7 @@ def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dty
             "this rank holds no piece, so the type of the elements, and so the chunks, are unknown\n  hint: give dtype="
         )
         raise InvalidError(message)
-    kind = raws[0][2] if raws and dtype is None else type_code(float if dtype is None else dtype)
+    kind = raws[0].kind if raws and dtype is None else type_code(float if dtype is None else dtype)
     return chunking(chunks, held.shape, kind)
 
 

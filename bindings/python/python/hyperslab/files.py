@@ -12,7 +12,6 @@ import numpy as np
 from hyperslab import _core
 from hyperslab._calls import (
     Holding,
-    Raw,
     RawSection,
     SectionLike,
     attending,
@@ -215,7 +214,7 @@ class RawFile:
         dtype: DTypeLike | None,
         section: SectionLike | None,
         guard: int,
-    ) -> tuple[list[tuple[str, list[Raw]]], Any, str | None, RawSection | None]:
+    ) -> tuple[list[tuple[str, list[_core.Local]]], Any, str | None, RawSection | None]:
         raws = [(name, describe_all(array, dist, guard)) for name, array in arrays.items()]
         if not raws:
             message = "no array is given"
@@ -322,7 +321,7 @@ class RawFile:
         dtype: DTypeLike | None,
         order: Literal["C", "F"],
         guard: int,
-    ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[Raw]]]:
+    ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[_core.Local]]]:
         # What a file holds that can be read does not change; of one that is new, what was written since is asked for.
         if any(each not in self._known for each in names):
             self._known = self.arrays
@@ -399,7 +398,7 @@ def save_npy(
                 "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype= on all ranks"
             )
             raise InvalidError(message)
-        kind = raws[0][2] if dtype is None else type_code(dtype)
+        kind = raws[0].kind if dtype is None else type_code(dtype)
     return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given), member, what)
 
 

@@ -370,7 +370,7 @@ class Store:
             dist = array if dist is None else dist
         asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
         stored = None if dtype is None else type_code(dtype)
-        kind = next((raw[2] for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
+        kind = next((raw.kind for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
             *chunking_of_asks(chunks, asks, dtype),
             stored,
