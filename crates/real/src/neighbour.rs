@@ -6,11 +6,11 @@
 //! word, and write it, is a neighbour. All others are remote, which costs speed and nothing else.
 
 mod cross;
+mod staged;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
-use std::cell::Cell;
 use std::hash::Hasher;
 use std::io;
 use std::sync::OnceLock;
@@ -20,6 +20,7 @@ use hyperslab_layout::{ElementType, Nest};
 use hyperslab_pack::copy_raw;
 
 use self::cross::{Batch, Direction};
+use self::staged::{BUFFER_BYTES, GAP_BYTES_MAX, Staged};
 use self::tiles::{Tiling, Walk, in_order_of_a};
 
 /// Environment variable that switches direct access off when it is `0`, also within one process.
@@ -29,11 +30,6 @@ const DIRECT_RUN_BYTES_MIN: u64 = 512;
 /// The same where the buffer spares calls runs, because gaps can be read along: measured, twice as fast at 1 KiB and
 /// equal at 16 KiB.
 const DIRECT_RUN_BYTES_MIN_AMONG_GAPS: u64 = 4096;
-/// Size of that buffer \[B\]: it should stay in the second-level cache.
-const TILE_BYTES: u64 = 256 << 10;
-/// Gaps up to this length \[B\] are read along with what surrounds them: another run of a call costs as much (about
-/// half a microsecond).
-const GAP_BYTES_MAX: u64 = 2048;
 
 /// What a rank tells others so that they can find out whether they reach its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,19 +129,25 @@ pub fn reach(peer: &Identity) -> Reach {
 pub struct Crossing<'a> {
     peer: &'a Identity,
     direction: Direction,
-    /// Runs that wait to be copied; of no use where the peer is this process.
+    /// Long runs, and short ones, that wait to be copied; of no use where the peer is this process.
     batch: Batch,
+    staged: Staged,
 }
 
 impl<'a> Crossing<'a> {
     /// From the memory of `peer` to here.
     pub fn pull(peer: &'a Identity) -> Crossing<'a> {
-        Crossing { peer, direction: Direction::Pull, batch: Batch::new(peer.pid, Direction::Pull) }
+        Crossing::new(peer, Direction::Pull)
     }
 
     /// From here to the memory of `peer`.
     pub fn push(peer: &'a Identity) -> Crossing<'a> {
-        Crossing { peer, direction: Direction::Push, batch: Batch::new(peer.pid, Direction::Push) }
+        Crossing::new(peer, Direction::Push)
+    }
+
+    fn new(peer: &'a Identity, direction: Direction) -> Crossing<'a> {
+        let (batch, staged) = (Batch::new(peer.pid, direction), Staged::new(peer.pid, direction));
+        Crossing { peer, direction, batch, staged }
     }
 
     /// Copies the elements of a nest now or later. Its side `a` is relative to the absolute address `peer_base` in the
@@ -163,9 +165,8 @@ impl<'a> Crossing<'a> {
         (local, local_type): (*mut u8, ElementType),
     ) -> io::Result<()> {
         if !self.peer.is_mine() {
-            let far = Far { pid: self.peer.pid, direction: self.direction, base: peer_base, element: peer_type };
             // SAFETY: as the caller vouches.
-            return unsafe { far.transfer(nest.clone(), local, local_type, &mut self.batch) };
+            return unsafe { self.cross(nest.clone(), (peer_base, peer_type), (local, local_type)) };
         }
         let there = std::ptr::with_exposed_provenance_mut(peer_base as usize);
         // SAFETY: the peer is this process, so the caller vouches for both sides here.
@@ -184,99 +185,47 @@ impl<'a> Crossing<'a> {
     /// As for [`Crossing::add`].
     pub unsafe fn finish(mut self) -> io::Result<()> {
         // SAFETY: as the caller vouches.
-        unsafe { self.batch.flush() }
-    }
-}
-
-/// The far side of a transfer.
-struct Far {
-    pid: i32,
-    direction: Direction,
-    base: u64,
-    element: ElementType,
-}
-
-impl Far {
-    fn address(&self, offset: i64) -> u64 {
-        self.base.wrapping_add_signed(offset)
+        unsafe { self.batch.flush().and_then(|()| self.staged.flush()) }
     }
 
-    /// The longest gaps that are copied along: they may be read, but never written, for they are not ours.
-    fn gap_bytes_max(&self) -> u64 {
-        if self.direction == Direction::Pull { GAP_BYTES_MAX } else { 0 }
-    }
-
-    /// Copies what is worth a buffer at once, and leaves the rest in the batch.
+    /// Adds the elements of a nest between processes: long runs as they are, short ones by way of a buffer.
     ///
     /// # Safety
     /// As [`Crossing::add`] says.
-    unsafe fn transfer(
-        &self,
+    unsafe fn cross(
+        &mut self,
         nest: Nest,
-        local: *mut u8,
-        local_type: ElementType,
-        batch: &mut Batch,
+        (base, element): (u64, ElementType),
+        (local, local_type): (*mut u8, ElementType),
     ) -> io::Result<()> {
         if nest.elements() == 0 {
             return Ok(());
         }
         let nest = in_order_of_a(nest);
-        let bytes = self.element.bytes();
+        let bytes = element.bytes();
         let (run_bytes, outer) = match nest.loops.split_last() {
             Some((last, outer)) if last.a == bytes as i64 && last.b == bytes as i64 => (last.count * bytes, outer),
             _ => (bytes, &nest.loops[..]),
         };
+        // Gaps may be read, but never written, for they are not ours.
+        let gap_bytes_max = if self.direction == Direction::Pull { GAP_BYTES_MAX } else { 0 };
         let gap_bytes = outer.last().map_or(0, |l| (l.a as u64).saturating_sub(run_bytes));
-        let among_gaps = gap_bytes > 0 && gap_bytes <= self.gap_bytes_max();
+        let among_gaps = gap_bytes > 0 && gap_bytes <= gap_bytes_max;
         let run_bytes_min = if among_gaps { DIRECT_RUN_BYTES_MIN_AMONG_GAPS } else { DIRECT_RUN_BYTES_MIN };
-        // A single run, however short, needs no buffer either.
-        if local_type == self.element && (run_bytes >= run_bytes_min || outer.is_empty()) {
+        if local_type == element && run_bytes >= run_bytes_min {
             for (a, b) in Walk::new(outer, nest.a, nest.b) {
+                let far = base.wrapping_add_signed(a);
                 // SAFETY: elements that follow each other on both sides, as the caller vouches.
-                unsafe { batch.add(local.wrapping_offset(b as isize), self.address(a), run_bytes as usize)? };
+                unsafe { self.batch.add(local.wrapping_offset(b as isize), far, run_bytes as usize)? };
             }
             return Ok(());
         }
-        with_buffer(|buffer| {
-            // SAFETY: as the caller vouches; the buffer has room for a tile.
-            unsafe { self.transfer_tiles(&nest, local, local_type, buffer) }
-        })
-    }
-
-    /// # Safety
-    /// As for [`Far::transfer`]; the buffer has room for [`TILE_BYTES`].
-    unsafe fn transfer_tiles(&self, nest: &Nest, local: *mut u8, kind: ElementType, buffer: *mut u8) -> io::Result<()> {
-        let tiling = Tiling::new(nest, self.element.bytes(), TILE_BYTES, self.gap_bytes_max());
-        let mut batch = Batch::new(self.pid, self.direction);
-        for tile in tiling.tiles() {
-            if self.direction == Direction::Push {
-                // SAFETY: the tile's elements fit the buffer, and are the caller's on the local side.
-                unsafe { copy_raw(&tile.elements.swapped(), local, kind, buffer, self.element) };
-            }
-            for (a, b) in Walk::new(&tile.spans.loops, tile.spans.a, tile.spans.b) {
-                let (place, far) = (buffer.wrapping_offset(b as isize), self.address(a));
-                // SAFETY: the span lies in the buffer, and between the first and the last of the peer's elements.
-                unsafe { batch.add(place, far, tile.span_bytes as usize)? };
-            }
-            // SAFETY: as above.
-            unsafe { batch.flush()? };
-            if self.direction == Direction::Pull {
-                // SAFETY: the tile's elements are in the buffer now, and are the caller's on the local side.
-                unsafe { copy_raw(&tile.elements, buffer, self.element, local, kind) };
-            }
+        for tile in Tiling::new(&nest, bytes, BUFFER_BYTES, gap_bytes_max).tiles() {
+            // SAFETY: as the caller vouches.
+            unsafe { self.staged.add(tile, (base, element), (local, local_type))? };
         }
         Ok(())
     }
-}
-
-/// Lends this thread's buffer of [`TILE_BYTES`], aligned for every element type.
-fn with_buffer<T>(work: impl FnOnce(*mut u8) -> T) -> T {
-    thread_local! { static BUFFER: Cell<Vec<u128>> = const { Cell::new(Vec::new()) }; }
-    let mut buffer = BUFFER.take();
-    buffer.resize(TILE_BYTES as usize / size_of::<u128>(), 0);
-    let result = work(buffer.as_mut_ptr().cast());
-    BUFFER.set(buffer);
-    result
 }
 
 /// Hash of what makes process numbers comparable: the boot of the kernel and the space of process numbers.

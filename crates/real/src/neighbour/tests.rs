@@ -168,6 +168,64 @@ fn random_nests_arrive_from_and_at_another_process() {
 }
 
 #[test]
+fn many_short_pieces_share_calls_and_all_arrive() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    for case in 0..12 {
+        let (from, to) = TYPES[rng.usize(..TYPES.len())];
+        let (from, to) = (ElementType::native(from), ElementType::native(to));
+        // Pieces one behind another on both sides, as far apart as it comes.
+        let (mut pieces, mut from_bytes, mut to_bytes) = (Vec::new(), 0, 0);
+        for _ in 0..rng.usize(1..3000) {
+            let (rows, row) = (rng.u64(1..6), rng.u64(1..20));
+            let pitch = row + rng.u64(..4);
+            let row_of = |pitch: u64, bytes: u64| (pitch * bytes) as i64;
+            let loops = vec![
+                Loop { count: rows, a: row_of(row, from.bytes()), b: row_of(pitch, to.bytes()) },
+                Loop { count: row, a: from.bytes() as i64, b: to.bytes() as i64 },
+            ];
+            pieces.push(Nest { a: from_bytes as i64, b: to_bytes as i64, loops });
+            let apart = [0, 0, 3, 300, 5000][rng.usize(..5)];
+            from_bytes += rows * row * from.bytes() + apart * from.bytes();
+            to_bytes += rows * pitch * to.bytes();
+        }
+        if rng.bool() {
+            rng.shuffle(&mut pieces);
+        }
+        let source = numbers(&mut rng, from, from_bytes as usize);
+        let before = numbers(&mut rng, to, to_bytes as usize);
+        let mut after = before.clone();
+        pieces.iter().for_each(|piece| expected(piece, &source, from, &mut after, to));
+
+        let far_target = before.clone();
+        let child = Child::new();
+        let (peer, mut local) = (&child.0, before.clone());
+        let mut pulling = Crossing::pull(peer);
+        for piece in &pieces {
+            let (base, here) = (source.as_ptr().addr() as u64, local.as_mut_ptr());
+            // SAFETY: the child keeps its memory until it is dropped, and all elements are inside these vectors.
+            unsafe { pulling.add(piece, (base, from), (here, to)) }.unwrap();
+        }
+        // SAFETY: as above.
+        unsafe { pulling.finish() }.unwrap();
+        assert!(local == after, "pull, case {case}: {} pieces of {from} to {to}", pieces.len());
+
+        let mut pushing = Crossing::push(peer);
+        for piece in &pieces {
+            let (base, here) = (far_target.as_ptr().addr() as u64, source.as_ptr().cast_mut());
+            // SAFETY: as above; nothing runs in the child.
+            unsafe { pushing.add(&piece.swapped(), (base, to), (here, from)) }.unwrap();
+        }
+        // SAFETY: as above.
+        unsafe { pushing.finish() }.unwrap();
+        let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }] };
+        let byte = ElementType::native(Kind::UInt8);
+        // SAFETY: as above.
+        unsafe { pull(peer, &whole, far_target.as_ptr().addr() as u64, byte, local.as_mut_ptr(), byte) }.unwrap();
+        assert!(local == after, "push, case {case}: {} pieces of {from} to {to}", pieces.len());
+    }
+}
+
+#[test]
 fn own_memory_is_copied_without_the_kernel() {
     let mine = Identity::mine();
     assert_eq!(reach(&mine), Reach::SameProcess);
