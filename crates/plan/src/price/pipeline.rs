@@ -7,7 +7,7 @@ use super::costs::{Costs, Message, Stored};
 use super::spread::Spread;
 use super::work::{Memories, Moved, Round, Work};
 use crate::strategies::Servers;
-use crate::transfer::{Ask, Parameters, Placement};
+use crate::transfer::{Ask, Direction, Parameters, Placement, Spread as Held};
 use hyperslab_layout::mesh::volume;
 
 /// What arrays alike take.
@@ -43,27 +43,64 @@ pub(super) fn time(
     busy: &mut Busy,
 ) -> Timed {
     let parameters = &in_smaller_groups(class, parameters);
-    let servers = Servers::of(parameters, class.some.ranks);
-    // On imagined machines all count: disks lie apart from who serves there, and where few serve, their requests come out
-    // too cheap (0.32 s for 0.36 simulated, 10 MiB on starfish).
-    let working = if costs.measured().is_some() { working(class, parameters, &servers, effort) } else { servers.len() };
-    let looked_at = spread(working, effort.ranks as usize);
-    let (mut slowest, mut steps) = (Timed::default(), 0);
-    let mut spread_out: Option<Spread> = None;
-    let stands_for = working as f64 / looked_at.len().max(1) as f64;
-    for number in looked_at {
-        let rank = servers.get(number);
-        let Some(work) = Work::of(&class.some, parameters, memories, (rank, class.times), effort) else { continue };
-        steps += work.looked_at();
-        if spread_out.is_none() && costs.measured().is_none() {
-            spread_out = Spread::of(costs, class, parameters, &work);
-        }
-        let timed = of_rank(costs, &work, spread_out.as_ref(), stands_for, busy);
+    let look = Look::at(class, parameters, memories, effort, costs.measured().is_some());
+    let spread_out = match look.works.first() {
+        Some(work) if costs.measured().is_none() => Spread::of(costs, class, parameters, work),
+        _ => None,
+    };
+    let mut slowest = Timed::default();
+    for work in &look.works {
+        let timed = of_rank(costs, work, spread_out.as_ref(), &look, busy);
         if timed.exchange_ns + timed.storage_ns > slowest.exchange_ns + slowest.storage_ns {
             slowest = timed;
         }
     }
-    Timed { looked_at: steps, ..slowest }
+    Timed { looked_at: look.works.iter().map(Work::looked_at).sum(), ..slowest }
+}
+
+/// Ranks that were looked at, and what they stand for.
+struct Look {
+    works: Vec<Work>,
+    /// Ranks for which each of them stands.
+    ranks: f64,
+    /// What the one that moves most takes, over what it seems to take.
+    most: f64,
+}
+
+impl Look {
+    fn at(class: &Class, parameters: &Parameters, memories: &Memories, effort: Effort, at_hand: bool) -> Look {
+        let servers = Servers::of(parameters, class.some.ranks);
+        // On imagined machines all count: disks lie apart from who serves there, and where few serve, their requests come
+        // out too cheap (0.32 s for 0.36 simulated, 10 MiB on starfish).
+        let working = if at_hand { working(class, parameters, &servers, effort) } else { servers.len() };
+        let numbers = spread(working, effort.ranks as usize);
+        let work =
+            |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
+        let works: Vec<Work> = numbers.iter().filter_map(work).collect();
+        let stands_for = working as f64 / numbers.len().max(1) as f64;
+        let (all, most) = if at_hand { corrections(class, &works, working, stands_for) } else { (1.0, 1.0) };
+        Look { works, ranks: stands_for * all, most }
+    }
+}
+
+/// By how much more, or less, ranks move than it seems from those that were looked at and from their first rounds: all
+/// together, and the one that moves most. What moves in all is known, whoever moves it: each byte once.
+fn corrections(class: &Class, works: &[Work], working: usize, stands_for: f64) -> (f64, f64) {
+    let write = class.some.direction == Direction::Write;
+    let once = |ask: &Ask| match &ask.spread {
+        Held::Regular(distribution) => write || distribution.replication() == 1,
+        Held::Explicit => false,
+    };
+    let seen: f64 = works.iter().map(Work::moved_bytes).sum();
+    let most = works.iter().map(Work::moved_bytes).fold(0.0, f64::max);
+    if seen == 0.0 || !class.some.asks.iter().all(once) {
+        return (1.0, 1.0);
+    }
+    let bytes = class.some.stored_bytes() as f64 * class.times;
+    let all = bytes / (seen * stands_for);
+    // Where some were not looked at, one moves at least as much as they do on average, and none more than there is.
+    let own = if works.len() == working { all } else { (bytes / working as f64 / most).max(1.0) };
+    (all, own.min(bytes / most))
 }
 
 /// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be
@@ -108,7 +145,7 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
     numbers
 }
 
-fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, stands_for: f64, busy: &mut Busy) -> Timed {
+fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look, busy: &mut Busy) -> Timed {
     let whole = work.total;
     let scale = whole / work.rounds.len() as f64;
     let direct = work.rounds.iter().flat_map(|round| &round.requests).any(|request| costs.past_cache(request));
@@ -135,7 +172,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, stands_for: 
                 own_ns,
                 servers: spread.map_or(0.0, Spread::servers),
                 rounds: scale,
-                ranks: stands_for,
+                ranks: look.ranks,
             },
         );
         laps.push(lap);
@@ -144,15 +181,16 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, stands_for: 
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
     let own = if costs.one_processor() { laps.iter().map(|lap| lap.calls_ns).sum::<f64>() * scale } else { 0.0 };
-    let all = all.max(exchange + own) + queued;
-    let exchange_ns = exchange.min(all);
+    let all = all.max(exchange + own) * look.most + queued;
+    let exchange_ns = (exchange * look.most).min(all);
     Timed { exchange_ns, storage_ns: all - exchange_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
 }
 
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
     let many = 1.0 + round.more;
     let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
-    let own = costs.copy_ns(round.copied.0, round.copied.1) + costs.code_ns(round.coded);
+    let own =
+        costs.copy_ns(round.copied.0 + round.filled.0, round.copied.1 + round.filled.1) + costs.code_ns(round.coded);
     let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
     let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
     let parts: Vec<(f64, f64)> =
@@ -212,4 +250,12 @@ fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, 
     let half = ends.len() / 2;
     let slope = if half > 0 { (last - ends[half - 1]) / (ends.len() - half) as f64 } else { last };
     (last, slope)
+}
+
+/// The corrections of a look, for tests.
+#[cfg(test)]
+pub(super) fn shares(class: &Class, parameters: &Parameters, memories: &Memories, effort: Effort) -> (f64, f64) {
+    let servers = Servers::of(parameters, class.some.ranks);
+    let look = Look::at(class, parameters, memories, effort, true);
+    corrections(class, &look.works, servers.len(), 1.0)
 }

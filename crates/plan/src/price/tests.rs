@@ -6,7 +6,7 @@ use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
 use crate::transfer::{Ask, Direction, Placement, Spread, Stored};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, Triplet};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
@@ -160,4 +160,61 @@ fn guard_cells_lie_between_the_rows_of_every_rank() {
     // Interleaved with another variable, and of one row, whose distance to the next says nothing.
     assert_eq!(Laid::new(&[(1, 1), (7, 8)], 4), Laid { order: vec![1, 0], pitch: 4, padding: vec![1, 0] });
     assert_eq!(Laid::new(&[(7, 56), (7, 8)], 4), Laid { order: vec![0, 1], pitch: 8, padding: vec![0, 0] });
+}
+
+/// A section of every `step`-th index of an array of 37 x 24 x 10 elements, on a mesh.
+fn every(
+    (memory, stored): (Kind, Kind),
+    (mesh, dims): &(&[u64], [Dim; 3]),
+    order: &[usize],
+    direction: Direction,
+    (step, placement): (u64, Placement),
+) -> Arc<Transfer> {
+    let shape = vec![37, 24, 10];
+    let triplet = |&n: &u64| Triplet { start: 0, stride: step, count: n / step, block: 1 };
+    let section = Section { dims: shape.iter().map(triplet).collect() };
+    let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims, None).unwrap());
+    let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
+    let stored = Stored { shape, element, fill: [0; 8].into(), order: order.to_vec(), placement };
+    let ask = Ask { name: "a".into(), section, spread, memory, stored };
+    Arc::new(Transfer { direction, asks: vec![ask], ranks: mesh.iter().product::<u64>() as u32, sync: false })
+}
+
+/// Of each byte it is known that it moves once, so what a careful look sees needs no correction.
+#[test]
+fn a_careful_look_sees_each_byte_once() {
+    let kinds = [(Kind::Float64, Kind::Float64), (Kind::Float64, Kind::Float32), (Kind::UInt8, Kind::UInt8)];
+    let meshes: [(&[u64], [Dim; 3]); 4] = [
+        (&[5], [Dim::Block, Dim::Whole, Dim::Whole]),
+        (&[5], [Dim::Whole, Dim::Cyclic(3), Dim::Whole]),
+        (&[2, 2], [Dim::Block, Dim::Whole, Dim::Cyclic(1)]),
+        (&[2, 3], [Dim::Whole, Dim::Block, Dim::Block]),
+    ];
+    let orders: [&[usize]; 2] = [&[0, 1, 2], &[2, 1, 0]];
+    let mut seen = 0;
+    let chunks = |checksum| {
+        let (prefix, codecs) = ("a/".into(), Arc::new(Codecs::plain(checksum)));
+        Placement::Chunks { prefix, chunk: vec![10, 24, 3], keys: KeyEncoding::default(), codecs, fresh: false }
+    };
+    let placements = [Placement::File { object: "f".into(), offset: 24 }, chunks(false), chunks(true)];
+    for case in 0..3 * 4 * 2 * 2 * 2 * 3 * Strategy::ALL.len() {
+        let (kind, mesh, order) = (kinds[case % 3], &meshes[case / 3 % 4], orders[case / 12 % 2]);
+        let direction = [Direction::Write, Direction::Read][case / 24 % 2];
+        let (step, placement) = (1 + case as u64 / 48 % 2, placements[case / 96 % 3].clone());
+        let strategy = Strategy::ALL[case / 288];
+        let transfer = every(kind, mesh, order, direction, (step, placement.clone()));
+        let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 4096, ..Parameters::default() };
+        if strategy.feasible(&transfer, &parameters).is_err() {
+            continue;
+        }
+        let class = &classes::of(&transfer)[0];
+        let memories = Memories::new(class, &|_| None);
+        let shares = super::pipeline::shares(class, &parameters, &memories, Effort::CAREFUL);
+        assert!(
+            (shares.0 - 1.0).abs() < 1e-9,
+            "{kind:?} {mesh:?} {order:?} {direction:?} {step} {placement:?} {strategy:?}: {shares:?}"
+        );
+        seen += 1;
+    }
+    assert!(seen > 400, "{seen} cases are feasible");
 }

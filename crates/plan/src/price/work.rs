@@ -59,11 +59,22 @@ pub(super) struct Round {
     pub(super) messages: SmallVec<[Moved; 4]>,
     /// Copies on this rank: bytes, and contiguous runs.
     pub(super) copied: (u64, u64),
+    /// The same of what takes as long as filling.
+    pub(super) filled: (u64, u64),
     /// Bytes compressed or decompressed.
     pub(super) coded: u64,
     pub(super) requests: SmallVec<[Request; 2]>,
     /// How many more messages there are than were looked at, in all over those: a round may have very many.
     pub(super) more: f64,
+}
+
+impl Round {
+    /// What it moves of users' arrays: by messages and copies, or straight from memory to storage \[B\].
+    fn moved_bytes(&self) -> f64 {
+        let sent: u64 = self.messages.iter().map(|moved| moved.bytes).sum();
+        let exchanged = sent as f64 * (1.0 + self.more) + self.copied.0 as f64;
+        if exchanged > 0.0 { exchanged } else { self.requests.iter().map(|request| request.bytes).sum::<u64>() as f64 }
+    }
 }
 
 /// The beginning of what a rank does.
@@ -153,6 +164,12 @@ impl Work {
         Some(work)
     }
 
+    /// What it moves of users' arrays, as far as the rounds that were looked at stand for all; without what is read or
+    /// written besides because it lies between \[B\].
+    pub(super) fn moved_bytes(&self) -> f64 {
+        self.rounds.iter().map(Round::moved_bytes).sum::<f64>() * self.total / self.rounds.len() as f64
+    }
+
     /// Steps that were looked at, and some for the program itself.
     pub(super) fn looked_at(&self) -> u64 {
         25 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
@@ -169,12 +186,8 @@ impl Work {
             Spread::Explicit => 0,
         };
         let all: u64 = transfer.asks.iter().map(own).sum();
-        let moved = |round: &Round| {
-            let requested: u64 = round.requests.iter().map(|request| request.bytes).sum();
-            if round.copied.0 > 0 { round.copied.0 } else { requested }
-        };
-        let seen: u64 = self.rounds.iter().map(moved).sum();
-        self.rounds.len() as f64 * all as f64 / seen.max(1) as f64
+        let seen: f64 = self.rounds.iter().map(Round::moved_bytes).sum();
+        self.rounds.len() as f64 * all as f64 / seen.max(1.0)
     }
 }
 
@@ -238,7 +251,7 @@ impl Reader<'_> {
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
                 let bytes = if let Place::Slot(_, view) = at { region.elements() * view.element.bytes() } else { 0 };
-                round.copied = (round.copied.0 + bytes / 2, round.copied.1 + 1);
+                round.filled = (round.filled.0 + bytes / 2, round.filled.1 + 1);
             }
             // Encoded objects are taken to be as large as their elements.
             Action::Encode { region, from: Place::Slot(_, view), .. } => {
@@ -277,8 +290,10 @@ impl Reader<'_> {
                     Place::User(array) => self.memories.view(self.rank, *array),
                     Place::Slot(_, view) => Some(view.clone()),
                 };
+                // By the elements of the slot, as messages are.
+                let from_slot = matches!(from, Place::Slot(..));
                 let (from, to) = (view(from)?, view(to)?);
-                let bytes = region.elements() * to.element.bytes();
+                let bytes = region.elements() * if from_slot { &from } else { &to }.element.bytes();
                 let runs = runs(region, &from, &to);
                 Some(Moved { peer: self.rank, bytes, runs, array_bytes: bytes, array_runs: runs })
             }
