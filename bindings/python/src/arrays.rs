@@ -89,7 +89,8 @@ fn local(described: Py<Local>) -> LocalArray {
     let Local { address, bytes, element, shape, strides, offset, .. } = described.get();
     let (address, bytes, element, offset) = (*address, *bytes, *element, *offset);
     let (shape, strides) = (shape.clone(), strides.clone());
-    // SAFETY: address and extent are those of a live array, which `described` keeps alive.
+    // SAFETY: address and extent are those of a NumPy array, which `described` keeps alive, and whose memory stays where it
+    // is also without the export: resizing an array that others refer to is refused.
     let memory = unsafe { Memory::foreign(address as *mut u8, bytes, Box::new(described)) };
     LocalArray { memory, element, shape, strides, offset }
 }

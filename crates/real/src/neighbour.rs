@@ -125,7 +125,7 @@ pub fn reach(peer: &Identity) -> Reach {
 }
 
 /// Copies between the memory of a peer and here, converting elements on the way. Many pieces share system calls, so what
-/// was added is there only when [`Crossing::finish`] has returned.
+/// was added is there only when [`Crossing::finish`] has returned. Of no use after an error.
 pub struct Crossing<'a> {
     peer: &'a Identity,
     direction: Direction,
@@ -156,7 +156,7 @@ impl<'a> Crossing<'a> {
     /// # Safety
     /// The peer is reached directly (see [`reach`]). Until [`Crossing::finish`] has returned, every element where data
     /// come from is valid and not changed, and every element where they go to is valid and used by nobody else. When
-    /// pulling, bytes between the peer's elements may be read, too, but are not used; when pushing, nothing is written
+    /// pulling, bytes between the peer's elements, of one nest or of two, may be read, too, but are not used; when pushing, nothing is written
     /// through `local`.
     pub unsafe fn add(
         &mut self,

@@ -9,7 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
@@ -93,12 +93,13 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
         inner = array[inside]
-    try:
+    with suppress(ValueError, TypeError, BufferError):
         return _core.Local(inner)
-    except (ValueError, TypeError, BufferError):
-        # The buffer protocol has no name for such elements.
-        kind = _storable_code(inner.dtype)
-        return _core.Local(inner.view(np.uint16), kind)
+    # The buffer protocol has no name for such elements.
+    if (kind := _storable_code(inner.dtype)) != "bfloat16":
+        message = f"elements of type {kind} cannot be stored\n  hint: bool, integers, floats and complex can"
+        raise InvalidError(message)
+    return _core.Local(inner.view(np.uint16), kind)
 
 
 def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[_core.Local]:

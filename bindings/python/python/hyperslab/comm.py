@@ -193,6 +193,12 @@ def connect(comm: Any) -> _core.Comm:
         if _cache.alone is None or _cache.alone.poisoned:
             _cache.alone = _core.Comm.alone()
         return _cache.alone
+    mpi = sys.modules.get("mpi4py.MPI")
+    # First what is asked for most often: small transfers feel each step.
+    if _keyval and mpi is not None and isinstance(comm, mpi.Intracomm) and comm:
+        member = comm.Get_attr(_keyval[0])
+        if isinstance(member, _core.Comm) and not member.poisoned:
+            return member
     if isinstance(comm, ThreadComm):
         return comm._core
     client = getattr(comm, "_client", None)
@@ -200,7 +206,6 @@ def connect(comm: Any) -> _core.Comm:
         member = client()
         assert isinstance(member, _core.Comm)
         return member
-    mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(comm, mpi.Comm):
         from hyperslab.errors import InvalidError
 

@@ -61,8 +61,9 @@ pub(super) fn time(
 /// Ranks that were looked at, and what they stand for.
 struct Look {
     works: Vec<Work>,
-    /// Ranks for which each of them stands.
+    /// Ranks for which each of them stands, and rounds for which each of its rounds does, but for those it has more of.
     ranks: f64,
+    rounds: f64,
     /// What the one that moves most takes, over what it seems to take.
     most: f64,
 }
@@ -77,30 +78,36 @@ impl Look {
         let work =
             |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
         let works: Vec<Work> = numbers.iter().filter_map(work).collect();
-        let stands_for = working as f64 / numbers.len().max(1) as f64;
-        let (all, most) = if at_hand { corrections(class, &works, working, stands_for) } else { (1.0, 1.0) };
-        Look { works, ranks: stands_for * all, most }
+        let ranks = working as f64 / numbers.len().max(1) as f64;
+        match known_bytes(class).filter(|_| at_hand) {
+            Some(bytes) => Look { works, ranks, rounds: 1.0, most: 1.0 }.corrected(bytes, numbers.len() == working),
+            None => Look { works, ranks, rounds: 1.0, most: 1.0 },
+        }
+    }
+
+    /// The same where so many bytes move in all, which may be more, or less, than it seems.
+    fn corrected(self, bytes: f64, all_ranks: bool) -> Look {
+        let moved: Option<Vec<f64>> = self.works.iter().map(Work::moved_bytes).collect();
+        let Some(moved) = moved.filter(|moved| moved.iter().any(|&bytes| bytes > 0.0)) else { return self };
+        let (seen, most) = (moved.iter().sum::<f64>(), moved.iter().copied().fold(0.0, f64::max));
+        let share = bytes / (seen * self.ranks);
+        if all_ranks {
+            return Look { rounds: share, most: share, ..self };
+        }
+        // Of the ranks that have something to do, one moves at least as much as they do on average.
+        let average = bytes / (self.ranks * self.works.len() as f64);
+        Look { ranks: self.ranks * share, most: (average / most).max(1.0), ..self }
     }
 }
 
-/// By how much more, or less, ranks move than it seems from those that were looked at and from their first rounds: all
-/// together, and the one that moves most. What moves in all is known, whoever moves it: each byte once.
-fn corrections(class: &Class, works: &[Work], working: usize, stands_for: f64) -> (f64, f64) {
+/// How many bytes move in all, where each does once, whoever moves it.
+fn known_bytes(class: &Class) -> Option<f64> {
     let write = class.some.direction == Direction::Write;
     let once = |ask: &Ask| match &ask.spread {
         Held::Regular(distribution) => write || distribution.replication() == 1,
         Held::Explicit => false,
     };
-    let seen: f64 = works.iter().map(Work::moved_bytes).sum();
-    let most = works.iter().map(Work::moved_bytes).fold(0.0, f64::max);
-    if seen == 0.0 || !class.some.asks.iter().all(once) {
-        return (1.0, 1.0);
-    }
-    let bytes = class.some.stored_bytes() as f64 * class.times;
-    let all = bytes / (seen * stands_for);
-    // Where some were not looked at, one moves at least as much as they do on average, and none more than there is.
-    let own = if works.len() == working { all } else { (bytes / working as f64 / most).max(1.0) };
-    (all, own.min(bytes / most))
+    class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
 }
 
 /// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be
@@ -171,7 +178,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 more: round.more,
                 own_ns,
                 servers: spread.map_or(0.0, Spread::servers),
-                rounds: scale,
+                rounds: scale * look.rounds,
                 ranks: look.ranks,
             },
         );
@@ -189,8 +196,8 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
     let many = 1.0 + round.more;
     let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
-    let own =
-        costs.copy_ns(round.copied.0 + round.filled.0, round.copied.1 + round.filled.1) + costs.code_ns(round.coded);
+    let copied = costs.copy_ns(round.copied.0 + round.filled.0, round.copied.1 + round.filled.1);
+    let own = copied + costs.part_lines_ns(round.part_lines) + costs.code_ns(round.coded);
     let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
     let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
     let parts: Vec<(f64, f64)> =
@@ -252,10 +259,11 @@ fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, 
     (last, slope)
 }
 
-/// The corrections of a look, for tests.
+/// By how much a look is corrected: of all ranks together, and of the one that moves most; for tests.
 #[cfg(test)]
 pub(super) fn shares(class: &Class, parameters: &Parameters, memories: &Memories, effort: Effort) -> (f64, f64) {
-    let servers = Servers::of(parameters, class.some.ranks);
     let look = Look::at(class, parameters, memories, effort, true);
-    corrections(class, &look.works, servers.len(), 1.0)
+    let working = working(class, parameters, &Servers::of(parameters, class.some.ranks), effort);
+    let looked_at = spread(working, effort.ranks as usize).len();
+    (look.ranks * look.rounds * looked_at as f64 / working as f64, look.most)
 }

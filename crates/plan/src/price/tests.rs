@@ -218,3 +218,28 @@ fn a_careful_look_sees_each_byte_once() {
     }
     assert!(seen > 400, "{seen} cases are feasible");
 }
+
+/// Where rounds are alike, a quick look at some of them needs next to no correction either, also of converted elements.
+#[test]
+fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
+    let shape = vec![1 << 20];
+    for case in 0..2 * 2 * Strategy::ALL.len() {
+        let (wide, direction) = (case % 2 == 0, [Direction::Write, Direction::Read][case / 2 % 2]);
+        let (memory, stored) = if wide { (Kind::Float64, Kind::Float32) } else { (Kind::Float32, Kind::Float64) };
+        let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
+        let placement = Placement::File { object: "f".into(), offset: 0 };
+        let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0], placement };
+        let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block], None).unwrap());
+        let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, sync: false });
+        let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
+        let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
+        let class = &classes::of(&transfer)[0];
+        let memories = Memories::new(class, &|_| None);
+        let shares = super::pipeline::shares(class, &parameters, &memories, Effort::QUICK);
+        assert!(
+            (0.9..1.1).contains(&shares.0) && (0.9..1.1).contains(&shares.1),
+            "{strategy:?} {direction:?}: {shares:?}"
+        );
+    }
+}

@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
 use crate::transfer::{Parameters, Spread, Transfer};
-use hyperslab_layout::{Region, View, dense_strides, nests};
+use hyperslab_layout::{Axis, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,6 +14,10 @@ use std::sync::Arc;
 
 /// What requests past the cache are aligned to \[B\].
 const PAGE_BYTES: i64 = 4096;
+/// A line of the processor's cache \[B\].
+pub(super) const LINE_BYTES: u64 = 64;
+/// Arrays up to this size stay in the processor's cache from one round to the next \[B\].
+const CACHED_BYTES: u64 = 4 << 20;
 
 /// Data that move between the buffers of a rank and a user's array.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +29,30 @@ pub(super) struct Moved {
     pub(super) runs: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,
+    /// Lines of the processor's cache there that these bytes touch.
+    pub(super) array_lines: u64,
     /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
+}
+
+impl Moved {
+    fn nothing(peer: u32) -> Moved {
+        Moved { peer, bytes: 0, runs: 0, array_bytes: 0, array_lines: 0, array_runs: 0 }
+    }
+
+    fn add(&mut self, region: &Region, array: &View, slot: &View) {
+        let sizes = (array.element.bytes(), slot.element.bytes());
+        self.bytes += region.elements() * sizes.1;
+        self.array_bytes += region.elements() * sizes.0;
+        for nest in nests(region, array, slot) {
+            self.runs += nest.runs(sizes.0, sizes.1);
+            let run_bytes = nest.run_bytes_a(sizes.0).max(1);
+            let array_runs = nest.elements() * sizes.0 / run_bytes;
+            let (low, high) = nest.hull_a(sizes.0).unwrap_or_default();
+            self.array_runs += array_runs;
+            self.array_lines += (array_runs * run_bytes.div_ceil(LINE_BYTES)).min(high.abs_diff(low) / LINE_BYTES + 1);
+        }
+    }
 }
 
 /// A request to storage.
@@ -59,7 +85,9 @@ pub(super) struct Round {
     pub(super) messages: SmallVec<[Moved; 4]>,
     /// Copies on this rank: bytes, and contiguous runs.
     pub(super) copied: (u64, u64),
-    /// The same of what takes as long as filling.
+    /// Lines of the processor's cache of which a copy moves only a part, to or from an array that does not stay in the cache.
+    pub(super) part_lines: u64,
+    /// The same as copies of what takes as long as filling.
     pub(super) filled: (u64, u64),
     /// Bytes compressed or decompressed.
     pub(super) coded: u64,
@@ -72,8 +100,9 @@ impl Round {
     /// What it moves of users' arrays: by messages and copies, or straight from memory to storage \[B\].
     fn moved_bytes(&self) -> f64 {
         let sent: u64 = self.messages.iter().map(|moved| moved.bytes).sum();
-        let exchanged = sent as f64 * (1.0 + self.more) + self.copied.0 as f64;
-        if exchanged > 0.0 { exchanged } else { self.requests.iter().map(|request| request.bytes).sum::<u64>() as f64 }
+        let exchanged = sent + self.copied.0;
+        let straight = || self.requests.iter().map(|request| request.bytes).sum();
+        (if exchanged > 0 { exchanged } else { straight() }) as f64
     }
 }
 
@@ -165,9 +194,11 @@ impl Work {
     }
 
     /// What it moves of users' arrays, as far as the rounds that were looked at stand for all; without what is read or
-    /// written besides because it lies between \[B\].
-    pub(super) fn moved_bytes(&self) -> f64 {
-        self.rounds.iter().map(Round::moved_bytes).sum::<f64>() * self.total / self.rounds.len() as f64
+    /// written besides because it lies between \[B\]. Nothing where a round has more messages than were looked at.
+    pub(super) fn moved_bytes(&self) -> Option<f64> {
+        let whole = self.rounds.iter().all(|round| round.more == 0.0);
+        let seen = self.rounds.iter().map(Round::moved_bytes).sum::<f64>();
+        whole.then(|| seen * self.total / self.rounds.len() as f64)
     }
 
     /// Steps that were looked at, and some for the program itself.
@@ -179,7 +210,7 @@ impl Work {
     fn own_rounds(&self, transfer: &Transfer) -> f64 {
         let own = |ask: &crate::transfer::Ask| match &ask.spread {
             Spread::Regular(distribution) => {
-                let all = distribution.owned(self.rank).elements() * ask.memory.bytes();
+                let all = distribution.owned(self.rank).elements() * ask.stored.element.bytes();
                 let share = if transfer.direction == crate::Direction::Write { distribution.replication() } else { 1 };
                 all / share.max(1)
             }
@@ -230,13 +261,14 @@ impl Reader<'_> {
         storage.into_iter().for_each(|step| self.step(step));
         let Some(round) = self.rounds.last_mut() else { return };
         let stored: u64 = round.requests.iter().map(|request| request.bytes).sum();
-        let seen: u64 = round.messages.iter().map(|moved| moved.bytes).sum::<u64>() + round.copied.0;
-        round.more = (stored as f64 / seen.max(1) as f64 - 1.0).max(0.0);
+        let sent: u64 = round.messages.iter().map(|moved| moved.bytes).sum();
+        round.more = (stored.saturating_sub(round.copied.0) as f64 / sent.max(1) as f64 - 1.0).max(0.0);
     }
 
     fn step(&mut self, step: Step) {
         let moved = self.moved(&step.action);
         let request = self.request(&step.action);
+        let array_bytes = self.array_bytes(&step.action);
         let Some(round) = self.rounds.last_mut() else { return };
         match &step.action {
             Action::Send { parts, .. } | Action::Recv { parts, .. } => {
@@ -245,8 +277,11 @@ impl Reader<'_> {
             }
             Action::Copy { .. } => {
                 round.steps += 1;
-                let (bytes, runs) = moved.map_or((0, 0), |moved| (moved.bytes, moved.runs));
-                round.copied = (round.copied.0 + bytes, round.copied.1 + runs);
+                let moved = moved.unwrap_or(Moved::nothing(self.rank));
+                round.copied = (round.copied.0 + moved.bytes, round.copied.1 + moved.runs);
+                if array_bytes > CACHED_BYTES && 2 * moved.array_bytes < moved.array_lines * LINE_BYTES {
+                    round.part_lines += moved.array_lines;
+                }
             }
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
@@ -280,9 +315,6 @@ impl Reader<'_> {
 
     /// What a message or copy moves between a slot and a user's array.
     fn moved(&self, action: &Action) -> Option<Moved> {
-        let runs = |region: &Region, a: &View, b: &View| {
-            nests(region, a, b).map(|nest| nest.runs(a.element.bytes(), b.element.bytes())).sum::<u64>()
-        };
         match action {
             Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => Some(self.message(*peer, parts)),
             Action::Copy { region, from, to } => {
@@ -290,30 +322,30 @@ impl Reader<'_> {
                     Place::User(array) => self.memories.view(self.rank, *array),
                     Place::Slot(_, view) => Some(view.clone()),
                 };
-                // By the elements of the slot, as messages are.
-                let from_slot = matches!(from, Place::Slot(..));
-                let (from, to) = (view(from)?, view(to)?);
-                let bytes = region.elements() * if from_slot { &from } else { &to }.element.bytes();
-                let runs = runs(region, &from, &to);
-                Some(Moved { peer: self.rank, bytes, runs, array_bytes: bytes, array_runs: runs })
+                let (array, slot) = if matches!(from, Place::Slot(..)) { (to, from) } else { (from, to) };
+                let mut moved = Moved::nothing(self.rank);
+                moved.add(region, &*view(array)?, &*view(slot)?);
+                Some(moved)
             }
             _ => None,
         }
     }
 
+    /// How large this rank's part is of the array that a copy goes to or comes from \[B\].
+    fn array_bytes(&self, action: &Action) -> u64 {
+        let Action::Copy { from, to, .. } = action else { return 0 };
+        let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
+        let view = user(from).or(user(to)).and_then(|array| self.memories.view(self.rank, array));
+        let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { 1 };
+        view.map_or(0, |view| view.axes.iter().map(|(axis, _)| held(axis)).product::<u64>() * view.element.bytes())
+    }
+
     fn message(&self, peer: u32, parts: &Parts) -> Moved {
-        let mut moved = Moved { peer, bytes: 0, runs: 0, array_bytes: 0, array_runs: 0 };
+        let mut moved = Moved::nothing(peer);
         for (array, region, place) in parts {
             let Place::Slot(_, here) = place else { continue };
-            moved.bytes += region.elements() * here.element.bytes();
             let there = self.memories.view(peer, *array);
-            let there = there.as_deref().unwrap_or(here);
-            let sizes = (here.element.bytes(), there.element.bytes());
-            moved.array_bytes += region.elements() * sizes.1;
-            for nest in nests(region, there, here) {
-                moved.runs += nest.runs(sizes.1, sizes.0);
-                moved.array_runs += nest.elements() * sizes.1 / nest.run_bytes_a(sizes.1).max(1);
-            }
+            moved.add(region, there.as_deref().unwrap_or(here), here);
         }
         moved
     }

@@ -168,7 +168,7 @@ fn random_nests_arrive_from_and_at_another_process() {
 }
 
 #[test]
-fn many_short_pieces_share_calls_and_all_arrive() {
+fn many_short_pieces_gather_and_all_arrive() {
     let mut rng = fastrand::Rng::with_seed(11);
     for case in 0..12 {
         let (from, to) = TYPES[rng.usize(..TYPES.len())];
@@ -196,12 +196,13 @@ fn many_short_pieces_share_calls_and_all_arrive() {
         let mut after = before.clone();
         pieces.iter().for_each(|piece| expected(piece, &source, from, &mut after, to));
 
-        let far_target = before.clone();
+        let (mut far_source, far_target) = (source.clone(), before.clone());
         let child = Child::new();
+        far_source.fill(0);
         let (peer, mut local) = (&child.0, before.clone());
         let mut pulling = Crossing::pull(peer);
         for piece in &pieces {
-            let (base, here) = (source.as_ptr().addr() as u64, local.as_mut_ptr());
+            let (base, here) = (far_source.as_ptr().addr() as u64, local.as_mut_ptr());
             // SAFETY: the child keeps its memory until it is dropped, and all elements are inside these vectors.
             unsafe { pulling.add(piece, (base, from), (here, to)) }.unwrap();
         }
@@ -219,6 +220,7 @@ fn many_short_pieces_share_calls_and_all_arrive() {
         unsafe { pushing.finish() }.unwrap();
         let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }] };
         let byte = ElementType::native(Kind::UInt8);
+        local.fill(0);
         // SAFETY: as above.
         unsafe { pull(peer, &whole, far_target.as_ptr().addr() as u64, byte, local.as_mut_ptr(), byte) }.unwrap();
         assert!(local == after, "push, case {case}: {} pieces of {from} to {to}", pieces.len());
