@@ -79,9 +79,10 @@ impl Look {
             |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
         let works: Vec<Work> = numbers.iter().filter_map(work).collect();
         let ranks = working as f64 / numbers.len().max(1) as f64;
+        let look = Look { works, ranks, rounds: 1.0, most: 1.0 };
         match known_bytes(class).filter(|_| at_hand) {
-            Some(bytes) => Look { works, ranks, rounds: 1.0, most: 1.0 }.corrected(bytes, numbers.len() == working),
-            None => Look { works, ranks, rounds: 1.0, most: 1.0 },
+            Some(bytes) => look.corrected(bytes, numbers.len() == working),
+            None => look,
         }
     }
 
