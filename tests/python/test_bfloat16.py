@@ -156,3 +156,12 @@ def test_without_ml_dtypes_it_converts(tmp_path: Path) -> None:
         [sys.executable, "-c", WITHOUT, str(tmp_path / "a.zarr")], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_floats_of_one_byte_are_refused_by_name(count: int, tmp_path: Path) -> None:
+    with (
+        hs.open(tmp_path / "a.zarr", "w") as store,
+        pytest.raises(hs.InvalidError, match="float8_e5m2 cannot be stored"),
+    ):
+        store.write("x", np.zeros(count, ml_dtypes.float8_e5m2))

@@ -68,7 +68,9 @@ def type_of(code: str) -> np.dtype[Any]:
 def _storable_code(dtype: np.dtype[Any]) -> str:
     """The code of a type, or an error where no format has it."""
     kind = _code_of(dtype)
-    plain = dtype.kind in "biufc" and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
+    # Packages have floats of one byte.
+    smallest, largest = {"f": (2, 8), "c": (8, 16)}.get(dtype.kind, (1, 8))
+    plain = dtype.kind in "biufc" and smallest <= dtype.itemsize <= largest
     if not plain and kind != "bfloat16":
         message = f"elements of type {dtype} cannot be stored\n  hint: bool, integers, floats and complex can"
         if dtype == np.dtype("V2"):
@@ -95,10 +97,8 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         inner = array[inside]
     with suppress(ValueError, TypeError, BufferError):
         return _core.Local(inner)
-    # The buffer protocol has no name for such elements.
-    if (kind := _storable_code(inner.dtype)) != "bfloat16":
-        message = f"elements of type {kind} cannot be stored\n  hint: bool, integers, floats and complex can"
-        raise InvalidError(message)
+    # The buffer protocol has no name for what is left of these, bfloat16.
+    kind = _storable_code(inner.dtype)
     return _core.Local(inner.view(np.uint16), kind)
 
 

@@ -15,6 +15,9 @@ pub(super) const BUFFER_BYTES: u64 = 256 << 10;
 /// half a microsecond). Shorter than a page, so that what lies in a gap is mapped as its ends are.
 pub(super) const GAP_BYTES_MAX: u64 = 2048;
 
+/// Most tiles that wait in the buffer, so that what is noted of them stays as small as it, however short they are.
+const WAITING_MAX: usize = 4096;
+
 thread_local! {
     /// The buffer of this thread, while nobody has it.
     static BUFFER: Cell<Vec<u128>> = const { Cell::new(Vec::new()) };
@@ -65,7 +68,7 @@ impl Staged {
             Some(gap) if joins && gap <= GAP_BYTES_MAX => gap as usize,
             _ => 0,
         };
-        if self.used + gap + bytes > BUFFER_BYTES as usize {
+        if self.used + gap + bytes > BUFFER_BYTES as usize || self.waiting.len() == WAITING_MAX {
             // SAFETY: what was added is as it was vouched for.
             unsafe { self.flush()? };
             gap = 0;

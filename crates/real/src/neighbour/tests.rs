@@ -175,7 +175,7 @@ fn many_short_pieces_gather_and_all_arrive() {
         let (from, to) = (ElementType::native(from), ElementType::native(to));
         // Pieces one behind another on both sides, as far apart as it comes.
         let (mut pieces, mut from_bytes, mut to_bytes) = (Vec::new(), 0, 0);
-        for _ in 0..rng.usize(1..3000) {
+        for _ in 0..rng.usize(1..6000) {
             let (rows, row) = (rng.u64(1..6), rng.u64(1..20));
             let pitch = row + rng.u64(..4);
             let row_of = |pitch: u64, bytes: u64| (pitch * bytes) as i64;
