@@ -5,23 +5,30 @@ use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::check_servers;
 use crate::strategies::Infeasible;
-use crate::transfer::{Direction, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
 use crate::units::{Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
-use std::collections::VecDeque;
+use smallvec::{SmallVec, smallvec};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A piece of a unit.
+/// What a rank holds of a unit.
 pub(crate) struct Own {
     pub(crate) unit: Unit,
-    /// Number under which the array is exposed.
-    pub(crate) exposed: u32,
-    pub(crate) region: Region,
+    /// One piece, or several of its own; not empty.
+    pub(crate) pieces: Pieces,
 }
 
-/// How one piece gets from memory to storage or back: emits its steps, the last of which end the use of the slot.
+/// Pieces of a unit: the numbers under which the arrays are exposed, and the elements.
+pub(crate) type Pieces = SmallVec<[(u32, Region); 1]>;
+
+/// How what a rank holds of a unit gets from memory to storage or back.
 pub(crate) trait Carry {
-    /// Emits the steps for a piece; the slot may be used after `free`.
+    /// Whether all pieces of a unit of this array go together, because that moves less than each by itself.
+    fn together(&self, ask: &Ask, write: bool) -> bool;
+
+    /// Emits the steps, the last of which end the use of the slot, which may be used after `free`.
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After);
 }
 
@@ -83,10 +90,13 @@ pub(crate) fn program(
     let units = Units::new(transfer, parameters.subchunk_bytes);
     let (slots, slot_bytes) = (parameters.slots.max(1), units.bytes_max());
     let spare_bytes = parameters.buffer_bytes_max.saturating_sub(buffer_bytes(&units, transfer, parameters));
+    let (carry, write) = (Arc::new(carry), transfer.direction == Direction::Write);
+    let carried = carry.clone();
+    let together = move |ask: &Ask| carried.together(ask, write);
     let lane: Lane = Box::new(OwnLane {
         transfer: transfer.clone(),
+        owned: Box::new(owned(transfer.clone(), facts.clone(), units, rank, together)),
         carry,
-        pieces: Box::new(pieces(transfer.clone(), facts.clone(), units, rank)),
         lane: Emitter::default(),
         users: vec![After::none(); slots as usize],
         ends: VecDeque::new(),
@@ -95,35 +105,58 @@ pub(crate) fn program(
     Program { slots, slot_bytes, spare_bytes, lanes: vec![lane] }
 }
 
-/// This rank's pieces of units. Of replicated data one replica writes each unit, in turn.
-fn pieces(transfer: Arc<Transfer>, facts: Arc<Facts>, units: Units, rank: u32) -> impl Iterator<Item = Own> {
+/// What this rank holds of units. Of replicated data one replica writes each unit, in turn.
+fn owned(
+    transfer: Arc<Transfer>,
+    facts: Arc<Facts>,
+    units: Units,
+    rank: u32,
+    together: impl Fn(&Ask) -> bool,
+) -> impl Iterator<Item = Own> {
     (0..transfer.asks.len() as u32).flat_map(move |array| {
-        let turns = match &transfer.asks[array as usize].spread {
+        let ask = &transfer.asks[array as usize];
+        let turns = match &ask.spread {
             Spread::Regular(d) if transfer.direction == Direction::Write => (d.replication(), d.replica_of(rank)),
             _ => (1, 0),
         };
         let units = units.clone();
-        facts.pieces(&transfer, array, rank).into_iter().flat_map(move |Mine { exposed, region }| {
+        let pieces = facts.pieces(&transfer, array, rank);
+        let several = pieces.len() > 1 && together(ask);
+        let each = pieces.into_iter().flat_map(move |Mine { exposed, region }| {
             let mine = units.touched(array, region).filter(move |(unit, _)| unit.number % turns.0 == turns.1);
-            mine.map(move |(unit, region)| Own { unit, exposed, region })
-        })
+            mine.map(move |(unit, region)| Own { unit, pieces: smallvec![(exposed, region)] })
+        });
+        let owned: Box<dyn Iterator<Item = Own>> = if several { Box::new(by_unit(each)) } else { Box::new(each) };
+        owned
     })
+}
+
+/// The same with all pieces of a unit together, in the order of storage.
+fn by_unit(each: impl Iterator<Item = Own>) -> impl Iterator<Item = Own> {
+    let mut units: BTreeMap<u64, Own> = BTreeMap::new();
+    for own in each {
+        match units.entry(own.unit.number) {
+            Entry::Vacant(place) => drop(place.insert(own)),
+            Entry::Occupied(mut there) => there.get_mut().pieces.extend(own.pieces),
+        }
+    }
+    units.into_values()
 }
 
 /// The one lane.
 struct OwnLane<C> {
     transfer: Arc<Transfer>,
-    carry: C,
-    pieces: Box<dyn Iterator<Item = Own>>,
+    carry: Arc<C>,
+    owned: Box<dyn Iterator<Item = Own>>,
     lane: Emitter,
     users: Vec<After>,
-    /// Steps of the pieces in flight.
+    /// Steps of the units in flight.
     ends: VecDeque<After>,
     closed: bool,
 }
 
 impl<C: Carry> OwnLane<C> {
-    fn piece(&mut self, own: Own) {
+    fn unit(&mut self, own: Own) {
         let slot = (self.lane.round % self.users.len() as u64) as usize;
         let free = std::mem::take(&mut self.users[slot]);
         let mark = self.lane.mark();
@@ -146,8 +179,8 @@ impl<C: Carry> Iterator for OwnLane<C> {
             if let Some(step) = self.lane.pop() {
                 return Some(step);
             }
-            if let Some(own) = self.pieces.next() {
-                self.piece(own);
+            if let Some(own) = self.owned.next() {
+                self.unit(own);
                 continue;
             }
             if self.closed || !self.transfer.sync || self.lane.round == 0 {
@@ -160,22 +193,69 @@ impl<C: Carry> Iterator for OwnLane<C> {
     }
 }
 
-/// A piece of a chunk goes through a slot that holds the whole chunk.
-pub(crate) fn carry_chunk(
-    lane: &mut Emitter,
-    placed: &Placed,
-    exposed: u32,
-    region: Region,
-    free: &After,
-    write: bool,
-) {
-    let user = crate::program::Place::User(exposed);
+/// Pieces of a chunk go through a slot that holds the whole chunk.
+pub(crate) fn carry_chunk(lane: &mut Emitter, placed: &Placed, pieces: Pieces, free: &After, write: bool) {
+    let user = crate::program::Place::User;
     if write {
         let ready = placed.prepare(lane, free);
-        let filled = lane.emit(&ready, Action::Copy { region, from: user, to: placed.section() });
-        placed.save(lane, &After::step(filled), None);
+        let filling = lane.mark();
+        for (exposed, region) in pieces {
+            lane.emit(&ready, Action::Copy { region, from: user(exposed), to: placed.section() });
+        }
+        let filled = lane.since(filling);
+        placed.save(lane, &filled, None);
     } else {
         let loaded = placed.load(lane, free, None);
-        lane.emit(&loaded, Action::Copy { region, from: placed.section(), to: user });
+        for (exposed, region) in pieces {
+            lane.emit(&loaded, Action::Copy { region, from: placed.section(), to: user(exposed) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Action;
+    use crate::strategies::Strategy;
+    use crate::transfer::Stored;
+    use hyperslab_layout::{ElementType, Kind, Section, View, dense_strides};
+
+    /// A read of 8 x 8 elements by one rank that holds them in 16 boxes of 2 x 2.
+    fn in_boxes(placement: Placement, strategy: Strategy) -> Vec<Action> {
+        let element = ElementType::native(Kind::Int32);
+        let stored = Stored { shape: vec![8, 8], element, fill: [0; 4].into(), order: vec![0, 1], placement };
+        let section = Section::whole(&[8, 8]);
+        let ask = Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored };
+        let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, sync: false });
+        let boxes = (0..16).map(|n| {
+            let low = [n / 4 * 2, n % 4 * 2];
+            Region::boxed(&low, &low.map(|at| at + 2))
+        });
+        let mine: Vec<Mine> = (0..).zip(boxes).map(|(exposed, region)| Mine { exposed, region }).collect();
+        let view = |mine: &Mine| Arc::new(View::held(&mine.region, 0, &dense_strides(&[2, 2], &[0, 1], 4), element));
+        let views: Vec<Arc<View>> = mine.iter().map(view).collect();
+        let facts = Arc::new(Facts::of_mine([(0, mine)].into()));
+        let parameters = Parameters { strategy, servers: [0].into(), ..Parameters::default() };
+        let program = strategy.program(&transfer, &parameters, &facts, 0, &views);
+        program.lanes.into_iter().flatten().map(|step| step.action).collect()
+    }
+
+    fn reads_and_copies(actions: &[Action]) -> (usize, usize) {
+        let count = |is: fn(&Action) -> bool| actions.iter().filter(|&action| is(action)).count();
+        (count(|action| matches!(action, Action::Read { .. })), count(|action| matches!(action, Action::Copy { .. })))
+    }
+
+    #[test]
+    fn what_a_rank_wants_of_a_unit_is_read_once_where_it_is_read_whole() {
+        let codecs = hyperslab_format::zarr::Codecs::plain(true).into();
+        let chunks =
+            Placement::Chunks { prefix: "a/".into(), chunk: vec![4, 8], keys: Default::default(), codecs, fresh: true };
+        let file = Placement::File { object: "a".into(), offset: 0 };
+        for strategy in [Strategy::Independent, Strategy::DataSieving] {
+            assert_eq!(reads_and_copies(&in_boxes(chunks.clone(), strategy)), (2, 16), "{strategy}");
+        }
+        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving)), (1, 16));
+        // Who reads exactly what he wants of a file reads each box.
+        assert_eq!(reads_and_copies(&in_boxes(file, Strategy::Independent)), (16, 16));
     }
 }

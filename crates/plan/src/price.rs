@@ -12,8 +12,8 @@
 //! allow. What ranks share (cores, links, the lock of a file, servers of files, disks) may not be busy for longer than
 //! all takes; the busiest of these is the bottleneck.
 //!
-//! Arrays that are alike are priced once. Pieces without a closed form are priced as if each rank held as much as the
-//! others, one slab each, since nobody knows all of them.
+//! Arrays that are alike are priced once. Pieces without a closed form are priced as if each rank held as many as the
+//! others, all as large as one of them (tiles.rs), since nobody knows all of them.
 
 mod busy;
 mod classes;
@@ -23,6 +23,7 @@ mod pipeline;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod work;
 
 use crate::choose::Machine;
@@ -200,6 +201,8 @@ pub struct Laid {
     pub pitch: u64,
     /// By dimension, elements that the memory has beyond those of the array: guard cells.
     pub padding: Vec<u64>,
+    /// Extents of the part that lies so: of pieces that no closed form describes, one of them.
+    pub held: Vec<u64>,
 }
 
 impl Laid {
@@ -224,7 +227,8 @@ impl Laid {
                 padding[fast] = (stride(slow) / stride(fast).max(element_bytes)).saturating_sub(dims[fast].0);
             }
         }
-        Laid { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding }
+        let held = dims.iter().map(|dim| dim.0).collect();
+        Laid { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held }
     }
 
     /// Distances between neighbours in a part of this shape \[B\].
@@ -259,7 +263,7 @@ pub(crate) struct Pricing<'a> {
 
 impl<'a> Pricing<'a> {
     pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Pricing<'a> {
-        let classes = classes::of(transfer);
+        let classes = classes::of(transfer, memory);
         let memories = classes.iter().map(|class| Memories::new(class, memory)).collect();
         Pricing { priced, transfer, classes, memories, durable_later: false }
     }

@@ -102,6 +102,14 @@ impl Rounds {
         unit / self.group
     }
 
+    /// Units of the first groups that this rank serves, so many of them, where it is a server from the start.
+    pub(crate) fn first_units(&self, groups: usize) -> Vec<Unit> {
+        let Some(place) = self.servers.iter().position(|&server| server == self.rank) else { return Vec::new() };
+        let places = (place as u64..self.course.places()).step_by(self.servers.len());
+        let groups = places.filter_map(|place| self.course.group(place)).take(groups);
+        groups.flat_map(|group| self.units_of(group)).collect()
+    }
+
     /// Units of a group.
     fn units_of(&self, group: u64) -> impl Iterator<Item = Unit> + '_ {
         let first = group * self.group;

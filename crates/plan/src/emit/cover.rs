@@ -13,9 +13,15 @@ pub(crate) struct Cover {
 impl Cover {
     /// The smallest that holds a piece of a unit.
     pub(crate) fn of(ask: &Ask, unit: &Unit, region: &Region) -> Cover {
+        Cover::of_all(ask, unit, std::iter::once(region))
+    }
+
+    /// The smallest that holds these pieces of a unit.
+    pub(crate) fn of_all<'a>(ask: &Ask, unit: &Unit, regions: impl Iterator<Item = &'a Region> + Clone) -> Cover {
         let (mut low, mut extent) = (unit.low.clone(), unit.extent.clone());
         for &d in &ask.stored.order {
-            let Some((a, b)) = region.dims[d].hull() else { break };
+            let hulls = regions.clone().filter_map(|region| region.dims[d].hull());
+            let Some((a, b)) = hulls.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))) else { break };
             let triplet = ask.section.dims[d];
             let (first, last) = (triplet.select(a), triplet.select(b - 1));
             (low[d], extent[d]) = (first, last + 1 - first);

@@ -1,5 +1,7 @@
 //! Arrays of a transfer that are alike, of which some are priced for all.
 
+use super::Memory;
+use super::tiles::Tiles;
 use crate::transfer::{Ask, Spread, Transfer};
 use hyperslab_layout::{Dim, Distribution};
 use std::sync::Arc;
@@ -15,17 +17,19 @@ pub(super) struct Class {
     pub(super) members: Vec<usize>,
     /// By how much all of them are more.
     pub(super) times: f64,
+    /// Of arrays in pieces that no closed form describes, what these are taken to be, by array.
+    pub(super) tiles: Vec<Option<Tiles>>,
 }
 
 /// Most classes; arrays that fit none of so many are taken for the last.
 const KINDS_MAX: usize = 32;
 
 /// The classes of a transfer, in the order of their first arrays.
-pub(super) fn of(transfer: &Arc<Transfer>) -> Vec<Class> {
+pub(super) fn of(transfer: &Arc<Transfer>, memory: Memory<'_>) -> Vec<Class> {
     let explicit = transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit);
     let [first, rest @ ..] = transfer.asks.as_slice() else { return Vec::new() };
     if !explicit && rest.is_empty() {
-        return vec![Class { some: transfer.clone(), members: vec![0], times: 1.0 }];
+        return vec![Class { some: transfer.clone(), members: vec![0], times: 1.0, tiles: vec![None] }];
     }
     let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
     for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
@@ -35,15 +39,23 @@ pub(super) fn of(transfer: &Arc<Transfer>) -> Vec<Class> {
             None => kinds.push((ask, vec![number])),
         }
     }
-    kinds.into_iter().map(|(_, members)| class(transfer, &members)).collect()
+    kinds.into_iter().map(|(_, members)| class(transfer, &members, memory)).collect()
 }
 
-fn class(transfer: &Arc<Transfer>, members: &[usize]) -> Class {
-    let taken = members.len().min(ARRAYS_MAX);
-    let regular = |number: &usize| in_closed_form(&transfer.asks[*number], transfer.ranks);
-    let asks = members.iter().take(taken).map(regular).collect();
+fn class(transfer: &Arc<Transfer>, members: &[usize], memory: Memory<'_>) -> Class {
+    let taken = &members[..members.len().min(ARRAYS_MAX)];
+    let tiles = |&number: &usize| {
+        let ask = transfer.asks.get(number).filter(|ask| ask.spread == Spread::Explicit)?;
+        Tiles::of(ask, transfer.ranks, &memory(number)?)
+    };
+    let tiles: Vec<Option<Tiles>> = taken.iter().map(tiles).collect();
+    let ask = |(&number, tiles): (&usize, &Option<Tiles>)| {
+        let ask = &transfer.asks[number];
+        if tiles.is_some() { ask.clone() } else { in_closed_form(ask, transfer.ranks) }
+    };
+    let asks = taken.iter().zip(&tiles).map(ask).collect();
     let some = Arc::new(Transfer { asks, ..transfer.of_no_array() });
-    Class { some, members: members[..taken].to_vec(), times: members.len() as f64 / taken as f64 }
+    Class { some, members: taken.to_vec(), times: members.len() as f64 / taken.len() as f64, tiles }
 }
 
 impl Transfer {
@@ -53,7 +65,7 @@ impl Transfer {
     }
 }
 
-/// The same array, held in equal slabs where nobody knows who holds what.
+/// The same array, held in equal slabs where nobody knows anything of who holds what.
 fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
     if ask.spread != Spread::Explicit {
         return ask.clone();

@@ -143,9 +143,14 @@ impl<'a> Costs<'a> {
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
     /// goes back where it was changed. Measured with a file in column-major order: 11 to 16 ns a line that was.
     pub(super) fn part_lines_ns(&self, lines: u64) -> f64 {
+        self.lines_ns((lines * LINE_BYTES) as f64)
+    }
+
+    /// What it takes to bring so many bytes of lines from memory, and back where they are read into.
+    fn lines_ns(&self, bytes: f64) -> f64 {
         let rate = self.measured().map_or(f64::INFINITY, |measured| measured.neighbours.rate);
-        let ways = if self.write { 1 } else { 2 };
-        (ways * lines * LINE_BYTES) as f64 * 1e9 / rate
+        let ways = if self.write { 1.0 } else { 2.0 };
+        ways * bytes * 1e9 / rate
     }
 
     pub(super) fn code_ns(&self, bytes: u64) -> f64 {
@@ -182,7 +187,7 @@ impl<'a> Costs<'a> {
         } else {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
-            array_ns += lines * 1e9 / near.rate + array_runs * run_ns;
+            array_ns += self.lines_ns(lines) + array_runs * run_ns;
             slot_ns += runs * run_ns;
         }
         Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }

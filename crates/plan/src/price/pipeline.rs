@@ -106,7 +106,7 @@ fn known_bytes(class: &Class) -> Option<f64> {
     let write = class.some.direction == Direction::Write;
     let once = |ask: &Ask| match &ask.spread {
         Held::Regular(distribution) => write || distribution.replication() == 1,
-        Held::Explicit => false,
+        Held::Explicit => true,
     };
     class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
 }

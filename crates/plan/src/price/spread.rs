@@ -199,7 +199,7 @@ fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit:
     let domain = bytes.div_ceil(ranks.max(1) as u64).div_ceil(subchunk).saturating_mul(subchunk);
     let shared = parameters.strategy == Strategy::TwoPhase && parameters.exchange == Exchange::Sharers;
     let place = |rank: u64| match parameters.strategy {
-        _ if shared || is_own(parameters) => first_byte(ask, rank as u32),
+        _ if shared || is_own(parameters) => first_byte(ask, (rank as u32, ranks as u32)),
         Strategy::TwoPhase => rank.saturating_mul(domain),
         _ => rank.saturating_mul(subchunk),
     };
@@ -219,8 +219,10 @@ fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit:
 }
 
 /// Where the first element of a rank lies in the file, behind that of the array \[B\].
-fn first_byte(ask: &Ask, rank: u32) -> u64 {
-    let Held::Regular(distribution) = &ask.spread else { return 0 };
+fn first_byte(ask: &Ask, (rank, ranks): (u32, u32)) -> u64 {
+    let Held::Regular(distribution) = &ask.spread else {
+        return ask.stored_bytes() / u64::from(ranks.max(1)) * u64::from(rank);
+    };
     if ask.section.dims.iter().any(|dim| dim.is_empty()) {
         return 0;
     }

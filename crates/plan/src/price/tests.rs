@@ -158,8 +158,14 @@ fn guard_cells_lie_between_the_rows_of_every_rank() {
     assert_eq!(laid.strides(&[6, 5]), [4, 32]);
     assert_eq!(laid.strides(&[3, 9]), [4, 20]);
     // Interleaved with another variable, and of one row, whose distance to the next says nothing.
-    assert_eq!(Laid::new(&[(1, 1), (7, 8)], 4), Laid { order: vec![1, 0], pitch: 4, padding: vec![1, 0] });
-    assert_eq!(Laid::new(&[(7, 56), (7, 8)], 4), Laid { order: vec![0, 1], pitch: 8, padding: vec![0, 0] });
+    assert_eq!(
+        Laid::new(&[(1, 1), (7, 8)], 4),
+        Laid { order: vec![1, 0], pitch: 4, padding: vec![1, 0], held: vec![1, 7] }
+    );
+    assert_eq!(
+        Laid::new(&[(7, 56), (7, 8)], 4),
+        Laid { order: vec![0, 1], pitch: 8, padding: vec![0, 0], held: vec![7, 7] }
+    );
 }
 
 /// A section of every `step`-th index of an array of 37 x 24 x 10 elements, on a mesh.
@@ -207,7 +213,7 @@ fn a_careful_look_sees_each_byte_once() {
         if strategy.feasible(&transfer, &parameters).is_err() {
             continue;
         }
-        let class = &classes::of(&transfer)[0];
+        let class = &classes::of(&transfer, &|_| None)[0];
         let memories = Memories::new(class, &|_| None);
         let shares = super::pipeline::shares(class, &parameters, &memories, Effort::CAREFUL);
         assert!(
@@ -234,7 +240,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, sync: false });
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
-        let class = &classes::of(&transfer)[0];
+        let class = &classes::of(&transfer, &|_| None)[0];
         let memories = Memories::new(class, &|_| None);
         let shares = super::pipeline::shares(class, &parameters, &memories, Effort::QUICK);
         assert!(

@@ -1,8 +1,8 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
+use super::tiles::{self, Tiles};
 use super::{Effort, Laid, Memory};
-use crate::facts::Facts;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
 use crate::transfer::{Parameters, Spread, Transfer};
@@ -121,13 +121,14 @@ pub(super) struct Memories {
     transfer: Arc<Transfer>,
     /// By array.
     laid: Vec<Option<Laid>>,
+    tiles: Vec<Option<Tiles>>,
     known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
 
 impl Memories {
     pub(super) fn new(class: &Class, memory: Memory<'_>) -> Memories {
         let laid = class.members.iter().map(|&number| memory(number)).collect();
-        Memories { transfer: class.some.clone(), laid, known: RefCell::default() }
+        Memories { transfer: class.some.clone(), laid, tiles: class.tiles.clone(), known: RefCell::default() }
     }
 
     /// Those of all arrays of a rank.
@@ -135,9 +136,16 @@ impl Memories {
         (0..self.transfer.asks.len() as u32).filter_map(|array| self.view(rank, array)).collect()
     }
 
+    fn tiles(&self, array: u32) -> Option<&Tiles> {
+        self.tiles.get(array as usize).and_then(Option::as_ref)
+    }
+
     /// The view of an array on a rank.
     fn view(&self, rank: u32, array: u32) -> Option<Arc<View>> {
         let ask = self.transfer.asks.get(array as usize)?;
+        if let Some(tiles) = self.tiles(array) {
+            return Some(tiles.view.clone());
+        }
         let make = || {
             let region = match &ask.spread {
                 Spread::Regular(distribution) => distribution.owned(rank),
@@ -164,7 +172,9 @@ impl Work {
         effort: Effort,
     ) -> Option<Work> {
         let strategy = parameters.strategy;
-        let program = strategy.program(transfer, parameters, &Arc::new(Facts::default()), rank, &memories.of(rank));
+        // One round is looked at to see whether there are more, and one is not looked at whole.
+        let facts = tiles::facts(&memories.tiles, transfer, parameters, rank, effort.rounds + 2);
+        let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         let mut reader = Reader { memories, rank, rounds: Vec::new(), number: u64::MAX };
         let mut cut = false;
@@ -214,7 +224,7 @@ impl Work {
                 let share = if transfer.direction == crate::Direction::Write { distribution.replication() } else { 1 };
                 all / share.max(1)
             }
-            Spread::Explicit => 0,
+            Spread::Explicit => ask.stored_bytes() / u64::from(transfer.ranks.max(1)),
         };
         let all: u64 = transfer.asks.iter().map(own).sum();
         let seen: f64 = self.rounds.iter().map(Round::moved_bytes).sum();
@@ -272,7 +282,8 @@ impl Reader<'_> {
         let Some(round) = self.rounds.last_mut() else { return };
         match &step.action {
             Action::Send { parts, .. } | Action::Recv { parts, .. } => {
-                round.pieces += parts.len() as u64;
+                let pieces = |array: &u32| self.memories.tiles(*array).map_or(1, |tiles| tiles.pieces);
+                round.pieces += parts.iter().map(|(array, ..)| pieces(array)).sum::<u64>();
                 round.messages.extend(moved);
             }
             Action::Copy { .. } => {
@@ -331,13 +342,17 @@ impl Reader<'_> {
         }
     }
 
-    /// How large this rank's part is of the array that a copy goes to or comes from \[B\].
+    /// How much memory this rank's part takes of the array that a copy goes to or comes from, with what is interleaved \[B\].
     fn array_bytes(&self, action: &Action) -> u64 {
         let Action::Copy { from, to, .. } = action else { return 0 };
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
         let view = user(from).or(user(to)).and_then(|array| self.memories.view(self.rank, array));
         let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { 1 };
-        view.map_or(0, |view| view.axes.iter().map(|(axis, _)| held(axis)).product::<u64>() * view.element.bytes())
+        view.map_or(0, |view| {
+            let pitch = view.axes.iter().map(|(_, stride)| stride.unsigned_abs()).filter(|&stride| stride > 0).min();
+            let elements: u64 = view.axes.iter().map(|(axis, _)| held(axis)).product();
+            elements.saturating_mul(pitch.unwrap_or(0).max(view.element.bytes()))
+        })
     }
 
     fn message(&self, peer: u32, parts: &Parts) -> Moved {

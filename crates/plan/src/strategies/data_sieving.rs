@@ -29,25 +29,31 @@ struct Sieve {
 }
 
 impl Carry for Sieve {
+    fn together(&self, ask: &Ask, write: bool) -> bool {
+        // Who writes pieces that no closed form describes never writes what lies between them.
+        !write || matches!(ask.stored.placement, Placement::Chunks { .. })
+    }
+
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After) {
-        let Own { unit, exposed, region } = own;
+        let Own { unit, pieces } = own;
         let write = transfer.direction == Direction::Write;
         let placed = Placed::new(transfer, unit, slot, 0);
         let ask = placed.ask();
         let Placement::File { object, offset } = &ask.stored.placement else {
-            own::carry_chunk(lane, &placed, exposed, region, free, write);
+            own::carry_chunk(lane, &placed, pieces, free, write);
             return;
         };
-        let cover = Cover::of(ask, &placed.unit, &region);
-        let holes = cover.elements() > region.elements();
-        if !holes || write && !self.alone(ask, &cover) {
-            through_slot(lane, &placed, slot, exposed, region, (free, write));
-            return;
+        let cover = Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region));
+        if let [piece] = pieces.as_slice() {
+            let holes = cover.elements() > piece.1.elements();
+            if !holes || write && !self.alone(ask, &cover) {
+                through_slot(lane, &placed, slot, piece.clone(), (free, write));
+                return;
+            }
         }
-        let user = Place::User(exposed);
         let whole = cover.whole();
         let at = Place::Slot(slot, Arc::new(ask.stored.dense_view(&cover.extent, 0)));
-        let piece = Place::Slot(slot, Arc::new(ask.stored.box_view(&ask.section, &cover.low, &cover.extent, 0)));
+        let inside = Place::Slot(slot, Arc::new(ask.stored.box_view(&ask.section, &cover.low, &cover.extent, 0)));
         let there = Arc::new(cover.in_file(&ask.stored, *offset));
         let read = Action::Read {
             object: object.clone(),
@@ -58,15 +64,18 @@ impl Carry for Sieve {
             absent: None,
             direct: false,
         };
-        let read = lane.emit(free, read);
-        if !write {
-            lane.emit(&After::step(read), Action::Copy { region, from: piece, to: user });
-            return;
+        let read = After::step(lane.emit(free, read));
+        let moving = lane.mark();
+        for (exposed, region) in pieces {
+            let (user, slot) = (Place::User(exposed), inside.clone());
+            let (from, to) = if write { (user, slot) } else { (slot, user) };
+            lane.emit(&read, Action::Copy { region, from, to });
         }
-        let copied = lane.emit(&After::step(read), Action::Copy { region, from: user, to: piece });
-        let (object, region) = (object.clone(), whole);
-        let write = Action::Write { object, region, from: at, there, whole: None, replace: false, direct: false };
-        lane.emit(&After::step(copied), write);
+        if write {
+            let (object, region) = (object.clone(), whole);
+            let action = Action::Write { object, region, from: at, there, whole: None, replace: false, direct: false };
+            lane.emit(&lane.since(moving), action);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::emit::{Emitter, Placed, target};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own};
 use crate::program::{Action, After, Place, Program};
-use crate::transfer::{Direction, Parameters, Placement, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Placement, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;
 
@@ -35,16 +35,29 @@ struct Exactly {
 }
 
 impl Carry for Exactly {
+    fn together(&self, ask: &Ask, _write: bool) -> bool {
+        // A chunk is read once, whatever a rank holds of it.
+        matches!(ask.stored.placement, Placement::Chunks { .. })
+    }
+
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After) {
-        let Own { unit, exposed, region } = own;
+        let Own { unit, pieces } = own;
         let write = transfer.direction == Direction::Write;
         let placed = Placed::new(transfer, unit, slot, 0);
-        if placed.goes_direct(&region, write) && self.long_runs(&placed, exposed, &region) {
-            placed.straight(lane, free, exposed, region, write);
-        } else if let Placement::File { .. } = placed.ask().stored.placement {
-            through_slot(lane, &placed, slot, exposed, region, (free, write));
+        let straight = |(exposed, region): &(u32, Region)| {
+            placed.goes_direct(region, write) && self.long_runs(&placed, *exposed, region)
+        };
+        if pieces.iter().all(straight) {
+            pieces.into_iter().for_each(|(exposed, region)| placed.straight(lane, free, exposed, region, write));
+        } else if let Placement::Chunks { .. } = placed.ask().stored.placement {
+            own::carry_chunk(lane, &placed, pieces, free, write);
         } else {
-            own::carry_chunk(lane, &placed, exposed, region, free, write);
+            let mut free = free.clone();
+            for piece in pieces {
+                let mark = lane.mark();
+                through_slot(lane, &placed, slot, piece, (&free, write));
+                free = lane.since(mark);
+            }
         }
     }
 }
@@ -71,8 +84,7 @@ pub(super) fn through_slot(
     lane: &mut Emitter,
     placed: &Placed,
     slot: u32,
-    exposed: u32,
-    region: Region,
+    (exposed, region): (u32, Region),
     (free, write): (&After, bool),
 ) {
     let (ask, user) = (placed.ask(), Place::User(exposed));
