@@ -45,6 +45,20 @@ unsafe impl Send for Region {}
 // SAFETY: as above; no method hands out a reference to the bytes, and the kept owner is `Sync`.
 unsafe impl Sync for Region {}
 
+impl Region {
+    /// The bytes as a vector, if they were allocated as one.
+    fn into_vec(mut self) -> Result<Vec<u8>, Region> {
+        let Keep::Allocated(base, layout) = self.keep else { return Err(self) };
+        if base != self.address || layout.align() != 1 {
+            return Err(self);
+        }
+        self.keep = Keep::Nothing;
+        // SAFETY: `base` came from the global allocator, with the layout of so many bytes one by one, of which `bytes` have
+        // a value: all are zero or those of a vector at first. Nobody else frees them now.
+        Ok(unsafe { Vec::from_raw_parts(base, self.bytes as usize, layout.size()) })
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         if let Keep::Allocated(base, layout) = self.keep {
@@ -91,6 +105,39 @@ impl Memory {
     /// to them may be used while this crate accesses them. Memory that is only read may be read-only.
     pub unsafe fn foreign(address: *mut u8, bytes: u64, keep: Box<dyn Any + Send + Sync>) -> Memory {
         Memory(Arc::new(Region { address, bytes, keep: Keep::Foreign { _owner: keep } }))
+    }
+
+    /// New memory of `bytes` bytes, all zero, that [`Memory::into_vec`] turns into a vector without copying them.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub fn for_vec(bytes: u64) -> Result<Memory, OutOfMemory> {
+        if bytes == 0 {
+            return Ok(Memory::nothing());
+        }
+        let refused = || OutOfMemory { bytes };
+        let size = usize::try_from(bytes).map_err(|_| refused())?;
+        let layout = Layout::array::<u8>(size).map_err(|_| refused())?;
+        // SAFETY: the layout has a size above zero.
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
+            return Err(refused());
+        }
+        Ok(Memory(Arc::new(Region { address: base, bytes, keep: Keep::Allocated(base, layout) })))
+    }
+
+    /// The bytes as a vector: without copying them, where they were made for that or out of one, and this is the only
+    /// handle.
+    pub fn into_vec(self) -> Vec<u8> {
+        match Arc::try_unwrap(self.0).map(Region::into_vec) {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(region)) => Memory(Arc::new(region)).copied(),
+            Err(shared) => Memory(shared).copied(),
+        }
+    }
+
+    fn copied(&self) -> Vec<u8> {
+        self.to_vec(0, self.bytes())
     }
 
     /// Takes over the bytes of a vector without copying them.
@@ -201,6 +248,27 @@ impl Error for OutOfMemory {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_a_vector_come_back_without_a_copy_as_long_as_nobody_else_has_them() {
+        let memory = Memory::for_vec(100).unwrap();
+        memory.write_bytes(98, &[1, 2]);
+        let at = memory.address();
+        let bytes = memory.into_vec();
+        assert_eq!((bytes.as_ptr().addr(), bytes.len(), &bytes[97..]), (at, 100, &[0, 1, 2][..]));
+        let memory = Memory::from_vec(bytes);
+        let other = memory.clone();
+        let copied = memory.into_vec();
+        assert_ne!(copied.as_ptr().addr(), at);
+        assert_eq!(copied, [vec![0; 98], vec![1, 2]].concat());
+        let bytes = other.into_vec();
+        assert_eq!(bytes.as_ptr().addr(), at);
+        // At a page, memory is no vector's.
+        let aligned = Memory::allocate(3).unwrap();
+        aligned.write_bytes(0, &[7, 8, 9]);
+        assert_eq!(aligned.into_vec(), [7, 8, 9]);
+        assert_eq!(Memory::for_vec(0).unwrap().into_vec(), []);
+    }
 
     #[test]
     fn allocated_memory_is_aligned_and_zero() {

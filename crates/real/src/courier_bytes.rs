@@ -19,9 +19,25 @@ pub(crate) enum Letter {
     /// So many more messages may be sent for exposed arrays.
     Credit(u64, u64),
     /// Pieces for a slot.
-    ForSlot(u64, Vec<u8>),
+    ForSlot(u64, Packed),
     /// Pieces for an exposed array.
-    ForExposed(u64, Vec<u8>),
+    ForExposed(u64, Packed),
+}
+
+/// Pieces as a datagram. Its first [`Packed::HEAD`] bytes are left to the letter in which they travel, so that what may be
+/// megabytes is copied neither into a letter nor out of it.
+pub(crate) struct Packed(pub(crate) Vec<u8>);
+
+impl Packed {
+    /// Bytes before those of the pieces: a tag and the number of a transfer \[B\].
+    pub(crate) const HEAD: usize = 9;
+
+    fn stamped(self, tag: u8, transfer: u64) -> Vec<u8> {
+        let Packed(mut datagram) = self;
+        let head = Writer::tagged(tag).number(transfer).0;
+        datagram[..Packed::HEAD].copy_from_slice(&head);
+        datagram
+    }
 }
 
 impl Letter {
@@ -38,24 +54,22 @@ impl Letter {
         }
     }
 
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         let bulk = |tag: u8, transfer: u64, bytes: &[u8]| {
-            let mut message = Writer(Vec::with_capacity(bytes.len() + 9));
-            message.0.push(tag);
-            message = message.number(transfer);
+            let mut message = Writer::tagged(tag).number(transfer);
             message.0.extend(bytes);
             message.0
         };
         let count = |tag, transfer, count| Writer::tagged(tag).number(transfer).number(count).0;
         match self {
-            Letter::Signal(bytes) => bulk(0, 0, bytes),
-            Letter::Expose(t, bytes) => bulk(1, *t, bytes),
-            Letter::ForSlot(t, bytes) => bulk(2, *t, bytes),
-            Letter::ForExposed(t, bytes) => bulk(3, *t, bytes),
-            Letter::Pulled(t, n) => count(4, *t, *n),
-            Letter::Pushed(t, n) => count(5, *t, *n),
-            Letter::Grant(t, n) => count(6, *t, *n),
-            Letter::Credit(t, n) => count(7, *t, *n),
+            Letter::Signal(bytes) => bulk(0, 0, &bytes),
+            Letter::Expose(t, bytes) => bulk(1, t, &bytes),
+            Letter::ForSlot(t, pieces) => pieces.stamped(2, t),
+            Letter::ForExposed(t, pieces) => pieces.stamped(3, t),
+            Letter::Pulled(t, n) => count(4, t, n),
+            Letter::Pushed(t, n) => count(5, t, n),
+            Letter::Grant(t, n) => count(6, t, n),
+            Letter::Credit(t, n) => count(7, t, n),
         }
     }
 
@@ -72,12 +86,11 @@ impl Letter {
                 _ => return None,
             });
         }
-        let rest = bytes.split_off(9);
         Some(match tag {
-            0 => Letter::Signal(rest),
-            1 => Letter::Expose(transfer, rest),
-            2 => Letter::ForSlot(transfer, rest),
-            _ => Letter::ForExposed(transfer, rest),
+            0 => Letter::Signal(bytes.split_off(Packed::HEAD)),
+            1 => Letter::Expose(transfer, bytes.split_off(Packed::HEAD)),
+            2 => Letter::ForSlot(transfer, Packed(bytes)),
+            _ => Letter::ForExposed(transfer, Packed(bytes)),
         })
     }
 }

@@ -17,7 +17,7 @@
 //!  read      CREDIT ------------------------->
 //! ```
 
-use crate::courier_bytes::{Letter, expose_bytes, exposed_views};
+use crate::courier_bytes::{Letter, Packed, expose_bytes, exposed_views};
 use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::Wire;
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
@@ -58,7 +58,7 @@ struct Pair {
     pushed: u64,
     /// Receives that wait for a datagram, and datagrams that came for them.
     granted: VecDeque<Op>,
-    arrived: VecDeque<Vec<u8>>,
+    arrived: VecDeque<Packed>,
     /// Datagrams that may still be sent for `pushes`.
     credits: u64,
     /// Passive: sends and receives of exposed arrays.
@@ -82,7 +82,7 @@ enum AwaitNews {
     /// It has put it there.
     Placed,
     /// Here it is.
-    Data(Vec<u8>),
+    Data(Packed),
 }
 
 /// Sends and receives pieces between ranks joined by a wire.
@@ -126,8 +126,8 @@ impl Courier {
         self.wire
     }
 
-    fn post(&mut self, to: u32, letter: &Letter) {
-        if let Err(error) = self.wire.send(to, letter.to_bytes()) {
+    fn post(&mut self, to: u32, letter: Letter) {
+        if let Err(error) = self.wire.send(to, letter.into_bytes()) {
             self.broken.get_or_insert_with(|| broken(&error.0));
         }
     }
@@ -136,7 +136,7 @@ impl Courier {
     fn introduce(&mut self, peer: u32) {
         if !std::mem::replace(&mut self.pairs.entry(peer).or_default().told, true) {
             let letter = Letter::Expose(self.transfer, expose_bytes(&self.identity, &self.exposed));
-            self.post(peer, &letter);
+            self.post(peer, letter);
         }
     }
 
@@ -202,7 +202,7 @@ impl Courier {
             }
             self.events.push(Event::Done(ticket, result));
         }
-        letters.iter().for_each(|letter| self.post(peer, letter));
+        letters.into_iter().for_each(|letter| self.post(peer, letter));
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Courier {
         if pair.pushed >= DONE_BATCH || idle {
             tell(&mut letters, Letter::Pushed(transfer, std::mem::take(&mut pair.pushed)));
         }
-        letters.iter().for_each(|letter| self.post(peer, letter));
+        letters.into_iter().for_each(|letter| self.post(peer, letter));
         Ok(copied)
     }
 }
@@ -338,7 +338,7 @@ impl Transport for Courier {
     }
 
     fn signal(&mut self, to: u32, bytes: Vec<u8>) {
-        self.post(to, &Letter::Signal(bytes));
+        self.post(to, Letter::Signal(bytes));
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), Fault> {
@@ -416,36 +416,44 @@ fn dense(part: &Part, element: ElementType, base: u64) -> View {
     View::held(&part.region, base as i64, &strides, element)
 }
 
-/// The pieces of a message as bytes: for each, its element type and its elements.
-fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Vec<u8>, Fault> {
+/// Where the elements of a message of so many pieces begin \[B\]: behind the types of elements of each, at a place that is
+/// aligned to them.
+fn packed_from(parts: usize) -> u64 {
+    (Packed::HEAD + 2 * parts).next_multiple_of(16) as u64
+}
+
+/// The pieces of a message as bytes: the element type of each, and then the elements.
+fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Packed, Fault> {
     let places: Vec<(Memory, Arc<View>)> = parts.iter().map(|part| place(part, exposed)).collect();
     let sizes = parts.iter().zip(&places).map(|(part, (_, view))| part.region.elements() * view.element.bytes());
-    let total: u64 = sizes.sum();
-    let packed = Memory::allocate(total)
+    let mut at = packed_from(parts.len());
+    let total = at + sizes.sum::<u64>();
+    let packed = Memory::for_vec(total)
         .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?;
-    let mut header = Vec::with_capacity(2 * parts.len());
-    let mut at = 0;
+    let mut types = Vec::with_capacity(2 * parts.len());
     for (part, (memory, view)) in parts.iter().zip(&places) {
         let to = dense(part, view.element, at);
         for nest in nests(&part.region, view, &to) {
             copy(&nest, memory, view.element, &packed, view.element).map_err(outside)?;
         }
-        header.extend(crate::courier_bytes::element_bytes(view.element));
+        types.extend(crate::courier_bytes::element_bytes(view.element));
         at += part.region.elements() * view.element.bytes();
     }
-    let mut bytes = header;
-    bytes.extend(packed.to_vec(0, total));
-    Ok(bytes)
+    packed.write_bytes(Packed::HEAD as u64, &types);
+    Ok(Packed(packed.into_vec()))
 }
 
 /// Places what [`gather`] made, converting where types differ.
-fn scatter(bytes: Vec<u8>, parts: &[Part], exposed: &[Exposed]) -> Result<(), Fault> {
+fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result<(), Fault> {
     let short = || broken("a message between ranks is too short");
     let mut types = Vec::with_capacity(parts.len());
-    for chunk in bytes.chunks(2).take(parts.len()) {
+    let mut at = packed_from(parts.len());
+    if (bytes.len() as u64) < at {
+        return Err(short());
+    }
+    for chunk in bytes[Packed::HEAD..].chunks(2).take(parts.len()) {
         types.push(crate::courier_bytes::element_from(chunk).ok_or_else(short)?);
     }
-    let mut at = 2 * parts.len() as u64;
     let packed = Memory::from_vec(bytes);
     for (part, element) in parts.iter().zip(types) {
         let (memory, view) = place(part, exposed);
