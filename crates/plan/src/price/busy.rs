@@ -24,6 +24,9 @@ pub(super) struct Costed<'a> {
     /// Rounds, and ranks, for which it stands.
     pub(super) rounds: f64,
     pub(super) ranks: f64,
+    /// What these exchange, and store, over what it seems.
+    pub(super) share: f64,
+    pub(super) stored_share: f64,
 }
 
 /// Busy times of shared things \[ns\].
@@ -66,6 +69,8 @@ impl Busy {
     /// Adds a round.
     pub(super) fn add(&mut self, costs: &Costs<'_>, round: &Costed<'_>) {
         let (node, all) = (costs.node(round.rank), round.rounds * round.ranks);
+        let (exchanged, stored_all) = (all * round.share, all * round.stored_share);
+        let stored_rounds = round.rounds * round.stored_share;
         *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
         self.all_cores_ns += round.own_ns * all;
         if costs.first_of_node(round.rank) {
@@ -75,35 +80,37 @@ impl Busy {
         let messages = 1.0 + round.more;
         for (moved, message) in round.messages {
             let key = (round.number, moved.peer);
-            *self.clients.entry(key).or_default() += message.array_ns * all;
-            self.all_cores_ns += message.array_ns * all * messages;
+            *self.clients.entry(key).or_default() += message.array_ns * exchanged;
+            self.all_cores_ns += message.array_ns * exchanged * messages;
             if message.wire_ns > 0.0 {
                 let key = (round.number, costs.node(moved.peer));
-                *self.client_links.entry(key).or_default() += message.wire_ns * all;
-                wire += message.wire_ns * messages;
+                *self.client_links.entry(key).or_default() += message.wire_ns * exchanged;
+                wire += message.wire_ns * messages * round.share;
             }
         }
         for (request, stored) in round.requests.iter().zip(round.stored) {
-            wire += stored.wire_ns;
+            wire += stored.wire_ns * round.stored_share;
+            *self.cores.entry(node).or_default() += stored.spun_ns * stored_rounds;
+            self.all_cores_ns += stored.spun_ns * stored_all;
             match &request.file {
-                Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * all,
+                Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * stored_all,
                 None => {
-                    *self.chunks.entry(round.rank).or_default() += round.rounds;
-                    self.chunks_of_all += all;
-                    self.names_ns += stored.lock_ns * all;
+                    *self.chunks.entry(round.rank).or_default() += stored_rounds;
+                    self.chunks_of_all += stored_all;
+                    self.names_ns += stored.lock_ns * stored_all;
                 }
             }
             if request.write && !costs.past_cache(request) {
-                self.cached_bytes += request.bytes as f64 * all;
+                self.cached_bytes += request.bytes as f64 * stored_all;
             }
-            self.file_servers_ns += stored.server_ns * all;
-            *self.serving.entry(node).or_default() += stored.server_ns * round.rounds;
-            *self.disks.entry(node).or_default() += stored.disk_ns * round.rounds;
-            self.all_disks_ns += stored.disk_ns * all;
-            *self.tails.entry(node).or_default() += stored.tail_ns * round.rounds;
-            self.all_tails_ns += stored.tail_ns * all;
+            self.file_servers_ns += stored.server_ns * stored_all;
+            *self.serving.entry(node).or_default() += stored.server_ns * stored_rounds;
+            *self.disks.entry(node).or_default() += stored.disk_ns * stored_rounds;
+            self.all_disks_ns += stored.disk_ns * stored_all;
+            *self.tails.entry(node).or_default() += stored.tail_ns * stored_rounds;
+            self.all_tails_ns += stored.tail_ns * stored_all;
             self.last_ns = self.last_ns.max(stored.last_ns);
-            pieces += stored.pieces * round.rounds;
+            pieces += stored.pieces * stored_rounds;
         }
         *self.links.entry(node).or_default() += wire * round.rounds;
         self.asked = self.asked.max(pieces.min(round.servers));

@@ -133,7 +133,6 @@ impl Costs<'_> {
         Stored {
             cpu_ns,
             wall_ns: ranges * (call_ns + path + more),
-            lock_ns: 0.0,
             wire_ns: ranges * call.pieces * link_ns,
             server_ns,
             disk_ns,
@@ -141,6 +140,7 @@ impl Costs<'_> {
             last_ns: if behind { piece.disk_ns + first_ns } else { 0.0 },
             pieces: ranges * call.pieces,
             queue_ns: if behind { others } else { others + first_ns },
+            ..Stored::default()
         }
     }
 

@@ -8,6 +8,7 @@ use super::spread::Spread;
 use super::work::{Memories, Moved, Round, Work};
 use crate::strategies::Servers;
 use crate::transfer::{Ask, Direction, Parameters, Placement, Spread as Held};
+use crate::units::Units;
 use hyperslab_layout::mesh::volume;
 
 /// What arrays alike take.
@@ -31,6 +32,19 @@ struct Lap {
     storage_ns: f64,
     /// How many of them go on at the same time.
     beside: usize,
+}
+
+impl Lap {
+    /// The same where so many times more is exchanged, and stored.
+    fn times(self, exchanged: f64, stored: f64) -> Lap {
+        Lap {
+            wait_ns: self.wait_ns * exchanged,
+            exchange_ns: self.exchange_ns * exchanged,
+            calls_ns: self.calls_ns * stored,
+            storage_ns: self.storage_ns * stored,
+            beside: self.beside,
+        }
+    }
 }
 
 /// Times the ranks that handle storage of these arrays, and adds what they share; gives the slowest.
@@ -61,10 +75,15 @@ pub(super) fn time(
 /// Ranks that were looked at, and what they stand for.
 struct Look {
     works: Vec<Work>,
-    /// Ranks for which each of them stands, and rounds for which each of its rounds does, but for those it has more of.
+    /// Ranks for which each of them stands.
     ranks: f64,
-    rounds: f64,
-    /// What the one that moves most takes, over what it seems to take.
+    /// Ranks that handle storage at a time.
+    at_once: f64,
+    /// What moves in all, over what seems to.
+    share: f64,
+    /// The same of chunks, which are whole whatever moves of them.
+    chunks: f64,
+    /// The same of the rank that moves most.
     most: f64,
 }
 
@@ -79,11 +98,22 @@ impl Look {
             |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
         let works: Vec<Work> = numbers.iter().filter_map(work).collect();
         let ranks = working as f64 / numbers.len().max(1) as f64;
-        let look = Look { works, ranks, rounds: 1.0, most: 1.0 };
+        let at_once = working.max(1) as f64;
+        let look = Look { works, ranks, at_once, share: 1.0, chunks: 1.0, most: 1.0 };
+        let look = match known_chunks(class, parameters).filter(|_| at_hand) {
+            Some(chunks) => look.with_chunks(chunks),
+            None => look,
+        };
         match known_bytes(class).filter(|_| at_hand) {
             Some(bytes) => look.corrected(bytes, numbers.len() == working),
             None => look,
         }
+    }
+
+    /// The same where so many chunks are written in all.
+    fn with_chunks(self, chunks: f64) -> Look {
+        let seen = self.works.iter().map(Work::chunks).sum::<f64>() * self.ranks;
+        Look { chunks: if seen > 0.0 { chunks / seen } else { 1.0 }, ..self }
     }
 
     /// The same where so many bytes move in all, which may be more, or less, than it seems.
@@ -93,11 +123,11 @@ impl Look {
         let (seen, most) = (moved.iter().sum::<f64>(), moved.iter().copied().fold(0.0, f64::max));
         let share = bytes / (seen * self.ranks);
         if all_ranks {
-            return Look { rounds: share, most: share, ..self };
+            return Look { share, most: share, ..self };
         }
         // Of the ranks that have something to do, one moves at least as much as they do on average.
         let average = bytes / (self.ranks * self.works.len() as f64);
-        Look { ranks: self.ranks * share, most: (average / most).max(1.0), ..self }
+        Look { share, most: (average / most).max(1.0), ..self }
     }
 }
 
@@ -109,6 +139,13 @@ fn known_bytes(class: &Class) -> Option<f64> {
         Held::Explicit => true,
     };
     class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
+}
+
+/// How many chunks are written, each of which is by one rank, whoever that is.
+fn known_chunks(class: &Class, parameters: &Parameters) -> Option<f64> {
+    let in_chunks = |ask: &Ask| matches!(ask.stored.placement, Placement::Chunks { .. });
+    let written = class.some.direction == Direction::Write && class.some.asks.iter().all(in_chunks);
+    written.then(|| Units::new(&class.some, parameters.subchunk_bytes).count() as f64 * class.times)
 }
 
 /// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be
@@ -163,9 +200,12 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         let messages: Vec<(Moved, Message)> =
             round.messages.iter().map(|&moved| (moved, costs.message(work.rank, moved))).collect();
         let stored: Vec<Stored> = round.requests.iter().map(|request| costs.request(request, spread)).collect();
+        let stored: Vec<Stored> = stored.into_iter().map(|stored| stored.in_turn(costs, look.at_once)).collect();
         let lap = lap(costs, round, &messages, &stored, costs.at_once(direct));
         queued = stored.iter().map(|stored| stored.queue_ns).fold(queued, f64::max);
-        let (rank, own_ns) = (work.rank, lap.exchange_ns + lap.calls_ns);
+        let whole = round.requests.iter().all(|request| request.file.is_none());
+        let stored_share = if whole { look.chunks } else { look.share };
+        let (rank, own_ns) = (work.rank, lap.exchange_ns * look.share + lap.calls_ns * stored_share);
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
         busy.add(
@@ -179,18 +219,20 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 more: round.more,
                 own_ns,
                 servers: spread.map_or(0.0, Spread::servers),
-                rounds: scale * look.rounds,
+                rounds: scale,
                 ranks: look.ranks,
+                share: look.share,
+                stored_share,
             },
         );
-        laps.push(lap);
+        laps.push(lap.times(look.most, if whole { 1.0 } else { look.most }));
     }
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
     let own = if costs.one_processor() { laps.iter().map(|lap| lap.calls_ns).sum::<f64>() * scale } else { 0.0 };
-    let all = all.max(exchange + own) * look.most + queued;
-    let exchange_ns = (exchange * look.most).min(all);
+    let all = all.max(exchange + own) + queued;
+    let exchange_ns = exchange.min(all);
     Timed { exchange_ns, storage_ns: all - exchange_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
 }
 
@@ -266,5 +308,5 @@ pub(super) fn shares(class: &Class, parameters: &Parameters, memories: &Memories
     let look = Look::at(class, parameters, memories, effort, true);
     let working = working(class, parameters, &Servers::of(parameters, class.some.ranks), effort);
     let looked_at = spread(working, effort.ranks as usize).len();
-    (look.ranks * look.rounds * looked_at as f64 / working as f64, look.most)
+    (look.ranks * look.share * looked_at as f64 / working as f64, look.most)
 }

@@ -2,9 +2,10 @@
 
 use super::pipeline::delays;
 use super::*;
+use crate::choose::{Machine, Planner};
 use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
-use crate::transfer::{Ask, Direction, Placement, Spread, Stored};
+use crate::transfer::{Ask, Direction, Exchange, Placement, Spread, Stored};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, Triplet};
 
@@ -247,5 +248,37 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
             (0.9..1.1).contains(&shares.0) && (0.9..1.1).contains(&shares.1),
             "{strategy:?} {direction:?}: {shares:?}"
         );
+    }
+}
+
+/// What is made durable is the same whoever writes it: chunks that reach beyond the array are whole files, too.
+#[test]
+fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
+    let (shape, chunk) = (vec![15, 68, 47, 51], vec![15, 40, 26, 33]);
+    let element = ElementType::native(Kind::Int32);
+    let (prefix, codecs) = ("a/".into(), Arc::new(Codecs::plain(true)));
+    let placement = Placement::Chunks { prefix, chunk, keys: KeyEncoding::default(), codecs, fresh: true };
+    let stored = Stored { shape: shape.clone(), element, fill: [0; 4].into(), order: vec![0, 1, 2, 3], placement };
+    let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4], None).unwrap());
+    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 8, sync: true });
+    let profile = built_in();
+    let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
+    let planner = Planner { profile: &profile, machine, learned: &[] };
+    let sync = |strategy, servers: u32, exchange| {
+        let servers = (0..servers).collect();
+        let parameters = Parameters { strategy, servers, exchange, ..Parameters::default() };
+        planner.price(&transfer, &parameters, &|_| None, Effort::QUICK).phase(Phase::Sync)
+    };
+    let one = sync(Strategy::ServerDirected, 1, Exchange::All);
+    assert!(one > 0.0);
+    for (strategy, servers, exchange) in [
+        (Strategy::ServerDirected, 3, Exchange::All),
+        (Strategy::ServerDirected, 8, Exchange::All),
+        (Strategy::TwoPhase, 2, Exchange::All),
+        (Strategy::TwoPhase, 8, Exchange::Sharers),
+    ] {
+        let other = sync(strategy, servers, exchange);
+        assert!((other / one - 1.0).abs() < 1e-9, "{strategy} by {servers}: {other} ns, by one {one} ns");
     }
 }

@@ -211,6 +211,12 @@ impl Work {
         whole.then(|| seen * self.total / self.rounds.len() as f64)
     }
 
+    /// Chunks that it writes, as far as the rounds that were looked at stand for all.
+    pub(super) fn chunks(&self) -> f64 {
+        let seen = self.rounds.iter().flat_map(|round| &round.requests).filter(|request| request.file.is_none());
+        seen.count() as f64 * self.total / self.rounds.len() as f64
+    }
+
     /// Steps that were looked at, and some for the program itself.
     pub(super) fn looked_at(&self) -> u64 {
         25 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
