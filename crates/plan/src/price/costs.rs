@@ -55,8 +55,8 @@ pub(super) struct Stored {
     pub(super) wall_ns: f64,
     /// The lock of its file \[ns\].
     pub(super) lock_ns: f64,
-    /// Processors that are kept busy by waiting for it \[ns\].
-    pub(super) spun_ns: f64,
+    /// Whether that file may have other writers.
+    pub(super) shared: bool,
     /// The link of the node of who asks \[ns\].
     pub(super) wire_ns: f64,
     /// File servers, each of those that are at work at a time; of a node's own files, all \[ns\].
@@ -70,23 +70,6 @@ pub(super) struct Stored {
     pub(super) pieces: f64,
     /// Waiting once for those who ask at the same time \[ns\].
     pub(super) queue_ns: f64,
-    /// Whether the lock is that of a file which several write.
-    pub(super) shared: bool,
-}
-
-impl Stored {
-    /// The same beside those of others, so many together, who want the lock of the same file: exchanges of all end at about
-    /// the same time, so each waits until those before it are done. Linux lets waiters for a file's lock run on as long as its
-    /// holder runs, so that no exchange goes on meanwhile on their cores (48 MiB by 4 ranks into one file on 2 cores: 54 ms
-    /// in pieces of 2 MiB, 77 in pieces of 8 MiB).
-    pub(super) fn in_turn(self, costs: &Costs<'_>, at_once: f64) -> Stored {
-        if !self.shared {
-            return self;
-        }
-        let wall_ns = self.wall_ns + (at_once - 1.0) * self.lock_ns;
-        let spun_ns = (at_once.min(costs.cores()) - 1.0).max(0.0) * self.lock_ns;
-        Stored { wall_ns, spun_ns, ..self }
-    }
 }
 
 pub(super) struct Costs<'a> {
@@ -136,6 +119,12 @@ impl<'a> Costs<'a> {
         // A machine at hand has a thread for each rank's files besides.
         let ranks = machine.ranks_per_node.min(self.ranks) * if self.measured().is_some() { 2 } else { 1 };
         f64::from(machine.cores_per_node.clamp(1, ranks.max(1)))
+    }
+
+    /// Whether ranks of a node have to share its cores.
+    pub(super) fn crowded(&self) -> bool {
+        let machine = self.priced.machine;
+        machine.ranks_per_node.min(self.ranks) > machine.cores_per_node
     }
 
     /// Whether a rank's calls for storage keep its own processor from moving data.
@@ -194,9 +183,9 @@ impl<'a> Costs<'a> {
         let half = self.near_message_ns(measured) / 2.0;
         let (bytes, runs, array_runs) = (moved.array_bytes as f64, moved.runs as f64, moved.array_runs.max(1) as f64);
         let run_ns = self.profile().processor.run_ns;
-        let (mut slot_ns, mut array_ns) = (half + bytes * 1e9 / near.rate, half);
+        let (mut slot_ns, mut array_ns) = (half, half);
         if bytes / array_runs >= REACHED_BYTES {
-            slot_ns += (array_runs - 1.0) * near.array_run_ns;
+            slot_ns += bytes * 1e9 / near.rate + (array_runs - 1.0) * near.array_run_ns;
             // What is long enough in the slot goes straight to its place, or comes from there; all else by way of a buffer.
             let straight = moved.bytes == moved.array_bytes && bytes / runs.max(1.0) >= STRAIGHT_BYTES;
             slot_ns += match straight {
@@ -206,10 +195,18 @@ impl<'a> Costs<'a> {
         } else {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
-            array_ns += self.lines_ns(lines) + array_runs * run_ns;
-            slot_ns += runs * run_ns;
+            let (slot_side, array_side) = self.packed_ns(bytes);
+            array_ns += array_side + self.lines_ns(lines) + array_runs * run_ns;
+            slot_ns += slot_side + runs * run_ns;
         }
         Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }
+    }
+
+    /// What packed bytes take on the side with the slot and on that with the array: the ends of a plain message.
+    fn packed_ns(&self, bytes: f64) -> (f64, f64) {
+        let costs = &self.profile().messages;
+        let (sent, received) = (bytes * costs.send_byte_ns, bytes * costs.receive_byte_ns);
+        if self.write { (received, sent) } else { (sent, received) }
     }
 
     /// The processors' time for a message between processes of one node. Where ranks share cores, whoever it is for has to be

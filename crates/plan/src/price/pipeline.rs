@@ -35,6 +35,18 @@ struct Lap {
 }
 
 impl Lap {
+    /// Waits for those, so many with it, who write the same file. Where rounds begin, all come at once, and the last waits for
+    /// all others; later their turns are apart as far as exchanges take as long as all other turns. Gives how long a core is
+    /// kept busy by that: Linux lets waiters for the lock of a file run on as long as its holder runs.
+    fn take_turns(&mut self, costs: &Costs<'_>, stored: &[Stored], writers: f64, first: bool) -> f64 {
+        let locked: f64 = stored.iter().filter(|stored| stored.shared).map(|stored| stored.lock_ns).sum();
+        let others = (writers - 1.0) * locked;
+        let waits = (others - self.exchange_ns).max(0.0);
+        self.storage_ns += if first { others } else { waits };
+        let cores = ((costs.cores() - 1.0) / (writers - 1.0).max(1.0)).min(1.0);
+        waits * cores
+    }
+
     /// The same where so many times more is exchanged, and stored.
     fn times(self, exchanged: f64, stored: f64) -> Lap {
         Lap {
@@ -200,9 +212,9 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         let messages: Vec<(Moved, Message)> =
             round.messages.iter().map(|&moved| (moved, costs.message(work.rank, moved))).collect();
         let stored: Vec<Stored> = round.requests.iter().map(|request| costs.request(request, spread)).collect();
-        let stored: Vec<Stored> = stored.into_iter().map(|stored| stored.in_turn(costs, look.at_once)).collect();
-        let lap = lap(costs, round, &messages, &stored, costs.at_once(direct));
+        let mut lap = lap(costs, round, &messages, &stored, costs.at_once(direct));
         queued = stored.iter().map(|stored| stored.queue_ns).fold(queued, f64::max);
+        let spun_ns = lap.take_turns(costs, &stored, look.at_once, number == 0);
         let whole = round.requests.iter().all(|request| request.file.is_none());
         let stored_share = if whole { look.chunks } else { look.share };
         let (rank, own_ns) = (work.rank, lap.exchange_ns * look.share + lap.calls_ns * stored_share);
@@ -218,6 +230,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 stored,
                 more: round.more,
                 own_ns,
+                spun_ns,
                 servers: spread.map_or(0.0, Spread::servers),
                 rounds: scale,
                 ranks: look.ranks,
