@@ -311,7 +311,10 @@ pub(crate) fn moved(
         trace.push(Span::plain(Kind::Plan, begin_ns, machine.clock().stamp_ns()));
     }
     let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
-    let walked = run(machine, party, Walk::new(program, users), watched)?;
+    machine.shall_be_durable(durable);
+    let walked = run(machine, party, Walk::new(program, users), watched);
+    machine.shall_be_durable(false);
+    let walked = walked?;
     if !durable && transfer.direction == Direction::Write {
         machine.forget_unsynced(transfer.objects_below());
     }

@@ -86,6 +86,11 @@ impl Machine {
         }
     }
 
+    /// Says whether what is written from now on shall be durable, at its end or by a later call.
+    pub fn shall_be_durable(&mut self, durable: bool) {
+        self.stores.posix.shall_be_durable(durable);
+    }
+
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
     pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
         self.stores.posix.forget_unsynced(below);

@@ -20,7 +20,7 @@ use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
 use job::Answers;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -53,6 +53,8 @@ pub struct PosixStore {
     files: Arc<Mutex<Files>>,
     /// What needed no worker.
     at_once: Vec<Finished>,
+    /// Whether what is written shall be durable before long.
+    durable: Arc<AtomicBool>,
 }
 
 /// What the worker is told.
@@ -86,7 +88,8 @@ impl PosixStore {
         let (outbox, finished) = channel();
         let advance = Arc::new(AtomicU64::new(0));
         let answers = Answers::new(outbox, bell);
-        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), answers.clone())));
+        let durable = Arc::new(AtomicBool::new(false));
+        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), durable.clone(), answers.clone())));
         let unheeded = Arc::new(AtomicU64::new(0));
         let shared = (files.clone(), unheeded.clone());
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
@@ -116,7 +119,13 @@ impl PosixStore {
             unheeded,
             files,
             at_once,
+            durable,
         }
+    }
+
+    /// Says whether what is written from now on shall be durable before long, so that the disk may begin with it.
+    pub fn shall_be_durable(&mut self, durable: bool) {
+        self.durable.store(durable, Ordering::Relaxed);
     }
 
     /// Has no core for a thread beside the caller's, who then reads more by himself of what is in the cache.

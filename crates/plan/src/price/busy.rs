@@ -23,6 +23,8 @@ pub(super) struct Costed<'a> {
     pub(super) spun_ns: f64,
     /// File servers on which the arrays lie.
     pub(super) servers: f64,
+    /// Rounds of its rank in all, at least one.
+    pub(super) whole: f64,
     /// Rounds, and ranks, for which it stands.
     pub(super) rounds: f64,
     pub(super) ranks: f64,
@@ -65,6 +67,8 @@ pub(super) struct Busy {
     chunks: BTreeMap<u32, f64>,
     chunks_of_all: f64,
     cached_bytes: f64,
+    /// Of these, what is sent to the disk at once.
+    sent_bytes: f64,
 }
 
 impl Busy {
@@ -103,7 +107,10 @@ impl Busy {
                 }
             }
             if request.write && !costs.past_cache(request) {
-                self.cached_bytes += request.bytes as f64 * stored_all;
+                let bytes = request.bytes as f64 * stored_all;
+                self.cached_bytes += bytes;
+                // Nothing moves beside what the last round has sent.
+                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - 1.0 / round.whole) } else { 0.0 };
             }
             self.file_servers_ns += stored.server_ns * stored_all;
             *self.serving.entry(node).or_default() += stored.server_ns * stored_rounds;
@@ -224,7 +231,7 @@ impl Busy {
             // Each rank asks for its own, beside the others, but the journal of their node is one.
             let most = self.chunks.values().copied().fold(0.0, f64::max);
             let files = (self.chunks_of_all / costs.nodes()).max(most) + self.files.len() as f64;
-            return costs.sync_ns(files, most, self.cached_bytes);
+            return costs.sync_ns(files, most, self.cached_bytes, (self.sent_bytes, moving_ns));
         }
         // The last request is waited for in any case.
         let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);

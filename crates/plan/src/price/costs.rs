@@ -25,6 +25,11 @@ const FILES_SYNCED_ALONE: f64 = 32.0;
 /// 1.0 for 8, 2.5 for 32; all by one call 0.29 for 1, 1.1 for 32, 2.6 for 128.
 const FURTHER_SYNCED: f64 = 0.2;
 const FURTHER_SYNCED_AT_ONCE: f64 = 0.06;
+/// Requests from which on what they wrote is sent to the disk at once \[B\], and the share of what goes on meanwhile by which
+/// that makes it longer. Measured with 28 MiB by 2 ranks, 7.4 ms of copies and 12.6 of syncing: 14 to 17 ms, 23 one after the
+/// other.
+const SENT_ON_BYTES_MIN: u64 = 512 << 10;
+const SENDING: f64 = 0.25;
 /// How much longer requests past the cache take that do not begin between pages: they go by way of aligned memory, 1 MiB
 /// at a time, and their ends through the cache. Measured with a header of 128 B: 1.5 times for 64 MiB, 2.1 for 256 MiB.
 const OUT_OF_STEP: f64 = 2.0;
@@ -381,13 +386,20 @@ impl<'a> Costs<'a> {
         self.measured().filter(|_| self.write).map_or(0.0, |measured| measured.files.rename_ns)
     }
 
-    /// Making so many files of a node with so many bytes durable, of which one rank has made at most `most`.
-    pub(super) fn sync_ns(&self, files: f64, most: f64, bytes: f64) -> f64 {
+    /// Whether what a request writes to the cache is sent to the disk at once, where it shall be durable.
+    pub(super) fn is_sent_on(&self, request: &Request) -> bool {
+        !request.replace && !request.direct && request.bytes >= SENT_ON_BYTES_MIN && request.gaps <= request.bytes
+    }
+
+    /// Making so many files of a node with so many bytes durable, of which one rank has made at most `most`. So many of the
+    /// bytes were sent to the disk while data moved for so long.
+    pub(super) fn sync_ns(&self, files: f64, most: f64, bytes: f64, (sent, moving_ns): (f64, f64)) -> f64 {
         let Some(measured) = self.measured() else { return 0.0 };
         let costs = &measured.files;
         let each = if most > FILES_SYNCED_ALONE { FURTHER_SYNCED_AT_ONCE } else { FURTHER_SYNCED };
         let calls = files.min(1.0) + (files - 1.0).max(0.0) * each;
-        calls * costs.sync_ns + bytes * 1e9 / costs.sync_rate
+        let beside_ns = (sent * 1e9 / costs.sync_rate).min(moving_ns);
+        calls * costs.sync_ns + bytes * 1e9 / costs.sync_rate - (1.0 - SENDING) * beside_ns
     }
 }
 

@@ -255,10 +255,10 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
 #[test]
 fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let (shape, chunk) = (vec![15, 68, 47, 51], vec![15, 40, 26, 33]);
-    let element = ElementType::native(Kind::Int32);
+    let element = ElementType::native(Kind::UInt8);
     let (prefix, codecs) = ("a/".into(), Arc::new(Codecs::plain(true)));
     let placement = Placement::Chunks { prefix, chunk, keys: KeyEncoding::default(), codecs, fresh: true };
-    let stored = Stored { shape: shape.clone(), element, fill: [0; 4].into(), order: vec![0, 1, 2, 3], placement };
+    let stored = Stored { shape: shape.clone(), element, fill: [0].into(), order: vec![0, 1, 2, 3], placement };
     let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 8, sync: true });

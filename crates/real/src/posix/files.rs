@@ -17,10 +17,13 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What goes to disk in one step of a sync \[B\].
 const SYNC_STEP_BYTES: u64 = 64 << 20;
+/// Requests from which on what they wrote, if it shall be durable, is sent to the disk at once \[B\]: shorter ones would make
+/// the disk's requests short.
+const SENT_ON_BYTES_MIN: u64 = 512 << 10;
 /// Files kept open between requests.
 const OPEN_FILES_MAX: usize = 8;
 /// Directories of which it is remembered where they are.
@@ -44,6 +47,8 @@ pub(super) struct Files {
     dirty: BTreeSet<PathBuf>,
     /// Rises while a sync comes forward.
     advance: Arc<AtomicU64>,
+    /// Whether what is written shall be durable before long.
+    durable: Arc<AtomicBool>,
 }
 
 /// What was being done to which object, for messages.
@@ -76,7 +81,7 @@ impl Doing<'_> {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, answers: Answers) -> Files {
+    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, durable: Arc<AtomicBool>, answers: Answers) -> Files {
         Files {
             root: root.into(),
             open: VecDeque::new(),
@@ -88,6 +93,7 @@ impl Files {
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
             advance,
+            durable,
         }
     }
 
@@ -256,14 +262,16 @@ impl Files {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
-        let mut calls = 0;
+        let (mut calls, mut hull) = (0, (u64::MAX, 0));
         for nest in moves.nests() {
             try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
                 let source = Source::new(moves, memory, length)?;
                 calls += 1;
+                hull = (hull.0.min(offset as u64), hull.1.max(offset as u64 + length));
                 source.write_at(&handle.file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
             })?;
         }
+        self.send_on(&path, &handle.file, (hull.0, hull.1.saturating_sub(hull.0)), moves.bytes())?;
         self.dirty.insert(path);
         Ok(done(moves.bytes(), calls))
     }
@@ -302,6 +310,9 @@ impl Files {
             // The new bytes must be on disk before the name points to them, or a crash could leave neither.
             file.sync_data().map_err(|error| doing.failed("", &error))?;
             std::fs::rename(&target, &path).map_err(|error| doing.failed(" (rename into place)", &error))?;
+        }
+        if !replace {
+            self.send_on(&path, &file, (0, moved.bytes), moved.bytes)?;
         }
         self.new.insert(path.clone());
         self.dirty.insert(path);
@@ -458,6 +469,16 @@ impl Files {
             }
         }
         Ok(done(0, calls))
+    }
+
+    /// Sends to the disk what was just written and shall be durable, so that the disk works while more is copied. Where most
+    /// of a range was not written just now, others may write in between, to the same pages.
+    fn send_on(&self, path: &Path, file: &File, (start, length): (u64, u64), bytes: u64) -> Result<(), Fault> {
+        if bytes < SENT_ON_BYTES_MIN || length > 2 * bytes || !self.durable.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let sent = write_back(file, start, length, libc::SYNC_FILE_RANGE_WRITE);
+        sent.map_err(|error| Doing { verb: "writing", path }.failed("", &error))
     }
 
     /// Sets all of a file's pages going, which may wait for room in the disk's queue, and so counts as progress.
