@@ -19,6 +19,7 @@ mod busy;
 mod classes;
 mod costs;
 mod imagined;
+mod look;
 mod pipeline;
 mod spread;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Checks of the model against what was worked out by hand.
 
+use super::look::Look;
 use super::pipeline::delays;
 use super::*;
 use crate::choose::{Machine, Planner};
@@ -216,7 +217,8 @@ fn a_careful_look_sees_each_byte_once() {
         }
         let class = &classes::of(&transfer, &|_| None)[0];
         let memories = Memories::new(class, &|_| None);
-        let shares = super::pipeline::shares(class, &parameters, &memories, Effort::CAREFUL);
+        let look = Look::at(class, &parameters, &memories, Effort::CAREFUL, true);
+        let shares = (look.share, look.most);
         assert!(
             (shares.0 - 1.0).abs() < 1e-9,
             "{kind:?} {mesh:?} {order:?} {direction:?} {step} {placement:?} {strategy:?}: {shares:?}"
@@ -243,7 +245,8 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
         let class = &classes::of(&transfer, &|_| None)[0];
         let memories = Memories::new(class, &|_| None);
-        let shares = super::pipeline::shares(class, &parameters, &memories, Effort::QUICK);
+        let look = Look::at(class, &parameters, &memories, Effort::QUICK, true);
+        let shares = (look.share, look.most);
         assert!(
             (0.9..1.1).contains(&shares.0) && (0.9..1.1).contains(&shares.1),
             "{strategy:?} {direction:?}: {shares:?}"
