@@ -189,7 +189,7 @@ impl Memory {
         self.0.bytes
     }
 
-    /// Base address as a number, for peers and the kernel. A multiple of 4096 when this crate allocated the memory.
+    /// Base address as a number, for peers and the kernel. A multiple of 4096 of what [`Memory::allocate`] made.
     pub fn address(&self) -> usize {
         self.0.address.addr()
     }

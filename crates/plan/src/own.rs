@@ -6,11 +6,11 @@ use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::check_servers;
 use crate::strategies::Infeasible;
 use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
-use crate::units::{Unit, Units, shared_chunk};
+use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
 use smallvec::{SmallVec, smallvec};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// What a rank holds of a unit.
@@ -121,26 +121,48 @@ fn owned(
         };
         let units = units.clone();
         let pieces = facts.pieces(&transfer, array, rank);
-        let several = pieces.len() > 1 && together(ask);
-        let each = pieces.into_iter().flat_map(move |Mine { exposed, region }| {
+        if pieces.len() > 1 && together(ask) {
+            let all = pieces.into_iter().map(|Mine { exposed, region }| (exposed, units.touched(array, region)));
+            return Box::new(ByUnit::new(all.collect())) as Box<dyn Iterator<Item = Own>>;
+        }
+        Box::new(pieces.into_iter().flat_map(move |Mine { exposed, region }| {
             let mine = units.touched(array, region).filter(move |(unit, _)| unit.number % turns.0 == turns.1);
             mine.map(move |(unit, region)| Own { unit, pieces: smallvec![(exposed, region)] })
-        });
-        let owned: Box<dyn Iterator<Item = Own>> = if several { Box::new(by_unit(each)) } else { Box::new(each) };
-        owned
+        }))
     })
 }
 
-/// The same with all pieces of a unit together, in the order of storage.
-fn by_unit(each: impl Iterator<Item = Own>) -> impl Iterator<Item = Own> {
-    let mut units: BTreeMap<u64, Own> = BTreeMap::new();
-    for own in each {
-        match units.entry(own.unit.number) {
-            Entry::Vacant(place) => drop(place.insert(own)),
-            Entry::Occupied(mut there) => there.get_mut().pieces.extend(own.pieces),
-        }
+/// The units of several pieces, merged on the way: memory depends on the pieces and not on what they touch.
+struct ByUnit {
+    /// Of each piece the number under which its array is exposed, and the units that it touches, in rising order.
+    pieces: Vec<(u32, Touched)>,
+    /// Number of the next unit of a piece, and the piece.
+    heap: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl ByUnit {
+    fn new(pieces: Vec<(u32, Touched)>) -> ByUnit {
+        let next = |(at, (_, touched)): (usize, &(u32, Touched))| Some(Reverse((touched.number()?, at)));
+        let heap = pieces.iter().enumerate().filter_map(next).collect();
+        ByUnit { pieces, heap }
     }
-    units.into_values()
+}
+
+impl Iterator for ByUnit {
+    type Item = Own;
+
+    fn next(&mut self) -> Option<Own> {
+        let Reverse((number, first)) = *self.heap.peek()?;
+        let mut own = Own { unit: self.pieces[first].1.unit()?, pieces: SmallVec::new() };
+        while let Some(Reverse((_, at))) = self.heap.peek().copied().filter(|next| next.0.0 == number) {
+            self.heap.pop();
+            let (exposed, touched) = &mut self.pieces[at];
+            own.pieces.push((*exposed, touched.region()));
+            touched.advance();
+            self.heap.extend(touched.number().map(|number| Reverse((number, at))));
+        }
+        Some(own)
+    }
 }
 
 /// The one lane.
@@ -220,8 +242,8 @@ mod tests {
     use crate::transfer::Stored;
     use hyperslab_layout::{ElementType, Kind, Section, View, dense_strides};
 
-    /// A read of 8 x 8 elements by one rank that holds them in 16 boxes of 2 x 2.
-    fn in_boxes(placement: Placement, strategy: Strategy) -> Vec<Action> {
+    /// A read of 8 x 8 elements by one rank that holds of them every so-manieth of 16 boxes of 2 x 2.
+    fn in_boxes(placement: Placement, strategy: Strategy, every: usize) -> Vec<Action> {
         let element = ElementType::native(Kind::Int32);
         let stored = Stored { shape: vec![8, 8], element, fill: [0; 4].into(), order: vec![0, 1], placement };
         let section = Section::whole(&[8, 8]);
@@ -231,7 +253,8 @@ mod tests {
             let low = [n / 4 * 2, n % 4 * 2];
             Region::boxed(&low, &low.map(|at| at + 2))
         });
-        let mine: Vec<Mine> = (0..).zip(boxes).map(|(exposed, region)| Mine { exposed, region }).collect();
+        let mine: Vec<Mine> =
+            (0..).zip(boxes.step_by(every)).map(|(exposed, region)| Mine { exposed, region }).collect();
         let view = |mine: &Mine| Arc::new(View::held(&mine.region, 0, &dense_strides(&[2, 2], &[0, 1], 4), element));
         let views: Vec<Arc<View>> = mine.iter().map(view).collect();
         let facts = Arc::new(Facts::of_mine([(0, mine)].into()));
@@ -252,10 +275,12 @@ mod tests {
             Placement::Chunks { prefix: "a/".into(), chunk: vec![4, 8], keys: Default::default(), codecs, fresh: true };
         let file = Placement::File { object: "a".into(), offset: 0 };
         for strategy in [Strategy::Independent, Strategy::DataSieving] {
-            assert_eq!(reads_and_copies(&in_boxes(chunks.clone(), strategy)), (2, 16), "{strategy}");
+            assert_eq!(reads_and_copies(&in_boxes(chunks.clone(), strategy, 1)), (2, 16), "{strategy}");
         }
-        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving)), (1, 16));
+        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving, 1)), (1, 16));
+        // The first and the last are too far apart for what lies between them to be read.
+        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving, 15)), (2, 2));
         // Who reads exactly what he wants of a file reads each box.
-        assert_eq!(reads_and_copies(&in_boxes(file, Strategy::Independent)), (16, 16));
+        assert_eq!(reads_and_copies(&in_boxes(file, Strategy::Independent, 1)), (16, 16));
     }
 }

@@ -35,6 +35,7 @@ use classes::Class;
 use costs::Costs;
 use hyperslab_layout::{Axis, View, dense_strides};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use work::Memories;
 
@@ -194,7 +195,7 @@ impl Effort {
 
 /// How the elements of an array lie in the memories of ranks: in which order of dimensions, from the slowest to the fastest,
 /// how far apart neighbours along the fastest are, and what lies between.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Laid {
     /// Dimensions from the slowest to the fastest.
     pub order: Vec<usize>,
@@ -204,6 +205,15 @@ pub struct Laid {
     pub padding: Vec<u64>,
     /// Extents of the part that lies so: of pieces that no closed form describes, one of them.
     pub held: Vec<u64>,
+}
+
+impl Hash for Laid {
+    /// Extents count roughly: blocks of an adaptive mesh that is made anew are about as large, and plans are found by this.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.order, self.pitch, &self.padding).hash(state);
+        let rough = |&extent: &u64| extent.checked_next_power_of_two();
+        self.held.iter().map(rough).collect::<Vec<_>>().hash(state);
+    }
 }
 
 impl Laid {

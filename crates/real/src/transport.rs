@@ -416,8 +416,8 @@ fn dense(part: &Part, element: ElementType, base: u64) -> View {
     View::held(&part.region, base as i64, &strides, element)
 }
 
-/// Where the elements of a message of so many pieces begin \[B\]: behind the types of elements of each, at a place that is
-/// aligned to them.
+/// Where the elements of a message of so many pieces begin \[B\]: behind the types of elements of each, at a multiple of what
+/// allocators align to.
 fn packed_from(parts: usize) -> u64 {
     (Packed::HEAD + 2 * parts).next_multiple_of(16) as u64
 }

@@ -100,6 +100,7 @@ impl Busy {
             wire += stored.wire_ns * round.stored_share;
             match &request.file {
                 Some(file) => *self.files.entry(file.clone()).or_default() += stored.lock_ns * stored_all,
+                None if !request.write => {}
                 None => {
                     *self.chunks.entry(round.rank).or_default() += stored_rounds;
                     self.chunks_of_all += stored_all;

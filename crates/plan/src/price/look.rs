@@ -12,12 +12,12 @@ pub(super) struct Look {
     pub(super) works: Vec<Work>,
     /// Ranks for which each of them stands.
     pub(super) ranks: f64,
-    /// Ranks that handle storage at a time.
+    /// Ranks that have something to do with storage, and so at the same time.
     pub(super) at_once: f64,
     /// What moves in all, over what seems to.
     pub(super) share: f64,
-    /// The same of chunks, which are whole whatever moves of them.
-    pub(super) chunks: f64,
+    /// The same of chunks that are written, which are whole whatever moves of them.
+    pub(super) chunks: Option<f64>,
     /// The same of the rank that moves most.
     pub(super) most: f64,
 }
@@ -40,8 +40,8 @@ impl Look {
             |&number: &usize| Work::of(&class.some, parameters, memories, (servers.get(number), class.times), effort);
         let works: Vec<Work> = numbers.iter().filter_map(work).collect();
         let ranks = working as f64 / numbers.len().max(1) as f64;
-        let at_once = working.max(1) as f64;
-        let look = Look { works, ranks, at_once, share: 1.0, chunks: 1.0, most: 1.0 };
+        let at_once = (ranks * works.len() as f64).max(1.0);
+        let look = Look { works, ranks, at_once, share: 1.0, chunks: None, most: 1.0 };
         let look = match known_chunks(class, parameters).filter(|_| at_hand) {
             Some(chunks) => look.with_chunks(chunks),
             None => look,
@@ -55,7 +55,7 @@ impl Look {
     /// The same where so many chunks are written in all.
     fn with_chunks(self, chunks: f64) -> Look {
         let seen = self.works.iter().map(Work::chunks).sum::<f64>() * self.ranks;
-        Look { chunks: if seen > 0.0 { chunks / seen } else { 1.0 }, ..self }
+        Look { chunks: (seen > 0.0).then(|| chunks / seen), ..self }
     }
 
     /// The same where so many bytes move in all, which may be more, or less, than it seems.

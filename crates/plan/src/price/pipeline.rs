@@ -113,7 +113,8 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         queued = stored.iter().map(|stored| stored.queue_ns).fold(queued, f64::max);
         let spun_ns = lap.take_turns(costs, &stored, look.at_once, number == 0);
         let in_chunks = round.requests.iter().all(|request| request.file.is_none());
-        let stored_share = if in_chunks { look.chunks } else { look.share };
+        let chunks = look.chunks.filter(|_| in_chunks);
+        let stored_share = chunks.unwrap_or(look.share);
         let (rank, own_ns) = (work.rank, lap.exchange_ns * look.share + lap.calls_ns * stored_share);
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
@@ -136,7 +137,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 stored_share,
             },
         );
-        laps.push(lap.times(look.most, if in_chunks { 1.0 } else { look.most }));
+        laps.push(lap.times(look.most, if chunks.is_some() { 1.0 } else { look.most }));
     }
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);

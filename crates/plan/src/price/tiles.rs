@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// Tiles of a unit beyond which several beside each other along a slow dimension are looked at as one: copies of as many
 /// runs, as long.
 const IN_UNIT_MAX: u64 = 16;
+/// The same along any dimension, where runs then seem longer than they are, so that looking at a unit never takes long.
+const IN_UNIT_LIMIT: u64 = 64;
+/// Tiles of which a rank is told at most: what they stand for is held against the bytes that move.
+const TOLD_MAX: usize = 2048;
 
 /// The tiles of one array.
 #[derive(Clone, Debug)]
@@ -47,23 +51,44 @@ impl Tiles {
         Some(tiles)
     }
 
-    /// Makes tiles longer along slow dimensions until a unit has few of them, as long as ranks have several.
+    /// Makes tiles longer along slow dimensions until a unit has few of them, as long as ranks have several; and along all
+    /// where it still has very many.
     fn join(&mut self, ask: &Ask) {
-        let (unit, most) = match &ask.stored.placement {
-            Placement::Chunks { chunk, .. } => (volume(chunk).unwrap_or(u64::MAX), chunk.clone()),
-            Placement::File { .. } => {
-                (Parameters::default().subchunk_bytes / ask.stored.element.bytes().max(1), self.shape.clone())
-            }
-        };
-        let slow = &self.order[..self.order.len().saturating_sub(1)];
-        for &d in slow {
-            while volume(&self.tile).unwrap_or(u64::MAX).saturating_mul(IN_UNIT_MAX) < unit
-                && self.tile[d] < most[d].min(self.shape[d])
+        let unit = self.unit_of(ask);
+        let slow = self.order[..self.order.len().saturating_sub(1)].to_vec();
+        for d in slow {
+            while self.in_unit(&unit) > IN_UNIT_MAX
+                && self.tile[d] < unit[d]
                 && self.count() > 4 * u64::from(self.ranks)
             {
                 self.tile[d] = (2 * self.tile[d]).min(self.shape[d]);
             }
         }
+        for d in self.order.clone().into_iter().rev() {
+            while self.in_unit(&unit) > IN_UNIT_LIMIT && self.tile[d] < unit[d] {
+                self.tile[d] = (2 * self.tile[d]).min(self.shape[d]);
+            }
+        }
+    }
+
+    /// About the extents of a chunk, or of a subchunk as it usually is.
+    fn unit_of(&self, ask: &Ask) -> Vec<u64> {
+        if let Placement::Chunks { chunk, .. } = &ask.stored.placement {
+            return chunk.iter().zip(&self.shape).map(|(&chunk, &shape)| chunk.min(shape)).collect();
+        }
+        let mut left = Parameters::default().subchunk_bytes / ask.stored.element.bytes().max(1);
+        let mut unit = vec![1; self.shape.len()];
+        for &d in self.order.iter().rev() {
+            unit[d] = self.shape[d].min(left.max(1));
+            left /= unit[d];
+        }
+        unit
+    }
+
+    /// About how many tiles a unit of these extents meets.
+    fn in_unit(&self, unit: &[u64]) -> u64 {
+        let along = |d: usize| unit[d].div_ceil(self.tile[d]);
+        (0..unit.len()).map(along).fold(1, u64::saturating_mul)
     }
 
     /// Tiles along a dimension.
@@ -72,7 +97,7 @@ impl Tiles {
     }
 
     fn count(&self) -> u64 {
-        (0..self.shape.len()).map(|d| self.along(d)).product()
+        (0..self.shape.len()).map(|d| self.along(d)).fold(1, u64::saturating_mul)
     }
 
     /// The tiles in a box, as far as they lie in it, each with the rank that holds it.
@@ -122,11 +147,16 @@ pub(super) fn facts(
         return facts;
     }
     if let Some(served) = parameters.strategy.rounds(transfer, parameters, rank) {
+        let mut told = 0;
         for unit in served.first_units(rounds) {
+            if told >= TOLD_MAX {
+                break;
+            }
             let Some(tiles) = tiles.get(unit.array as usize).and_then(Option::as_ref) else { continue };
             let met = tiles.inside(&unit.bounds).map(|(rank, region)| Met { rank, exposed: unit.array, region });
             let mut met: Vec<Met> = met.collect();
             met.sort_by_key(|met| met.rank);
+            told += met.len();
             facts.met.insert(unit.number, met);
         }
         return facts;
@@ -208,6 +238,19 @@ mod tests {
         assert_eq!(tiles.tile[2], 4);
         assert_eq!(tiles.pieces, tiles.tile.iter().product::<u64>() / 64);
         assert!(tiles.inside(&[(0, 32), (0, 32), (0, 32)]).count() as u64 <= IN_UNIT_MAX);
+    }
+
+    #[test]
+    fn units_of_very_many_pieces_are_looked_at_as_if_these_were_longer() {
+        for (shape, chunk, held) in
+            [(vec![1 << 30], vec![1 << 22], vec![1]), (vec![1000, 100_000], vec![1000, 5000], vec![1000, 1])]
+        {
+            let tiles = Tiles::of(&ask(&shape, &chunk), 8, &laid(&held)).unwrap();
+            let unit: Vec<(u64, u64)> = chunk.iter().map(|&extent| (0, extent)).collect();
+            let met = tiles.inside(&unit).count() as u64;
+            assert!(met <= 2 * IN_UNIT_LIMIT, "{met} tiles of {:?}", tiles.tile);
+            assert!(tiles.pieces >= chunk.iter().product::<u64>() / held.iter().product::<u64>() / met / 2);
+        }
     }
 
     #[test]

@@ -114,6 +114,8 @@ pub(super) struct Work {
     pub(super) total: f64,
     pub(super) slots: u32,
     pub(super) buffer_bytes: u64,
+    /// Pieces of each rank's own that were made up for it.
+    told: u64,
 }
 
 /// Where elements lie on ranks.
@@ -174,6 +176,7 @@ impl Work {
         let strategy = parameters.strategy;
         // One round is looked at to see whether there are more, and one is not looked at whole.
         let facts = tiles::facts(&memories.tiles, transfer, parameters, rank, effort.rounds + 2);
+        let told = facts.met.values().map(Vec::len).chain(facts.mine.values().map(Vec::len)).sum::<usize>() as u64;
         let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
         let mut reader = Reader { memories, rank, rounds: Vec::new(), number: u64::MAX };
@@ -194,7 +197,7 @@ impl Work {
             return None;
         }
         let seen = rounds.len() as f64;
-        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes };
+        let mut work = Work { rank, rounds, total: seen, slots, buffer_bytes, told };
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
@@ -213,13 +216,14 @@ impl Work {
 
     /// Chunks that it writes, as far as the rounds that were looked at stand for all.
     pub(super) fn chunks(&self) -> f64 {
-        let seen = self.rounds.iter().flat_map(|round| &round.requests).filter(|request| request.file.is_none());
+        let requests = self.rounds.iter().flat_map(|round| &round.requests);
+        let seen = requests.filter(|request| request.write && request.file.is_none());
         seen.count() as f64 * self.total / self.rounds.len() as f64
     }
 
     /// Steps that were looked at, and some for the program itself.
     pub(super) fn looked_at(&self) -> u64 {
-        25 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
+        25 + self.told / 4 + self.rounds.iter().map(|round| 2 + round.steps + round.pieces).sum::<u64>()
     }
 
     /// Rounds of a rank that moves its own elements, by how much of them the first ones move.
@@ -354,10 +358,13 @@ impl Reader<'_> {
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
         let view = user(from).or(user(to)).and_then(|array| self.memories.view(self.rank, array));
         let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { 1 };
+        // Those of tiles are of the whole array.
+        let tiled = user(from).or(user(to)).is_some_and(|array| self.memories.tiles(array).is_some());
+        let parts = if tiled { u64::from(self.memories.transfer.ranks.max(1)) } else { 1 };
         view.map_or(0, |view| {
             let pitch = view.axes.iter().map(|(_, stride)| stride.unsigned_abs()).filter(|&stride| stride > 0).min();
-            let elements: u64 = view.axes.iter().map(|(axis, _)| held(axis)).product();
-            elements.saturating_mul(pitch.unwrap_or(0).max(view.element.bytes()))
+            let elements = view.axes.iter().map(|(axis, _)| held(axis)).fold(1, u64::saturating_mul);
+            elements.saturating_mul(pitch.unwrap_or(0).max(view.element.bytes())) / parts
         })
     }
 

@@ -10,10 +10,11 @@ use super::Infeasible;
 use super::independent::through_slot;
 use crate::emit::{Cover, Emitter, Placed};
 use crate::facts::Facts;
-use crate::own::{self, Carry, Own};
+use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place, Program};
 use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
-use hyperslab_layout::Triplet;
+use hyperslab_layout::{Region, Triplet};
+use smallvec::smallvec;
 use std::sync::Arc;
 
 pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
@@ -28,6 +29,9 @@ struct Sieve {
     rank: u32,
 }
 
+/// How many times as much as what covers each piece alone what covers all must not be, for all to be read as one.
+const FAR: u64 = 2;
+
 impl Carry for Sieve {
     fn together(&self, ask: &Ask, write: bool) -> bool {
         // Who writes pieces that no closed form describes never writes what lies between them.
@@ -39,15 +43,38 @@ impl Carry for Sieve {
         let write = transfer.direction == Direction::Write;
         let placed = Placed::new(transfer, unit, slot, 0);
         let ask = placed.ask();
+        if let Placement::Chunks { .. } = &ask.stored.placement {
+            return own::carry_chunk(lane, &placed, pieces, free, write);
+        }
+        let cover = |pieces: &[(u32, Region)]| {
+            Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region)).elements()
+        };
+        let each: u64 = pieces.chunks(1).map(cover).sum();
+        if cover(&pieces) < each.saturating_mul(FAR) {
+            return self.sieve(lane, &placed, slot, pieces, (free, write));
+        }
+        // One after another, since they share the slot.
+        let mut free = free.clone();
+        for piece in pieces {
+            let mark = lane.mark();
+            self.sieve(lane, &placed, slot, smallvec![piece], (&free, write));
+            free = lane.since(mark);
+        }
+    }
+}
+
+impl Sieve {
+    /// Moves pieces of a unit of a file by what covers them all, holes and all.
+    fn sieve(&self, lane: &mut Emitter, placed: &Placed, slot: u32, pieces: Pieces, (free, write): (&After, bool)) {
+        let ask = placed.ask();
         let Placement::File { object, offset } = &ask.stored.placement else {
-            own::carry_chunk(lane, &placed, pieces, free, write);
-            return;
+            unreachable!("only units of files are sieved")
         };
         let cover = Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region));
         if let [piece] = pieces.as_slice() {
             let holes = cover.elements() > piece.1.elements();
             if !holes || write && !self.alone(ask, &cover) {
-                through_slot(lane, &placed, slot, piece.clone(), (free, write));
+                through_slot(lane, placed, slot, piece.clone(), (free, write));
                 return;
             }
         }
@@ -77,9 +104,7 @@ impl Carry for Sieve {
             lane.emit(&lane.since(moving), action);
         }
     }
-}
 
-impl Sieve {
     /// Whether this rank alone writes inside the cover: all that the section selects of it is this rank's.
     fn alone(&self, ask: &Ask, cover: &Cover) -> bool {
         let Spread::Regular(distribution) = &ask.spread else { return false };

@@ -36,7 +36,7 @@ struct Exactly {
 
 impl Carry for Exactly {
     fn together(&self, ask: &Ask, _write: bool) -> bool {
-        // A chunk is read once, whatever a rank holds of it.
+        // A chunk that has to be read whole is read once, whatever a rank holds of it.
         matches!(ask.stored.placement, Placement::Chunks { .. })
     }
 

@@ -271,8 +271,8 @@ impl Files {
                 source.write_at(&handle.file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
             })?;
         }
+        self.dirty.insert(path.clone());
         self.send_on(&path, &handle.file, (hull.0, hull.1.saturating_sub(hull.0)), moves.bytes())?;
-        self.dirty.insert(path);
         Ok(done(moves.bytes(), calls))
     }
 
@@ -311,11 +311,11 @@ impl Files {
             file.sync_data().map_err(|error| doing.failed("", &error))?;
             std::fs::rename(&target, &path).map_err(|error| doing.failed(" (rename into place)", &error))?;
         }
+        self.new.insert(path.clone());
+        self.dirty.insert(path.clone());
         if !replace {
             self.send_on(&path, &file, (0, moved.bytes), moved.bytes)?;
         }
-        self.new.insert(path.clone());
-        self.dirty.insert(path);
         Ok(Outcome::Done(moved))
     }
 
@@ -478,6 +478,7 @@ impl Files {
             return Ok(());
         }
         let sent = write_back(file, start, length, libc::SYNC_FILE_RANGE_WRITE);
+        self.advance.fetch_add(1, Ordering::Relaxed);
         sent.map_err(|error| Doing { verb: "writing", path }.failed("", &error))
     }
 
