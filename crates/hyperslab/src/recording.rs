@@ -210,7 +210,8 @@ impl Comm {
         let Some(trace) = &mut party.trace else {
             return Noted { what: String::new(), begun: None, about: None };
         };
-        // Agreeing to record is no part of any call.
+        // Agreeing to record is no part of any call, nor is what was moved meanwhile.
+        trace.rests();
         trace.take();
         trace.decides(decides);
         let begun = Some((party.agreements + 1, machine.clock().stamp_ns()));

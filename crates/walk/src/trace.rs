@@ -346,7 +346,7 @@ impl Recorder {
         }
     }
 
-    /// A call has ended, well or not.
+    /// A call has ended, well or not, or another begins: nothing of what is under way is part of the next.
     pub fn rests(&mut self) {
         self.resumes();
         self.moved_pieces();
@@ -412,6 +412,19 @@ mod tests {
 
     fn step(kind: Kind, begin_ns: u64, step: u32) -> Span {
         Span { step, ..Span::plain(kind, begin_ns, begin_ns) }
+    }
+
+    #[test]
+    fn what_moved_before_a_call_is_no_part_of_it() {
+        let mut recorder = Recorder::default();
+        recorder.moving(1000, 1000 + MOVING_NS);
+        recorder.rests();
+        assert_eq!(recorder.take().spans.len(), 1);
+        // What comes next begins where it begins.
+        recorder.moving(9000, 9000 + MOVING_NS);
+        recorder.rests();
+        let begins: Vec<u64> = recorder.take().spans.iter().map(|span| span.begin_ns).collect();
+        assert_eq!(begins, [9000]);
     }
 
     #[test]
