@@ -211,9 +211,7 @@ impl Comm {
             return Noted { what: String::new(), begun: None, about: None };
         };
         // Agreeing to record is no part of any call, nor is what was moved meanwhile.
-        trace.rests();
-        trace.take();
-        trace.decides(decides);
+        trace.opens(decides);
         let begun = Some((party.agreements + 1, machine.clock().stamp_ns()));
         Noted { what: what.into(), begun, about: None }
     }

@@ -223,6 +223,14 @@ impl Recorder {
         }
     }
 
+    /// A call begins, of which nothing is a part that was under way or recorded before it. Rank 0 does `decides` when all have
+    /// answered.
+    pub fn opens(&mut self, decides: Kind) {
+        self.rests();
+        self.take();
+        self.decides(decides);
+    }
+
     /// Says what rank 0 does in agreements from now on, when all have answered.
     pub fn decides(&mut self, kind: Kind) {
         self.decides = Some(kind);
@@ -346,7 +354,7 @@ impl Recorder {
         }
     }
 
-    /// A call has ended, well or not, or another begins: nothing of what is under way is part of the next.
+    /// A call has ended, well or not.
     pub fn rests(&mut self) {
         self.resumes();
         self.moved_pieces();
@@ -417,10 +425,9 @@ mod tests {
     #[test]
     fn what_moved_before_a_call_is_no_part_of_it() {
         let mut recorder = Recorder::default();
+        recorder.push(step(Kind::Agree, 500, 0));
         recorder.moving(1000, 1000 + MOVING_NS);
-        recorder.rests();
-        assert_eq!(recorder.take().spans.len(), 1);
-        // What comes next begins where it begins.
+        recorder.opens(Kind::Plan);
         recorder.moving(9000, 9000 + MOVING_NS);
         recorder.rests();
         let begins: Vec<u64> = recorder.take().spans.iter().map(|span| span.begin_ns).collect();

@@ -356,12 +356,12 @@ impl Reader<'_> {
     fn array_bytes(&self, action: &Action) -> u64 {
         let Action::Copy { from, to, .. } = action else { return 0 };
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
-        let view = user(from).or(user(to)).and_then(|array| self.memories.view(self.rank, array));
+        let Some(array) = user(from).or(user(to)) else { return 0 };
         let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { 1 };
         // Those of tiles are of the whole array.
-        let tiled = user(from).or(user(to)).is_some_and(|array| self.memories.tiles(array).is_some());
+        let tiled = self.memories.tiles(array).is_some();
         let parts = if tiled { u64::from(self.memories.transfer.ranks.max(1)) } else { 1 };
-        view.map_or(0, |view| {
+        self.memories.view(self.rank, array).map_or(0, |view| {
             let pitch = view.axes.iter().map(|(_, stride)| stride.unsigned_abs()).filter(|&stride| stride > 0).min();
             let elements = view.axes.iter().map(|(axis, _)| held(axis)).fold(1, u64::saturating_mul);
             elements.saturating_mul(pitch.unwrap_or(0).max(view.element.bytes())) / parts
