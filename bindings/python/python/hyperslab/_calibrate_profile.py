@@ -271,6 +271,7 @@ def _files(it: _Numbers, times: Times) -> None:
                 it.measured("storage.call_per_byte", rate_text(_inverse(each)), said)
                 it.measured("storage.cache.copy_rate", rate_text(_inverse(each)), said)
             _runs_of_calls(it, times, kernel, start, each)
+            _ranges_of_requests(it, times, kernel, start, each)
     points = times.points("sync")
     if points:
         start, each = fit(points, _one, _bytes)
@@ -300,6 +301,15 @@ def _runs_of_calls(it: _Numbers, times: Times, kernel: str, start: float, each: 
         key, between = ("gather", "out of") if kernel == "write" else ("scatter", "into")
         said = f"{kernel}s of 1 MiB {between} runs of 256 B to 32 KiB, less those of one run"
         it.measured(f"measured.files.{key}", time_text(_each_run(points, start, each)), said)
+
+
+def _ranges_of_requests(it: _Numbers, times: Times, kernel: str, start: float, each: float) -> None:
+    """What ranges of a file cost that one request writes or reads, each by a call of its own."""
+    for point in times.points(f"{kernel}-ranges"):
+        further, size = point.at["ranges"] - 1, _size_text(point.at["bytes"] / point.at["ranges"])
+        seconds = max(0.0, point.seconds - start - each * point.at["bytes"]) / further
+        said = f"{kernel}s of {int(further) + 1} ranges of {size} that lie apart in the file, less one of all bytes"
+        it.measured(f"measured.files.{kernel}_range", time_text(seconds), said)
 
 
 def _direct(it: _Numbers, times: Times) -> None:

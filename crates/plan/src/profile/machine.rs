@@ -357,6 +357,8 @@ pub struct Files {
     pub write_rate: f64,
     /// What each contiguous run of memory that a call gathers costs besides \[ns\].
     pub gather_ns: f64,
+    /// Each further range of the file that the same request writes \[ns\].
+    pub write_range_ns: f64,
     /// Writes to one file that go on at the same time: 1 where the file's lock lets one writer in.
     pub writers: u32,
     /// Reading what the cache has: each call \[ns\].
@@ -365,6 +367,8 @@ pub struct Files {
     pub read_rate: f64,
     /// What each contiguous run of memory that a call fills costs besides \[ns\].
     pub scatter_ns: f64,
+    /// Each further range of the file that the same request reads \[ns\].
+    pub read_range_ns: f64,
     /// Reading what it has not: rate \[B/s\].
     pub cold_rate: f64,
     /// Writing past the cache, with several requests under way: rate; `None` where files have no such requests \[B/s\].

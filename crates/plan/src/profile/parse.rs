@@ -98,13 +98,21 @@ fn rate_if_any(it: &mut Document<'_>, key: &'static str) -> Result<Option<f64>, 
     if it.has(key) { it.rate(key).map(Some) } else { Ok(None) }
 }
 
+/// A time that profiles written before it was measured do not have.
+fn time_or(it: &mut Document<'_>, key: &'static str, otherwise_ns: f64) -> Result<f64, ProfileError> {
+    if it.has(key) { it.time(key) } else { Ok(otherwise_ns) }
+}
+
 fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
+    let (write_ns, read_ns) = (it.time("measured.files.write")?, it.time("measured.files.read")?);
     Ok(Files {
-        write_ns: it.time("measured.files.write")?,
+        write_ns,
+        write_range_ns: time_or(it, "measured.files.write_range", write_ns)?,
         write_rate: it.rate("measured.files.write_rate")?,
         gather_ns: it.time("measured.files.gather")?,
         writers: it.count("measured.files.writers")?,
-        read_ns: it.time("measured.files.read")?,
+        read_ns,
+        read_range_ns: time_or(it, "measured.files.read_range", read_ns)?,
         read_rate: it.rate("measured.files.read_rate")?,
         scatter_ns: it.time("measured.files.scatter")?,
         cold_rate: it.rate("measured.files.cold_rate")?,

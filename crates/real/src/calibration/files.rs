@@ -22,6 +22,11 @@ const COUNT_MAX: u64 = 512;
 /// Bytes of a request that gathers or scatters \[B\], and lengths of the runs.
 const GATHER_BYTES: u64 = 1 << 20;
 const GATHERED: [u64; 4] = [256, 1 << 10, 4 << 10, 32 << 10];
+/// Ranges of one request that lie apart in the file: how many, how long \[B\], and how many lengths lie from one to the next,
+/// so that reading what is between them would take longer. Whole pages, since a page is made once, whoever writes to it.
+const RANGES: u64 = 256;
+const RANGE_BYTES: u64 = 4 << 10;
+const RANGES_APART: u64 = 3;
 /// Requests past the cache \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
 const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
@@ -45,8 +50,10 @@ struct How {
     direct: bool,
     /// Bytes of a request \[B\].
     request: u64,
-    /// Length of the runs in memory \[B\].
+    /// Length of the runs in memory, or in the file where they lie apart there \[B\].
     run: u64,
+    /// How many lengths of a run lie from one to the next in the file.
+    apart: u64,
     count: u64,
     /// Whether all requests are handed over at once, or each waits for the one before.
     at_once: bool,
@@ -56,16 +63,23 @@ impl How {
     fn cached(write: bool, request: u64, bytes: u64) -> How {
         let request = request.min(bytes);
         let count = (bytes / request).clamp(1, COUNT_MAX);
-        How { write, direct: false, request, run: request, count, at_once: true }
+        How { write, direct: false, request, run: request, apart: 1, count, at_once: true }
     }
 
+    /// Requests of short ranges, as long as they all find room.
+    fn ranged(write: bool, bytes: u64) -> How {
+        let whole = How::cached(write, RANGES * RANGE_BYTES, bytes / RANGES_APART);
+        How { run: RANGE_BYTES.min(whole.request), apart: RANGES_APART, ..whole }
+    }
+
+    /// Bytes of the file.
     fn bytes(&self) -> u64 {
-        self.request * self.count
+        self.request * self.count * self.apart
     }
 }
 
-/// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of reads of what it
-/// has not (`cold`), past it if the file system can (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
+/// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of such with short ranges
+/// of the file (`write-ranges`, `read-ranges`, at `bytes` and `ranges`), of reads of what it has not (`cold`), past it if the file system can (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
 /// `bytes`), and of names (`create`, `open`, `rename`, `remove`). All but `sync` are of one request or name.
 ///
 /// Files are fresh, as those of transfers are, and lie in `directory`, which must exist; they are gone afterwards.
@@ -96,6 +110,11 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
             let how = How { run, ..How::cached(write, request, bytes / 2) };
             cases.push(Case::new(kernel, &at, move || bench.borrow_mut().cached(how)));
         }
+    }
+    for (kernel, write) in [("write-ranges", true), ("read-ranges", false)] {
+        let how = How::ranged(write, bytes);
+        let at = [("bytes", how.request as f64), ("ranges", (how.request / how.run) as f64)];
+        cases.push(Case::new(kernel, &at, move || bench.borrow_mut().cached(how)));
     }
     for share in SYNCED {
         let synced = (bytes / share).max(1);
@@ -203,9 +222,9 @@ impl Bench {
         let runs = how.request / how.run;
         let region = Region::whole(&[runs, how.run]);
         let element = ElementType::native(Kind::UInt8);
-        let apart = if runs > 1 { 2 * how.run } else { how.run };
+        let apart = if runs > 1 && how.apart == 1 { 2 * how.run } else { how.run };
         let here = View::held(&region, (number * runs * apart) as i64, &[apart as i64, 1], element);
-        let there = View::held(&region, (number * how.request) as i64, &[how.run as i64, 1], element);
+        let there = View::held(&region, (number * how.request * how.apart) as i64, &[(how.run * how.apart) as i64, 1], element);
         let (here, there) = (Arc::new(here), Arc::new(there));
         let moves = Moves { region, memory: self.memory.clone(), here, there };
         let (object, direct) = (self.object(), how.direct);
@@ -317,7 +336,7 @@ mod tests {
         let series = files(&place, effort, &mut || false).unwrap();
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
         for kernel in
-            ["write", "read", "cold", "direct-write", "direct-read", "sync", "create", "open", "rename", "remove"]
+            ["write", "read", "write-ranges", "read-ranges", "cold", "direct-write", "direct-read", "sync", "create", "open", "rename", "remove"]
         {
             let mut of = series.iter().filter(|series| series.kernel == kernel).peekable();
             assert!(of.peek().is_some(), "{kernel}");
