@@ -293,7 +293,7 @@ impl Comm {
     }
 
     pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {
-        let question = Question { what: what.into(), fields: Vec::new(), fault: Some(fault.clone()), opens: true };
+        let question = Question::opening(what, Vec::new(), Some(fault.clone()));
         self.agree(question, || Ok(Vec::new())).err().unwrap_or(fault).into()
     }
 
@@ -302,7 +302,7 @@ impl Comm {
     /// # Errors
     /// When they differ, or other ranks do not come.
     pub fn compare(&self, what: &str, fields: Vec<(String, String)>) -> Result<(), crate::Error> {
-        let question = Question { what: what.into(), fields, fault: None, opens: true };
+        let question = Question::opening(what, fields, None);
         Ok(self.agree(question, || Ok(Vec::new())).map(|_| ())?)
     }
 

@@ -98,8 +98,8 @@ impl Comm {
         }
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
-        let Call { what, fields, durable, prepared, decide, compile, mut publish, mut undo, tidy } = call;
-        let mut question = Question { what: what.clone(), fields, fault: prepared, opens: true };
+        let Call { what, fields, durable, prepared, decide, compile, publish, mut undo, tidy } = call;
+        let mut question = Question::opening(what.clone(), fields, prepared);
         self.bring_failure(&mut question, NO_TARGET);
         let opening = Opening { question, decide, compile, durable };
         let (Compiled { transfer, users, mine, fault }, decision) = self.open(machine, party, opening)?;
@@ -134,7 +134,9 @@ impl Comm {
             // Also when something went wrong here: no other rank can know that before the end.
             self.line().leave(call, report.clone());
         }
-        let question = Question { what: format!("end of {what}"), fields: Vec::new(), fault: outcome, opens: false };
+        let lasts = publish.is_some();
+        let question = Question { what: format!("end of {what}"), fault: outcome, lasts, ..Question::default() };
+        let mut publish = publish.unwrap_or_else(|| Box::new(|| Ok(Vec::new())));
         if let Err(fault) = self.decided(machine, party, question, &mut *publish) {
             if party.rank() == 0 {
                 undo(true);
@@ -201,7 +203,7 @@ impl Comm {
         let Member { machine, party, .. } = &mut *member;
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, what, Kind::Commit);
-        let mut question = Question { what: what.into(), fields: Vec::new(), fault, opens: true };
+        let mut question = Question::opening(what, Vec::new(), fault);
         if question.fault.is_none() {
             self.bring_failure(&mut question, target);
             question.fault = question.fault.map(|fault| fault.context(what));
@@ -365,7 +367,7 @@ fn learn(
     }
     if transfer.direction == Direction::Write {
         let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
-        let question = Question { what: what.into(), fields: Vec::new(), fault, opens: false };
+        let question = Question { what: what.into(), fault, ..Question::default() };
         party.agree(machine, question, || Ok(Vec::new()))?;
     }
     Ok(facts)
@@ -400,8 +402,8 @@ pub(crate) struct Call<'a> {
     pub(crate) decide: Decide<'a>,
     /// On all ranks: the transfer, from what rank 0 told.
     pub(crate) compile: Compile<'a>,
-    /// On rank 0, when all ranks are done: make it visible.
-    pub(crate) publish: Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>,
+    /// On rank 0, when all ranks are done: make it visible, if there is anything to do for that.
+    pub(crate) publish: Option<Decide<'a>>,
     /// On rank 0, when it failed: take away what is not visible. Told whether data may have moved.
     pub(crate) undo: Box<dyn FnMut(bool) + 'a>,
     /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.

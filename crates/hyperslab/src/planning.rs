@@ -1,6 +1,7 @@
 //! How rank 0 chooses: with a profile of the machine, what was learned from transfers before, and a memory of plans.
 
 mod learned;
+mod renewal;
 mod told;
 
 use crate::comm::Comm;
@@ -12,6 +13,7 @@ use hyperslab_plan::{
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
 use learned::Learned;
+use renewal::Renewal;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -83,6 +85,7 @@ pub(crate) struct Planning {
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
+    renewal: Renewal,
     /// What was chosen last, and how long choosing took \[ns\].
     last: Option<Arc<Choice>>,
     planning_ns: u64,
@@ -93,7 +96,8 @@ impl Planning {
     pub(crate) fn done(&mut self, asked: &Asked, report: &Report) {
         let Some(choice) = self.last.take() else { return };
         told::after(report, self.planning_ns);
-        if self.learned.hear(&asked.kind(), choice.price.bottleneck, report) {
+        let outdated = self.learned.hear(&asked.kind(), choice.price.bottleneck, report);
+        if self.renewal.is_due(outdated, report.moving().1) {
             // What was chosen with other numbers is chosen again.
             self.plans.clear();
         }
@@ -154,6 +158,7 @@ pub(crate) fn decided(
                 planning.plans.clear();
             }
             planning.plans.insert(key, choice.clone());
+            planning.renewal.planned(started.elapsed().as_secs_f64());
             choice
         }
     };

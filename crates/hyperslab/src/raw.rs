@@ -144,7 +144,7 @@ impl RawFile {
         };
         let names = comm.names(&location);
         let fault = fault.or_else(|| names.as_ref().err().cloned());
-        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let question = Question::opening(what.clone(), fields, fault);
         let told = comm.agree(question, || {
             let names = names.as_ref().map_err(Fault::clone)?;
             open_file(&**names, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
@@ -166,7 +166,7 @@ impl RawFile {
         let fields = vec![("path of the npy file".to_string(), path.clone())];
         let names = comm.names(&location);
         let fault = names.as_ref().err().cloned();
-        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let question = Question::opening(what.clone(), fields, fault);
         let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path).map_err(format_fault);
         let told = comm.agree(question, || {
             let (directory, name) = parts(&**names.as_ref().map_err(Fault::clone)?)?;
@@ -386,12 +386,9 @@ impl RawFile {
                 Ok(decision.told().0)
             }),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
-            publish: Box::new(|| {
-                if !new {
-                    directory.remove(&marker)?;
-                }
-                Ok(Vec::new())
-            }),
+            // A new file becomes visible when it is closed.
+            publish: (!new)
+                .then(|| -> Box<dyn FnMut() -> _> { Box::new(|| directory.remove(&marker).map(|()| Vec::new())) }),
             undo: Box::new(|moved| {
                 if new && !first {
                     // What was written before stays; the file must not be longer than that.
@@ -516,7 +513,7 @@ impl RawFile {
                 let (users, mine) = exposure.take();
                 Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
             }),
-            publish: Box::new(|| Ok(Vec::new())),
+            publish: None,
             undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };

@@ -150,7 +150,7 @@ impl Comm {
         let place = directory.map_or(String::new(), |directory| directory.display().to_string());
         let what = if place.is_empty() { "end of recording".into() } else { format!("recording into '{place}'") };
         let fields = vec![("directory of the trace".into(), place.clone())];
-        let question = Question { what: what.clone(), fields, fault: None, opens: true };
+        let question = Question::opening(what.clone(), fields, None);
         let servers = self.servers() > 0;
         let told = party.agree(machine, question, || {
             if let Some(directory) = directory {
@@ -161,7 +161,7 @@ impl Comm {
         })?;
         let told = if servers { served::payload(&told)? } else { told };
         let fault = self.heed(machine, party, &told).err();
-        let question = Question { what, fields: Vec::new(), fault, opens: false };
+        let question = Question { what, fault, ..Question::default() };
         let agreed = party.agree(machine, question, || Ok(if servers { served::plain(&[]) } else { Vec::new() }));
         if agreed.is_err() {
             self.recording().run = None;

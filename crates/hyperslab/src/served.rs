@@ -157,8 +157,7 @@ impl Comm {
         }
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
-        let question =
-            Question { what: "end of the service of dedicated servers".into(), opens: true, ..Question::default() };
+        let question = Question::opening("end of the service of dedicated servers", Vec::new(), None);
         party.agree(machine, question, || Ok(vec![kind::END]))?;
         before
     }

@@ -225,7 +225,7 @@ impl Store {
             _ => comm.names(&location),
         };
         let fault = names.as_ref().err().cloned();
-        let question = Question { what: what.clone(), fields, fault, opens: true };
+        let question = Question::opening(what.clone(), fields, fault);
         let told = comm.agree(question, || {
             let names = names.as_ref().map_err(Fault::clone)?;
             open_root(&**names, mode).map_err(|fault| fault.context(&what))
@@ -344,12 +344,7 @@ impl Store {
         check_name(name)?;
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let base = format!("{}{name}/", self.base());
-        let question = Question {
-            what: what.clone(),
-            fields: vec![("group".into(), self.names.full(&base))],
-            fault: None,
-            opens: true,
-        };
+        let question = Question::opening(what.clone(), vec![("group".into(), self.names.full(&base))], None);
         let directory = self.directory();
         let told = self.comm.agree(question, || {
             let key = format!("{base}{METADATA_KEY}");

@@ -62,7 +62,7 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
                     subchunk_bytes: 100,
                     ..Parameters::default()
                 };
-                let opening = Question { what: "write".into(), opens: true, ..Question::default() };
+                let opening = Question::opening("write", Vec::new(), None);
                 party.agree(&mut machine, opening, || Ok(Vec::new())).unwrap();
                 let facts = Arc::new(Facts::default());
                 let views = [user.view.clone()];

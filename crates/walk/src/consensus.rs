@@ -28,9 +28,18 @@ pub struct Question {
     pub fault: Option<Fault>,
     /// Whether this is the opening of a call, which ranks may legitimately reach late.
     pub opens: bool,
+    /// Whether what rank 0 does when all agree may take long, such as making visible. Then it tells the others before, who
+    /// cannot hear from it meanwhile; where ranks share cores, each message to a rank that waits takes as long as another
+    /// agreement does.
+    pub lasts: bool,
 }
 
 impl Question {
+    /// The one that opens a call.
+    pub fn opening(what: impl Into<String>, fields: Vec<(String, String)>, fault: Option<Fault>) -> Question {
+        Question { what: what.into(), fields, fault, opens: true, lasts: false }
+    }
+
     /// 64-bit FNV-1a over names and values.
     fn hash(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -239,7 +248,7 @@ impl Consensus {
             }
             Err(self.difference())
         } else {
-            if !self.question.opens {
+            if self.question.lasts {
                 self.tell_children(world, tag::DECIDING, &[]);
             }
             let begin = party.trace.is_some().then(|| world.clock().stamp_ns());

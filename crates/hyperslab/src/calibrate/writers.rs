@@ -20,7 +20,7 @@ pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<V
     // Rank 0's directory is everybody's.
     let mut made = None;
     let told = {
-        let question = hyperslab_walk::Question { what: what.into(), fields: Vec::new(), fault: None, opens: true };
+        let question = hyperslab_walk::Question::opening(what, Vec::new(), None);
         comm.agree(question, || {
             let root = directory.join(format!(".hyperslab-calibrate-{}", std::process::id()));
             let root = Directory::new(Directory::new(root).resolve()?);

@@ -191,7 +191,7 @@ impl Store {
                 let (users, mine) = number_parts(parts.unwrap_or_default());
                 Ok(Compiled { transfer, users, mine, fault: None })
             }),
-            publish: Box::new(|| writer.publish().map(|()| Vec::new())),
+            publish: Some(Box::new(|| writer.publish().map(|()| Vec::new()))),
             undo: Box::new(|moved| {
                 if fresh {
                     writer.undo()
@@ -298,7 +298,7 @@ impl Store {
                 let (users, mine) = number_parts(parts);
                 Ok(Compiled { transfer: Arc::new(transfer(only(asks))), users, mine, fault })
             }),
-            publish: Box::new(|| Ok(Vec::new())),
+            publish: None,
             undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };
@@ -349,13 +349,13 @@ impl Store {
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
                 Ok(Compiled { transfer: Arc::new(transfer(asked(one))), users, mine, fault: None })
             }),
-            publish: Box::new(|| {
+            publish: Some(Box::new(|| {
                 if let Some(metadata) = grown.take() {
                     let json = metadata.to_json(&ask.name).map_err(format_fault)?;
                     directory.write(&format!("{base}{}/{METADATA_KEY}", ask.name), &json, sync)?;
                 }
                 Ok(Vec::new())
-            }),
+            })),
             undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
         };

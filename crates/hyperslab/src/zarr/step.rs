@@ -36,7 +36,7 @@ impl Store {
             ("step".to_string(), self.names.full(&format!("{}{name}", self.group))),
             ("attributes of the step".to_string(), Value::Object(attributes.clone()).to_string()),
         ];
-        let question = Question { what: what.clone(), fields, fault: fault.err(), opens: true };
+        let question = Question::opening(what.clone(), fields, fault.err());
         let directory = self.directory();
         let at = format!("{}{name}", self.group);
         // The hidden path is the visible one with its separators spelled, so that one level of names holds all.

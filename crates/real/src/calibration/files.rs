@@ -224,7 +224,8 @@ impl Bench {
         let element = ElementType::native(Kind::UInt8);
         let apart = if runs > 1 && how.apart == 1 { 2 * how.run } else { how.run };
         let here = View::held(&region, (number * runs * apart) as i64, &[apart as i64, 1], element);
-        let there = View::held(&region, (number * how.request * how.apart) as i64, &[(how.run * how.apart) as i64, 1], element);
+        let there =
+            View::held(&region, (number * how.request * how.apart) as i64, &[(how.run * how.apart) as i64, 1], element);
         let (here, there) = (Arc::new(here), Arc::new(there));
         let moves = Moves { region, memory: self.memory.clone(), here, there };
         let (object, direct) = (self.object(), how.direct);
@@ -335,9 +336,20 @@ mod tests {
         let effort = Effort { time: Duration::ZERO, bytes: 4 << 20 };
         let series = files(&place, effort, &mut || false).unwrap();
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
-        for kernel in
-            ["write", "read", "write-ranges", "read-ranges", "cold", "direct-write", "direct-read", "sync", "create", "open", "rename", "remove"]
-        {
+        for kernel in [
+            "write",
+            "read",
+            "write-ranges",
+            "read-ranges",
+            "cold",
+            "direct-write",
+            "direct-read",
+            "sync",
+            "create",
+            "open",
+            "rename",
+            "remove",
+        ] {
             let mut of = series.iter().filter(|series| series.kernel == kernel).peekable();
             assert!(of.peek().is_some(), "{kernel}");
             assert!(of.all(|series| series.seconds.len() == 3 && series.seconds.iter().all(|&s| s > 0.0)), "{kernel}");
