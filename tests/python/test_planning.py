@@ -180,16 +180,16 @@ import sys
 import numpy as np
 import hyperslab as hs
 for number in range(int(sys.argv[2])):
-    with hs.open_raw(sys.argv[1], "w", order="C", durable=False) as file:
+    with hs.open_raw(sys.argv[1], "w", order="C", durable=False, strategy=sys.argv[3] or None) as file:
         report = file.write({"a": np.ones((256, 1024))})
 print(report.predicted, report.seconds)
 print([name for name, _, _ in report.phases])
 """
 
 
-def write_raw(path: Path, times: int = 1, **environment: str) -> subprocess.CompletedProcess[str]:
+def write_raw(path: Path, times: int = 1, strategy: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """A program that writes, in a process of its own."""
-    command = [sys.executable, "-c", PROGRAM, str(path), str(times)]
+    command = [sys.executable, "-c", PROGRAM, str(path), str(times), strategy]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
 
 
@@ -226,6 +226,22 @@ def test_what_transfers_teach_is_kept_and_may_be_lost(tmp_path: Path) -> None:
     kept.parent.rmdir()
     kept.parent.write_text("no directory")
     write_raw(tmp_path / "a.raw", 2, HYPERSLAB_LEARNED=str(kept))
+
+
+def test_what_is_forced_teaches_nothing_of_what_is_chosen(tmp_path: Path) -> None:
+    def predicted(kept: str, times: int = 1, strategy: str = "") -> float:
+        done = write_raw(tmp_path / "a.raw", times, strategy, HYPERSLAB_LEARNED=kept)
+        return float(done.stdout.split()[0])
+
+    before = predicted("none")
+    kept = tmp_path / "learned.json"
+    predicted(str(kept), 8, "root-gather")
+    taught = json.loads(kept.read_text())
+    assert taught["shared"]
+    assert all(" forced " in key for key in (*taught["shared"], *taught["own"]))
+    assert predicted(str(kept)) == before
+    # That was learned from, in its turn.
+    assert any(" forced " not in key for key in json.loads(kept.read_text())["shared"])
 
 
 def test_a_transfer_never_fails_because_of_a_profile(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use crate::comm::{Comm, Member, Observer};
 use crate::line::Line;
-use crate::planning::{Asked, Decision};
+use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
@@ -106,7 +106,6 @@ impl Comm {
         let opened = started.elapsed();
         noted.tell(party, &transfer, &decision);
         let Decision { parameters, predicted } = decision;
-        let asked = Asked::of(&transfer);
         let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == Direction::Write);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         // Only a rank that waits is told; the thread of the line must not call the user.
@@ -150,7 +149,7 @@ impl Comm {
         let measured = Measured { close: whole - seconds, ..report.measured };
         let report = Report { seconds: whole, measured, ..report };
         if party.rank() == 0 {
-            self.planning().done(&asked, &report);
+            self.planning().done(&report);
         }
         Ok(report)
     }

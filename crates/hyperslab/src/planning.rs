@@ -53,29 +53,21 @@ impl Decision {
     }
 }
 
-/// What kind of transfer it is, for what is learned of it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Asked {
-    write: bool,
-    chunked: bool,
-    durable: bool,
-    ranks: u32,
-}
-
-impl Asked {
-    pub(crate) fn of(transfer: &Transfer) -> Asked {
-        let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
-        let write = transfer.direction == Direction::Write;
-        Asked { write, chunked, durable: transfer.sync, ranks: transfer.ranks }
-    }
-
-    /// What transfers are called that are alike in this.
-    fn kind(&self) -> String {
-        let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
-        let (way, place) = (word(self.write, "write", "read"), word(self.chunked, "chunks", "file"));
-        let kept = word(self.durable, "durable", "cached");
-        format!("{way} {place} {kept} {}", self.ranks.next_power_of_two())
-    }
+/// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
+/// wrong number of servers, say, the model may be off by a factor that the right one has not.
+fn kind(transfer: &Transfer, wish: &Preference) -> String {
+    let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
+    let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
+    let way = word(transfer.direction == Direction::Write, "write", "read");
+    let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.sync, "durable", "cached"));
+    let free = Preference {
+        buffer_bytes_max: wish.buffer_bytes_max,
+        durable_later: wish.durable_later,
+        cached: wish.cached,
+        ..Preference::default()
+    };
+    let forced = word(*wish == free, "", " forced");
+    format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two())
 }
 
 /// What rank 0 keeps from call to call.
@@ -86,17 +78,17 @@ pub(crate) struct Planning {
     shapes: HashMap<u64, Taken>,
     learned: Learned,
     renewal: Renewal,
-    /// What was chosen last, and how long choosing took \[ns\].
-    last: Option<Arc<Choice>>,
+    /// What was chosen last, for a transfer of which kind, and how long choosing took \[ns\].
+    last: Option<(String, Arc<Choice>)>,
     planning_ns: u64,
 }
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
-    pub(crate) fn done(&mut self, asked: &Asked, report: &Report) {
-        let Some(choice) = self.last.take() else { return };
+    pub(crate) fn done(&mut self, report: &Report) {
+        let Some((kind, choice)) = self.last.take() else { return };
         told::after(report, self.planning_ns);
-        let outdated = self.learned.hear(&asked.kind(), choice.price.bottleneck, report);
+        let outdated = self.learned.hear(&kind, choice.price.bottleneck, report);
         if self.renewal.is_due(outdated, report.moving().1) {
             // What was chosen with other numbers is chosen again.
             self.plans.clear();
@@ -139,7 +131,7 @@ pub(crate) fn decided(
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), &wish, laid).hash(&mut hasher);
     let key = hasher.finish();
-    let kind = Asked::of(&transfer).kind();
+    let kind = kind(&transfer, &wish);
     let known = planning.plans.get(&key).cloned();
     let choice = match known {
         Some(choice) => choice,
@@ -163,7 +155,7 @@ pub(crate) fn decided(
         }
     };
     let corrections = planning.learned.shared(&kind, choice.price.bottleneck);
-    planning.last = Some(choice.clone());
+    planning.last = Some((kind, choice.clone()));
     planning.planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
