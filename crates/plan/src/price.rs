@@ -295,16 +295,17 @@ impl<'a> Pricing<'a> {
     pub(crate) fn price(&self, parameters: &Parameters, effort: Effort) -> Price {
         let costs = Costs::new(self.priced, self.transfer, parameters);
         let mut busy = Busy::default();
-        let (mut exchange, mut storage, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0, 0);
+        let (mut exchange, mut storage, mut waited, mut buffer_bytes, mut looked_at) = (0.0, 0.0, 0.0, 0, 0);
         for (class, memories) in self.classes.iter().zip(&self.memories) {
             let timed = pipeline::time(&costs, class, parameters, memories, effort, &mut busy);
             busy.end_class();
             exchange += timed.exchange_ns;
             storage += timed.storage_ns;
+            waited += timed.waited_ns;
             buffer_bytes = buffer_bytes.max(timed.buffer_bytes);
             looked_at += timed.looked_at;
         }
-        busy.servers_take(exchange + storage);
+        busy.servers_take(exchange + storage, waited);
         let (bottleneck, moving) = busy.busiest(&costs);
         // What is beyond the servers' own time is waited for where it belongs.
         let more = moving - (exchange + storage);

@@ -48,6 +48,8 @@ pub(super) struct Busy {
     disks: BTreeMap<u32, f64>,
     /// Of all nodes together: processors, disks.
     all_cores_ns: f64,
+    /// Of this, what waiting for the locks of files keeps busy.
+    spun_ns: f64,
     all_disks_ns: f64,
     /// What disks write only when it is made durable, and the last piece of all.
     tails: BTreeMap<u32, f64>,
@@ -63,6 +65,8 @@ pub(super) struct Busy {
     serving: BTreeMap<u32, f64>,
     serving_besides: BTreeMap<u32, f64>,
     server_ns: f64,
+    /// Of this, waiting for the locks of files.
+    server_waits_ns: f64,
     /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
     chunks: BTreeMap<u32, f64>,
     chunks_of_all: f64,
@@ -79,6 +83,7 @@ impl Busy {
         let stored_rounds = round.rounds * round.stored_share;
         *self.cores.entry(node).or_default() += round.spun_ns * stored_rounds;
         self.all_cores_ns += round.spun_ns * stored_all;
+        self.spun_ns += round.spun_ns * stored_all;
         *self.cores.entry(node).or_default() += round.own_ns * round.rounds;
         self.all_cores_ns += round.own_ns * all;
         if costs.first_of_node(round.rank) {
@@ -140,9 +145,9 @@ impl Busy {
         self.client_link_ns += peaks(&mut self.client_links);
     }
 
-    /// That ranks that handle storage need so long.
-    pub(super) fn servers_take(&mut self, ns: f64) {
-        self.server_ns = ns;
+    /// That ranks that handle storage need so long, and wait for the locks of files in a part of it.
+    pub(super) fn servers_take(&mut self, ns: f64, waits_ns: f64) {
+        (self.server_ns, self.server_waits_ns) = (ns, waits_ns);
     }
 
     /// How long the busiest of each kind is busy, in the order of [`Resource::ALL`] \[ns\].
@@ -212,12 +217,14 @@ impl Busy {
 
     /// How long it takes where ranks share cores: a rank that handles storage waits for a core while others have it, and
     /// others wait for that rank, the more the nearer both come to being busy all the time. Measured with 8 ranks on 2
-    /// cores: 2 servers took 1.2 times as long as 8, which need the cores as long, and one 1.5 times.
+    /// cores: 2 servers took 1.2 times as long as 8, which need the cores as long, and one 1.5 times. Those who wait for the lock
+    /// of a file are not at work: what lets one in at a time is not made slower by others.
     fn crowded_ns(&self, costs: &Costs<'_>) -> f64 {
         if costs.measured().is_none() || !costs.crowded() {
             return 0.0;
         }
-        self.server_ns.hypot(self.cores_ns(costs))
+        let at_work_ns = (self.cores_ns(costs) - self.spun_ns / costs.nodes() / costs.cores()).max(0.0);
+        (self.server_ns - self.server_waits_ns).hypot(at_work_ns)
     }
 
     /// How long the cores of the busiest node are busy \[ns\].

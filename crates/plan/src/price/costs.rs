@@ -33,6 +33,9 @@ const SENDING: f64 = 0.25;
 /// How much longer requests past the cache take that do not begin between pages: they go by way of aligned memory, 1 MiB
 /// at a time, and their ends through the cache. Measured with a header of 128 B: 1.5 times for 64 MiB, 2.1 for 256 MiB.
 const OUT_OF_STEP: f64 = 2.0;
+/// Longest requests through the cache that a rank of the machine at hand carries out on its own thread, by which it moves data,
+/// too, although a core is free for another thread \[B\].
+const OWN_THREAD_BYTES: u64 = 256 << 10;
 /// Shorter ranges of a file go through the cache even when they shall not \[B\].
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 
@@ -135,6 +138,16 @@ impl<'a> Costs<'a> {
     /// Whether a rank's calls for storage keep its own processor from moving data.
     pub(super) fn one_processor(&self) -> bool {
         self.measured().is_none()
+    }
+
+    /// Whether a rank moves no data while this request goes on: its own thread carries it out, or another one that has to
+    /// share cores with the ranks.
+    pub(super) fn stops_rank(&self, request: &Request) -> bool {
+        let machine = self.priced.machine;
+        let all_cores = machine.ranks_per_node.min(self.ranks) >= machine.cores_per_node;
+        // Whole files are always made by the other thread.
+        let short = request.bytes <= OWN_THREAD_BYTES && (!request.write || request.file.is_some());
+        self.measured().is_some() && (all_cores || short) && !self.past_cache(request)
     }
 
     /// Requests to storage of one rank that go on at the same time.

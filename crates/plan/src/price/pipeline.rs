@@ -15,6 +15,8 @@ use hyperslab_layout::mesh::volume;
 pub(super) struct Timed {
     pub(super) exchange_ns: f64,
     pub(super) storage_ns: f64,
+    /// Of this, waiting for others who write the same file.
+    pub(super) waited_ns: f64,
     pub(super) buffer_bytes: u64,
     /// Steps of programs that were looked at.
     pub(super) looked_at: u64,
@@ -29,8 +31,12 @@ struct Lap {
     /// Requests to storage: the rank's own part, and in all \[ns\].
     calls_ns: f64,
     storage_ns: f64,
+    /// Of this, waiting for others who write the same file \[ns\].
+    waited_ns: f64,
     /// How many of them go on at the same time.
     beside: usize,
+    /// Whether the rank does nothing else meanwhile.
+    stops_rank: bool,
 }
 
 impl Lap {
@@ -41,7 +47,8 @@ impl Lap {
         let locked: f64 = stored.iter().filter(|stored| stored.shared).map(|stored| stored.lock_ns).sum();
         let others = (writers - 1.0) * locked;
         let waits = (others - self.exchange_ns).max(0.0);
-        self.storage_ns += if first { others } else { waits };
+        self.waited_ns = if first { others } else { waits };
+        self.storage_ns += self.waited_ns;
         let cores = ((costs.cores() - 1.0) / (writers - 1.0).max(1.0)).min(1.0);
         waits * cores
     }
@@ -53,7 +60,9 @@ impl Lap {
             exchange_ns: self.exchange_ns * exchanged,
             calls_ns: self.calls_ns * stored,
             storage_ns: self.storage_ns * stored,
+            waited_ns: self.waited_ns * stored,
             beside: self.beside,
+            stops_rank: self.stops_rank,
         }
     }
 }
@@ -145,7 +154,13 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
     let own = if costs.one_processor() { laps.iter().map(|lap| lap.calls_ns).sum::<f64>() * scale } else { 0.0 };
     let all = all.max(exchange + own) + queued;
     let exchange_ns = exchange.min(all);
-    Timed { exchange_ns, storage_ns: all - exchange_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
+    let storage_ns = all - exchange_ns;
+    // Rounds begin with the wait of all for all; that comes once, whatever follows.
+    let first = laps.first().map_or(0.0, |lap| lap.waited_ns);
+    let later: f64 = laps.iter().skip(1).map(|lap| lap.waited_ns).sum();
+    let rest = (whole - 1.0).max(0.0) / (laps.len() as f64 - 1.0).max(1.0);
+    let waited_ns = (first + later * rest).min(storage_ns);
+    Timed { exchange_ns, storage_ns, waited_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
 }
 
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
@@ -167,7 +182,9 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
         exchange_ns: planning + own + slots * many,
         calls_ns: stored.iter().map(|stored| stored.cpu_ns).sum(),
         storage_ns,
+        waited_ns: 0.0,
         beside,
+        stops_rank: round.requests.iter().all(|request| costs.stops_rank(request)),
     }
 }
 
@@ -196,12 +213,14 @@ fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, 
         let at_once = (at_once / lap.beside).max(1);
         if costs.write {
             let free = before(&stored, slots) + lap.wait_ns;
-            let begin = free.max(before(&exchanged, 1));
+            let idle = if lap.stops_rank { before(&stored, 1) } else { 0.0 };
+            let begin = free.max(before(&exchanged, 1)).max(idle);
             exchanged.push(begin + lap.exchange_ns);
             let begin = before(&exchanged, 1).max(before(&stored, at_once));
             stored.push(begin + lap.storage_ns);
         } else {
-            let begin = before(&exchanged, slots).max(before(&stored, at_once));
+            let idle = if lap.stops_rank { before(&exchanged, 1) } else { 0.0 };
+            let begin = before(&exchanged, slots).max(before(&stored, at_once)).max(idle);
             stored.push(begin + lap.storage_ns);
             let begin = before(&stored, 1).max(before(&exchanged, 1));
             exchanged.push(begin + lap.exchange_ns);

@@ -285,3 +285,60 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
         assert!((other / one - 1.0).abs() < 1e-9, "{strategy} by {servers}: {other} ns, by one {one} ns");
     }
 }
+
+/// What takes so many milliseconds: 64 rounds of 1 MiB of one file, which `servers` of 4 ranks write; exchanging a round
+/// takes a millisecond times `exchange`, and writing it a millisecond.
+fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f64 {
+    const ROUND: u64 = 1 << 20;
+    let mut profile = built_in();
+    let rate = ROUND as f64 * 1e3;
+    let measured = profile.measured.as_mut().expect("the built-in profile is of a machine at hand");
+    let files = &mut measured.files;
+    (files.write_ns, files.write_range_ns, files.write_rate, files.gather_ns, files.writers) = (0.0, 0.0, rate, 0.0, 1);
+    let near = &mut measured.neighbours;
+    (near.message_ns, near.rate, near.run_ns, near.array_run_ns, near.wake_ns) = (0.0, rate / exchange, 0.0, 0.0, 0.0);
+    measured.agreements.crowded_ns = 0.0;
+    let processor = &mut profile.processor;
+    (processor.copy_rate, processor.run_ns, processor.step_ns, processor.piece_ns) = (rate / exchange, 0.0, 0.0, 0.0);
+
+    let shape = vec![64 * ROUND / 8];
+    let element = ElementType::native(Kind::Float64);
+    let placement = Placement::File { object: "data".into(), offset: 0 };
+    let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0], placement };
+    let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block], None).unwrap());
+    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false });
+    let strategy = Strategy::ServerDirected;
+    let parameters =
+        Parameters { strategy, servers: servers.into(), slots: 2, subchunk_bytes: ROUND, ..Parameters::default() };
+    let machine = Machine { ranks_per_node: 4, cores_per_node };
+    let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
+    price.price(&parameters, Effort::CAREFUL).moving_ns() / MS
+}
+
+fn near(found: f64, expected: f64) -> bool {
+    (found / expected - 1.0).abs() < 0.03
+}
+
+#[test]
+fn a_rank_stores_beside_exchanging_only_where_a_core_is_free() {
+    let free = rounds_of_one_file(&[0], 8, 1.0);
+    assert!(near(free, 65.0), "one round after the other, each beside the next: {free}");
+    let none = rounds_of_one_file(&[0], 4, 1.0);
+    assert!(near(none, 128.0), "one thing after the other: {none}");
+    // Its work is spread over 2 cores, on which other ranks want to run, too: the root of 128 and 64, squared and added.
+    let crowded = rounds_of_one_file(&[0], 2, 1.0);
+    assert!(near(crowded, 128.0_f64.hypot(64.0)), "{crowded}");
+}
+
+#[test]
+fn writers_of_one_file_take_turns_and_are_not_at_work_meanwhile() {
+    // Where exchanging takes next to nothing, the file's lock is all there is, however many cores and writers.
+    for (servers, cores) in [(&[0, 2][..], 8), (&[0, 2], 2), (&[0, 1, 2, 3], 2), (&[0, 1, 2, 3], 4)] {
+        let locked = rounds_of_one_file(servers, cores, 1e-6);
+        assert!(near(locked, 64.0), "{servers:?} on {cores} cores: {locked}");
+    }
+    // Exchanging twice as long as writing keeps the turns of two writers apart, but for the first.
+    let apart = rounds_of_one_file(&[0, 2], 4, 2.0);
+    assert!(near(apart, 32.0 * 3.0 + 1.0), "{apart}");
+}
