@@ -38,17 +38,23 @@ BAR_SECONDS = 2.0
 
 def type_code(dtype: DTypeLike) -> str:
     """How the compiled module calls a type of elements: NumPy's code, or ``bfloat16``, for which NumPy has none."""
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        return dtype
+    if isinstance(dtype, str):
+        return _code_of_text(dtype)
     return _code_of(np.dtype(dtype))
 
 
-# Asking NumPy for the name of a type takes longer than all else that is asked of an array.
+# Making a type of a text, and asking for its name, take longer than all else that is asked of an array.
+@functools.lru_cache(maxsize=256)
+def _code_of_text(text: str) -> str:
+    return text if text == "bfloat16" else _code_of(np.dtype(text))
+
+
 @functools.lru_cache(maxsize=256)
 def _code_of(dtype: np.dtype[Any]) -> str:
     return "bfloat16" if dtype.name == "bfloat16" and dtype.itemsize == 2 else dtype.str
 
 
+@functools.lru_cache(maxsize=256)
 def type_of(code: str) -> np.dtype[Any]:
     """The type that the compiled module calls so.
 

@@ -207,7 +207,7 @@ class RawFile:
         order_name: str,
         header: bytes,
         header_bytes: int,
-        arrays: list[tuple[str, list[int], str]],
+        arrays: Sequence[tuple[str, Sequence[int], str]],
     ) -> RawFile: ...
     @staticmethod
     def open_npy(comm: Comm, place: _Place, raw: _Options) -> RawFile: ...

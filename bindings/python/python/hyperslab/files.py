@@ -112,11 +112,12 @@ def open_raw(
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
         known = [
-            (name, [extent.__index__() for extent in shape], type_code(dtype))
+            (name, tuple(extent.__index__() for extent in shape), type_code(dtype))
             for name, (shape, dtype) in (arrays or {}).items()
         ]
         core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
-    file = RawFile(core, member)
+    # The core has looked at them, and need not be asked again.
+    file = RawFile(core, member, {name: (shape, type_of(kind)) for name, shape, kind in known})
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
     return file
@@ -125,10 +126,15 @@ def open_raw(
 class RawFile:
     """An open file of arrays; made by `open_raw`."""
 
-    def __init__(self, core: _core.RawFile, comm: _core.Comm) -> None:
+    def __init__(
+        self,
+        core: _core.RawFile,
+        comm: _core.Comm,
+        known: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] | None = None,
+    ) -> None:
         self._file = core
         self._comm = comm
-        self._known: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+        self._known = known or {}
 
     @property
     def path(self) -> str:
