@@ -123,6 +123,7 @@ pub(crate) fn decided(
     laid: &[Option<Laid>],
     shaped: &Shaped,
 ) -> Result<Decision, Fault> {
+    let asked = wish;
     let (transfer, mut wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
     // Memory has no cache, and is durable as far as it can be.
     wish.cached |= transfer.objects_below().iter().any(|object| TreeStore::is_for(object));
@@ -131,7 +132,8 @@ pub(crate) fn decided(
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), &wish, laid).hash(&mut hasher);
     let key = hasher.finish();
-    let kind = kind(&transfer, &wish);
+    // Dedicated servers narrow a wish, but that is not the user's doing.
+    let kind = kind(&transfer, asked);
     let known = planning.plans.get(&key).cloned();
     let choice = match known {
         Some(choice) => choice,
@@ -148,6 +150,7 @@ pub(crate) fn decided(
             );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
+                planning.renewal = Renewal::default();
             }
             planning.plans.insert(key, choice.clone());
             planning.renewal.planned(started.elapsed().as_secs_f64());

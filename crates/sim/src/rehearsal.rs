@@ -313,7 +313,11 @@ impl Rehearsal {
     /// Begins a stage.
     fn begin(&self, machine: &Rc<RefCell<Machine>>, stage: &Stage, party: &mut Party, rank: u32) -> At {
         match stage {
-            Stage::Agree => At::Agreeing(Box::new(Consensus::new(party, Question::default()))),
+            // As one does at whose end rank 0 makes something visible.
+            Stage::Agree => {
+                let question = Question { lasts: true, ..Question::default() };
+                At::Agreeing(Box::new(Consensus::new(party, question)))
+            }
             Stage::Move(asked) => At::Walking(Box::new(self.walk(asked, rank))),
             Stage::Work(who, _) | Stage::Metadata(who, _) | Stage::Call { who, .. } if !who.has(rank, self.size) => {
                 At::Between

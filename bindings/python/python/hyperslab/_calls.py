@@ -54,20 +54,24 @@ def _code_of(dtype: np.dtype[Any]) -> str:
     return "bfloat16" if dtype.name == "bfloat16" and dtype.itemsize == 2 else dtype.str
 
 
-@functools.lru_cache(maxsize=256)
 def type_of(code: str) -> np.dtype[Any]:
     """The type that the compiled module calls so.
 
     That of ml_dtypes for ``bfloat16``; where this package is not there, two bytes without a meaning (``V2``).
     """
     if code.lstrip("<>=|") != "bfloat16":
-        return np.dtype(code)
+        return _type_of_code(code)
     try:
         ml_dtypes = importlib.import_module("ml_dtypes")
     except ImportError:
         return np.dtype("V2")
     bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
     return bfloat16
+
+
+@functools.lru_cache(maxsize=256)
+def _type_of_code(code: str) -> np.dtype[Any]:
+    return np.dtype(code)
 
 
 @functools.lru_cache(maxsize=256)

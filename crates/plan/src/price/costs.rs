@@ -298,7 +298,7 @@ impl<'a> Costs<'a> {
         let (first, further) =
             if request.write { (costs.write_ns, costs.write_range_ns) } else { (costs.read_ns, costs.read_range_ns) };
         let rate = if request.at_page { rate } else { rate / OUT_OF_STEP };
-        let (cpu_ns, disk_ns) = (named + first + (calls - 1.0) * further, request.bytes as f64 * 1e9 / rate);
+        let (cpu_ns, disk_ns) = (named + first + (calls - 1.0).max(0.0) * further, request.bytes as f64 * 1e9 / rate);
         let answered = calls * self.disk_latency_ns(request.write);
         let lock_ns = if request.write { named } else { 0.0 };
         Stored { cpu_ns, wall_ns: cpu_ns + answered + disk_ns, lock_ns, disk_ns, ..Stored::default() }
@@ -432,7 +432,7 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
     if request.write {
         let calls = ranges.max(request.runs.div_ceil(GATHERED_MAX)) as f64;
         let named = if chunk { costs.create_ns + if request.replace { costs.rename_ns } else { 0.0 } } else { 0.0 };
-        let call = costs.write_ns + (calls - 1.0) * costs.write_range_ns + bytes * 1e9 / costs.write_rate;
+        let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / costs.write_rate;
         let call = call + (runs - calls).max(0.0) * costs.gather_ns;
         // Directories, and the journal behind them, let one in at a time: two processes here made files no faster than one
         // (58 to 330 us a file, in one directory or in two; one alone 25 to 124).
@@ -447,7 +447,7 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
     };
     let calls = calls as f64;
     let named = if chunk { costs.open_ns } else { 0.0 };
-    let call = named + costs.read_ns + (calls - 1.0) * costs.read_range_ns + read * 1e9 / costs.read_rate;
+    let call = named + costs.read_ns + (calls - 1.0).max(0.0) * costs.read_range_ns + read * 1e9 / costs.read_rate;
     let call = call + (runs - calls).max(0.0) * costs.scatter_ns;
     Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
 }

@@ -158,8 +158,12 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
     // Rounds begin with the wait of all for all; that comes once, whatever follows.
     let first = laps.first().map_or(0.0, |lap| lap.waited_ns);
     let later: f64 = laps.iter().skip(1).map(|lap| lap.waited_ns).sum();
-    let rest = (whole - 1.0).max(0.0) / (laps.len() as f64 - 1.0).max(1.0);
-    let waited_ns = (first + later * rest).min(storage_ns);
+    // Arrays of one round each begin anew, all of them.
+    let waited_ns = match laps.len() {
+        0 | 1 => first * whole,
+        some => first + later * (whole - 1.0).max(0.0) / (some as f64 - 1.0),
+    };
+    let waited_ns = waited_ns.min(storage_ns);
     Timed { exchange_ns, storage_ns, waited_ns, buffer_bytes: work.buffer_bytes, looked_at: 0 }
 }
 
@@ -209,11 +213,13 @@ fn walk(costs: &Costs<'_>, laps: &[Lap], slots: usize, at_once: usize) -> (f64, 
     let mut exchanged: Vec<f64> = Vec::with_capacity(laps.len());
     let mut stored: Vec<f64> = Vec::with_capacity(laps.len());
     let before = |ends: &[f64], back: usize| ends.len().checked_sub(back).map_or(0.0, |at| ends[at]);
+    let mut stopped = false;
     for lap in laps {
         let at_once = (at_once / lap.beside).max(1);
         if costs.write {
             let free = before(&stored, slots) + lap.wait_ns;
-            let idle = if lap.stops_rank { before(&stored, 1) } else { 0.0 };
+            // What the round before stores keeps the rank from exchanging for this one.
+            let idle = if std::mem::replace(&mut stopped, lap.stops_rank) { before(&stored, 1) } else { 0.0 };
             let begin = free.max(before(&exchanged, 1)).max(idle);
             exchanged.push(begin + lap.exchange_ns);
             let begin = before(&exchanged, 1).max(before(&stored, at_once));

@@ -68,8 +68,9 @@ impl How {
 
     /// Requests of short ranges, as long as they all find room.
     fn ranged(write: bool, bytes: u64) -> How {
-        let whole = How::cached(write, RANGES * RANGE_BYTES, bytes / RANGES_APART);
-        How { run: RANGE_BYTES.min(whole.request), apart: RANGES_APART, ..whole }
+        let ranges = RANGES.min(bytes / RANGES_APART / RANGE_BYTES);
+        let whole = How::cached(write, ranges * RANGE_BYTES, bytes / RANGES_APART);
+        How { run: RANGE_BYTES, apart: RANGES_APART, ..whole }
     }
 
     /// Bytes of the file.
@@ -260,7 +261,9 @@ impl Bench {
         if how.write {
             return self.moved(how);
         }
-        self.moved(How::cached(true, 1 << 20, how.bytes().max(1 << 20)))?;
+        // All of it, so that no range is a hole.
+        let request = if how.apart > 1 { how.request * how.apart } else { 1 << 20 };
+        self.moved(How::cached(true, request, how.bytes().max(request)))?;
         self.moved(how)
     }
 
