@@ -93,7 +93,7 @@ fn every_request_may_fail() {
 
 fn question(shape: &str) -> Question {
     let fields = [("call", "write"), ("shape of 'rho'", shape)].map(|(n, v)| (n.to_string(), v.to_string()));
-    Question { what: "write of 'rho'".into(), fields: fields.into(), fault: None, opens: true, lasts: false }
+    Question::opening("write of 'rho'", fields.into(), None)
 }
 
 /// What all ranks get when rank i asks `questions[i]`.

@@ -27,7 +27,7 @@ const COUNT_MAX: u64 = 256;
 const ECHOES: u64 = 100;
 
 fn question(what: &str, fault: Option<Fault>) -> Question {
-    Question { what: what.into(), fault, opens: true, ..Question::default() }
+    Question::opening(what, Vec::new(), fault)
 }
 
 /// Lets all ranks begin at the same moment; `fault` is what one of them cannot do. Rank 0 says whether to go on.

@@ -15,7 +15,7 @@ use hyperslab_layout::mesh::volume;
 pub(super) struct Timed {
     pub(super) exchange_ns: f64,
     pub(super) storage_ns: f64,
-    /// Of this, waiting for others who write the same file.
+    /// Of this, waiting for others who write the same file \[ns\].
     pub(super) waited_ns: f64,
     pub(super) buffer_bytes: u64,
     /// Steps of programs that were looked at.
@@ -188,7 +188,7 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
         storage_ns,
         waited_ns: 0.0,
         beside,
-        stops_rank: round.requests.iter().all(|request| costs.stops_rank(request)),
+        stops_rank: !round.requests.is_empty() && round.requests.iter().all(|request| costs.stops_rank(request)),
     }
 }
 

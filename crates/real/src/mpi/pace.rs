@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_woken_offers_little_and_sleeps_long() {
+    fn who_is_woken_sleeps_long() {
         let mut pace = Pace { is_woken: true, ..Pace::among(u32::MAX) };
         let (offers, sleeps) = waits(&mut pace, 100);
         assert_eq!((offers, sleeps[0], sleeps[99]), (YIELDS_WOKEN as usize, 200, 500));
