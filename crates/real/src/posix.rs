@@ -8,9 +8,12 @@ mod files;
 pub(crate) use files::write_back;
 mod handle;
 mod job;
+mod pieces;
 mod queue;
 mod set;
 mod sieve;
+mod sink;
+mod tap;
 
 use crate::lock;
 use crate::wire::Bell;

@@ -234,6 +234,7 @@ impl Objects<'_> {
     fn all(&mut self) {
         self.whole_objects();
         self.parts_of_objects();
+        self.rows();
         self.bytes();
         self.what_is_missing();
         self.many_at_once();
@@ -264,7 +265,7 @@ impl Objects<'_> {
     }
 
     fn content(&mut self, name: &str) -> Vec<u8> {
-        self.moved(Request::Get { object: self.name(name), bytes_max: 1 << 20 }).content
+        self.moved(Request::Get { object: self.name(name), bytes_max: 1 << 24 }).content
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) {
@@ -322,6 +323,54 @@ impl Objects<'_> {
         self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52), direct: false });
         self.moved(Request::Read { object, moves: transposed(&target, 50), direct: false });
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
+    }
+
+    /// Rows of many lengths, each at this distance from the one before in memory and in the object: stores may move short
+    /// runs in another way than long ones, and many of them in another way than few.
+    fn rows(&mut self) {
+        let lengths = [1, 60, 127, 128, 300, 2047, 2048, 5000, 8192, 65_535, 65_536, 300_000];
+        let cases = lengths.into_iter().flat_map(|row| [(1, row), (3, row), (((1 << 20) / row + 2).min(9000), row)]);
+        for (count, row) in cases.filter(|&(count, row)| count * row < 2 << 20) {
+            for (in_memory, in_object) in [(row, row), (row + 5, row), (row, row + 3), (row + 5, row + 3)] {
+                self.rows_at((count, row), in_memory, in_object);
+            }
+        }
+    }
+
+    fn rows_at(&mut self, (count, row): (u64, u64), in_memory: u64, in_object: u64) {
+        let (region, element) = (Region::whole(&[count, row]), ElementType::native(Kind::UInt8));
+        let view = |pitch: u64, base: i64| Arc::new(View::held(&region, base, &[pitch as i64, 1], element));
+        let moves = |memory: &Memory, base: i64| Moves {
+            region: region.clone(),
+            memory: memory.clone(),
+            here: view(in_memory, 0),
+            there: view(in_object, base),
+        };
+        let value = |number: u64| (number % 251) as u8;
+        let filled = Memory::from_vec((0..count * in_memory).map(value).collect());
+        let target = || Memory::from_vec(vec![0xEE; (count * in_memory) as usize]);
+        let in_rows = |pitch: u64| (0..count * pitch).map(move |at| (at / pitch, at % pitch));
+        let expected = |pitch: u64| {
+            let byte = move |(r, c): (u64, u64)| if c < row { value(r * in_memory + c) } else { 0xEE };
+            in_rows(pitch).map(byte).collect::<Vec<u8>>()
+        };
+        let said = format!("{count} rows of {row} B, {in_memory} B apart in memory and {in_object} B in the object");
+        let (object, memory_bytes) = (self.name("rows"), count * in_memory);
+        self.put("rows", &vec![0xEE; (7 + count * in_object) as usize]);
+        self.moved(Request::Write { object: object.clone(), moves: moves(&filled, 7), direct: false });
+        assert!(self.content("rows")[7..] == expected(in_object), "written: {said}");
+        let read = target();
+        self.moved(Request::Read { object: object.clone(), moves: moves(&read, 7), direct: false });
+        assert!(read.to_vec(0, memory_bytes) == expected(in_memory), "read: {said}");
+        for checksum in [false, true].into_iter().filter(|_| in_object == row) {
+            let whole =
+                Request::WriteWhole { object: object.clone(), moves: moves(&filled, 0), checksum, replace: false };
+            self.moved(whole);
+            assert!(self.content("rows")[..(count * row) as usize] == expected(row), "written whole: {said}");
+            let read = target();
+            self.moved(Request::ReadWhole { object: object.clone(), moves: moves(&read, 0), checksum });
+            assert!(read.to_vec(0, memory_bytes) == expected(in_memory), "read whole: {said}");
+        }
     }
 
     fn bytes(&mut self) {

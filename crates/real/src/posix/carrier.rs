@@ -156,7 +156,7 @@ impl<'a> Carrier<'a> {
                 let (low, high) = (at.max(start), (at + read).min(end));
                 if low < high {
                     let room = &mut room[(low - at) as usize..(high - at) as usize];
-                    each(&cut(pieces, low - start, high - start), room, Source::copy_from);
+                    each(&cut(pieces, low - start, high - start), room, |piece, bytes| piece.copy_from(bytes));
                 }
                 (read, error)
             });

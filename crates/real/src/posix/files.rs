@@ -2,13 +2,14 @@
 
 use super::at_hand;
 use super::carrier::Way;
-use super::content::{CHECKED_BLOCK_BYTES, Sink, Source, Sum};
+use super::content::Scratch;
 use super::handle::Handle;
 use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
 use super::set::{DIRECT_DEPTH_MAX, Set};
+use super::sink::Sink;
+use super::tap::Tap;
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
-use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -49,6 +50,7 @@ pub(super) struct Files {
     advance: Arc<AtomicU64>,
     /// Whether what is written shall be durable before long.
     durable: Arc<AtomicBool>,
+    scratch: Scratch,
 }
 
 /// What was being done to which object, for messages.
@@ -94,6 +96,7 @@ impl Files {
             dirty: BTreeSet::new(),
             advance,
             durable,
+            scratch: Scratch::default(),
         }
     }
 
@@ -141,11 +144,11 @@ impl Files {
             Request::Write { object, moves, .. } => self.write(&object, &moves),
             Request::WriteWhole { object, moves, checksum, replace } => {
                 self.whole(&object, replace, checksum, |sink| {
-                    sink.moves(&moves)?;
+                    sink.whole(&moves)?;
                     if checksum { sink.checksum() } else { Ok(()) }
                 })
             }
-            Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.bytes(&bytes)),
+            Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.put(&bytes)),
             Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
@@ -262,18 +265,13 @@ impl Files {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
-        let (mut calls, mut hull) = (0, (u64::MAX, 0));
-        for nest in moves.nests() {
-            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
-                let source = Source::new(moves, memory, length)?;
-                calls += 1;
-                hull = (hull.0.min(offset as u64), hull.1.max(offset as u64 + length));
-                source.write_at(&handle.file, offset as u64).map_err(|error| doing.failed(&at(length, offset), &error))
-            })?;
-        }
+        let mut sink = Sink::new(&handle.file, doing, &mut self.scratch, false);
+        sink.scatter(moves)?;
+        let moved = sink.finish()?;
         self.dirty.insert(path.clone());
-        self.send_on(&path, &handle.file, (hull.0, hull.1.saturating_sub(hull.0)), moves.bytes())?;
-        Ok(done(moves.bytes(), calls))
+        let (start, end) = hull(moves);
+        self.send_on(&path, &handle.file, (start, end.saturating_sub(start)), moves.bytes())?;
+        Ok(Outcome::Done(moved))
     }
 
     fn read(&mut self, object: &str, moves: Moves) -> Result<Outcome, Fault> {
@@ -297,7 +295,7 @@ impl Files {
         let target = if replace { beside(&path) } else { path.clone() };
         let doing = Doing { verb: "writing", path: &target };
         let file = File::create(&target).map_err(|error| doing.failed("", &error))?;
-        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target }, summed);
+        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target }, &mut self.scratch, summed);
         let filled = fill(&mut sink).and_then(|()| sink.finish());
         let moved = match filled {
             Ok(moved) => moved,
@@ -332,33 +330,12 @@ impl Files {
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
         }
-        let (mut sum, mut calls, mut next, mut ordered) = (Sum::default(), 0, 0, true);
-        for nest in moves.nests() {
-            try_for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
-                ordered &= offset as u64 == next;
-                next = offset as u64 + length;
-                Source::new(moves, memory, length)?
-                    .blocks(CHECKED_BLOCK_BYTES)
-                    .try_for_each(|(start, block)| {
-                        calls += 1;
-                        block.read_at(&file, offset as u64 + start)?;
-                        if checksum && ordered {
-                            sum.add(block);
-                        }
-                        Ok(())
-                    })
-                    .map_err(|error: io::Error| doing.failed(&at(length, offset), &error))
-            })?;
-        }
-        if checksum {
+        let tap = Tap::new(&file, Doing { verb: "reading", path: &path }, &mut self.scratch, checksum);
+        let (sum, calls) = tap.whole(moves)?;
+        if let Some(found) = sum {
             let mut trailer = [0; 4];
             file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed("", &error))?;
-            if !ordered {
-                let bytes = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
-                sum = Sum::default();
-                sum.add_bytes(bytes.get(..moves.bytes() as usize).unwrap_or(&bytes));
-            }
-            let (stored, found) = (u32::from_le_bytes(trailer), sum.value());
+            let stored = u32::from_le_bytes(trailer);
             if stored != found {
                 return Err(doing.corrupt(&format!("CRC-32C {stored:#010x}"), &format!("{found:#010x}")));
             }
@@ -555,8 +532,12 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.hyperslab-{}", std::process::id()))
 }
 
-fn at(length: u64, offset: i64) -> String {
-    format!(" ({length} B at offset {offset})")
+/// The first byte of an object that is moved, and the one behind the last.
+fn hull(moves: &Moves) -> (u64, u64) {
+    let bytes = moves.there.element.bytes();
+    let hulls = moves.nests().filter_map(|nest| nest.hull_b(bytes));
+    let (low, high) = hulls.fold((i64::MAX, 0), |(low, high), hull| (low.min(hull.0), high.max(hull.1)));
+    (low as u64, high as u64)
 }
 
 pub(super) fn done(bytes: u64, calls: u64) -> Outcome {

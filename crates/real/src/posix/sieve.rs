@@ -5,14 +5,13 @@
 //! which stay in the cache.
 
 use super::content::Source;
+use super::pieces::{PIECES_MAX, in_calls};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// Longest gap that is read along \[B\]. A system call costs about as much as copying this.
 const GAP_BYTES_MAX: u64 = 4096;
-/// Pieces of one call; the system takes no more.
-const PIECES_MAX: usize = 1024;
 /// Bytes of one call, so that an error is noticed and time passes in small steps \[B\].
 const CALL_BYTES_MAX: u64 = 8 << 20;
 
@@ -63,45 +62,13 @@ impl<'a> Sieve<'a> {
 
     /// Reads what was added.
     pub(super) fn flush(&mut self) -> Result<(), (io::Error, u64)> {
-        let mut offset = self.start;
-        let mut first = 0;
-        while first < self.pieces.len() {
-            let pieces = &self.pieces[first..];
-            let (file, count) = (self.file.as_raw_fd(), pieces.len() as i32);
+        let (file, flags) = (self.file.as_raw_fd(), self.flags);
+        in_calls(&mut self.pieces, self.start, &mut self.calls, |pieces, offset| {
             // SAFETY: each piece is a run that was checked to lie in registered memory which the request keeps alive
             // and nobody else writes, or lies in `waste`, which this sieve owns; pieces of waste may overlap, and
             // their contents are never looked at.
-            let read = unsafe { libc::preadv2(file, pieces.as_ptr(), count, offset as i64, self.flags) };
-            self.calls += 1;
-            if read < 0 {
-                let error = io::Error::last_os_error();
-                if error.kind() == io::ErrorKind::Interrupted {
-                    continue;
-                }
-                return Err((error, self.end));
-            }
-            if read == 0 {
-                return Err((io::ErrorKind::UnexpectedEof.into(), self.end));
-            }
-            offset += read as u64;
-            first += self.advance(first, read as usize);
-        }
-        self.pieces.clear();
-        Ok(())
-    }
-
-    /// Passes over what was read; returns how many pieces that ends.
-    fn advance(&mut self, first: usize, mut read: usize) -> usize {
-        let mut ended = 0;
-        for piece in &mut self.pieces[first..] {
-            if read < piece.iov_len {
-                piece.iov_base = piece.iov_base.cast::<u8>().wrapping_add(read).cast();
-                piece.iov_len -= read;
-                break;
-            }
-            read -= piece.iov_len;
-            ended += 1;
-        }
-        ended
+            unsafe { libc::preadv2(file, pieces.as_ptr(), pieces.len() as i32, offset as i64, flags) }
+        })
+        .map_err(|error| (error, self.end))
     }
 }
