@@ -287,6 +287,7 @@ def made_up() -> list[dict[str, Any]]:
     for way, rate in (("write", 2e9), ("read", 3e9)):
         made.append(series(f"direct-{way}", "alone", 2e6 / rate, bytes=2e6, at_once=1))
         made.append(series(f"direct-{way}", "alone", 1e-4 + 65536 / rate, bytes=65536, at_once=0))
+    made += [series("create", "alone", 2e-5), series("create-together", "near", 6e-5, ranks=8)]
     made += [series("own-file", "near", 0.01, bytes=1e7, ranks=8), series("one-file", "near", 0.04, bytes=1e7, ranks=8)]
     return made
 
@@ -325,6 +326,8 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "measured.files.sync_rate": 2e9,
         "measured.files.cold_rate": 1e9,
         "measured.files.direct_read_rate": 3e9,
+        "measured.files.create": 2e-5,
+        "measured.files.create_together": 6e-5,
         "storage.disk.write_rate": 2e9,
         "storage.disk.read": 1e-4,
         "measured.noise.message": 0,
@@ -334,7 +337,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
     # What was not measured says so, and has a value all the same.
     assert constants["processor.code_rate"].origin == "guess"
     assert constants["processor.code_rate"].source.startswith("not measured here; of the default: ")
-    assert constants["measured.files.create"].origin == "guess"
+    assert constants["measured.files.remove"].origin == "guess"
 
 
 def test_a_file_system_without_direct_requests_has_no_rates_of_them(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ fn ranks_measure_together() {
             assert_eq!(kernels(&told.unwrap()), expected);
         }
         for told in on(ranks, Together::Writers, &place.0, &[]) {
-            assert_eq!(kernels(&told.unwrap()), ["own-file", "one-file", "own-sync", "one-sync"]);
+            assert_eq!(kernels(&told.unwrap()), ["own-file", "one-file", "own-sync", "one-sync", "create-together"]);
         }
         for told in on(ranks, Together::Copies, &place.0, &[]) {
             assert_eq!(kernels(&told.unwrap()), ["copy"]);

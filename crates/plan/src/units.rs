@@ -26,6 +26,9 @@ struct Axis {
     listed: Option<Vec<u64>>,
 }
 
+/// Units along a dimension that are counted one by one.
+const COUNTED_MAX: u64 = 256;
+
 impl Axis {
     fn new(triplet: Triplet, extent: u64, unit: u64) -> Axis {
         let mut axis = Axis { triplet, extent, unit, first: 0, count: 0, listed: None };
@@ -69,6 +72,26 @@ impl Axis {
             return None;
         }
         owned.at_or_after(self.positions(number).0).map(|position| self.number_of(position))
+    }
+
+    /// How many units hold a position of this set; about so many, where there are very many and the set has gaps.
+    fn count_touched(&self, owned: &IndexSet) -> u64 {
+        let Some((low, high)) = owned.hull().filter(|_| self.count > 0) else { return 0 };
+        let (first, last) = (self.number_of(low), self.number_of(high - 1));
+        if owned.as_range().is_some() {
+            return last - first + 1;
+        }
+        let (mut count, mut next) = (0, Some(first));
+        while let Some(number) = next {
+            count += 1;
+            if count == COUNTED_MAX {
+                // What was seen stands for the others.
+                let seen = number - first + 1;
+                return (u128::from(count) * u128::from(last - first + 1) / u128::from(seen)) as u64;
+            }
+            next = self.touched(owned, number + 1);
+        }
+        count
     }
 }
 
@@ -200,6 +223,15 @@ impl Units {
     /// Units of one array that hold an element of `owned`, a region of its section's index space.
     pub fn touched(&self, array: u32, owned: Region) -> Touched {
         Touched::new(self.grids[array as usize].clone(), array, owned)
+    }
+}
+
+impl Units {
+    /// How many units of one array hold an element of a region of its section's index space; about so many, where there are
+    /// very many.
+    pub(crate) fn count_touched(&self, array: u32, owned: &Region) -> u64 {
+        let counts = self.grids[array as usize].axes.iter().zip(&owned.dims).map(|(axis, set)| axis.count_touched(set));
+        counts.fold(1, u64::saturating_mul)
     }
 }
 

@@ -286,11 +286,11 @@ def _files(it: _Numbers, times: Times) -> None:
     for kernel in ("create", "open", "rename", "remove"):
         seconds = times.seconds(kernel)
         if seconds:
-            it.measured(f"measured.files.{kernel}", time_text(seconds), "16 small files in a row")
+            it.measured(f"measured.files.{kernel}", time_text(seconds), "128 small files in a row")
     opened = times.seconds("open")
     if opened:
         it.measured(
-            "storage.metadata.open", time_text(opened), "opening, reading a byte and closing; 16 files in a row"
+            "storage.metadata.open", time_text(opened), "opening, reading a byte and closing; 128 files in a row"
         )
 
 
@@ -347,6 +347,10 @@ def _writers(it: _Numbers, times: Times) -> None:
     said = f"{ranks} ranks, own files {rate_text(total / own[0].seconds)}, one file {rate_text(total / one[0].seconds)}"
     said += f"; in a quarter of the rounds, own files took at most {ratio:.2f} of the time of one"
     it.measured("measured.files.writers", writers, said)
+    made = times.points("create-together")
+    if made:
+        said = f"{int(made[0].at['ranks'])} ranks, 128 small files of each, in one directory"
+        it.measured("measured.files.create_together", time_text(made[0].seconds), said)
 
 
 def _limits(it: _Numbers) -> None:

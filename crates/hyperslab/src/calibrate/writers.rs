@@ -1,4 +1,4 @@
-//! Writers of one file, beside writers that have a file each.
+//! Writers of one file, beside writers that have a file each; and makers of many files.
 
 use super::ranks::{rounds, together, touched, walked};
 use crate::Comm;
@@ -9,12 +9,17 @@ use hyperslab_real::calibration::{Effort, Series};
 use hyperslab_world::{Exposed, Fault, FaultKind, Names};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Bytes of a request \[B\]: those of a common subchunk.
 const REQUEST_BYTES: u64 = 2 << 20;
+/// Files that each rank makes in a row, and their length, which is all holes \[B\].
+const NAMES: u64 = 128;
+const NAMED_BYTES: u64 = 4096;
 
 /// Times of writing a rank's bytes to a file of its own (`own-file`) and to its part of one file (`one-file`), at
-/// `bytes` of a rank and `ranks`; and the same, made durable (`own-sync`, `one-sync`).
+/// `bytes` of a rank and `ranks`; the same, made durable (`own-sync`, `one-sync`); and of making a file where all ranks make
+/// some, each file of all of them (`create-together`).
 pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<Vec<Series>, Fault> {
     let what = "measuring writers";
     // Rank 0's directory is everybody's.
@@ -52,7 +57,9 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
     let memory = memory.expect("all ranks have theirs");
     let at = [("bytes", bytes as f64), ("ranks", f64::from(comm.size()))];
     let mut series = ["own-file", "one-file", "own-sync", "one-sync"].map(|kernel| Series::new(kernel, &at));
+    let mut made = Series::new("create-together", &[("ranks", f64::from(comm.size()))]);
     rounds(comm, what, effort, |round| {
+        made.seconds.push(named(comm, what, names)?);
         for turn in 0..series.len() {
             // What a case leaves behind (free pages, work of the journal) is to favour none.
             let case = if round % 2 == 0 { turn } else { series.len() - 1 - turn };
@@ -76,7 +83,21 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
         }
         Ok(())
     })?;
-    Ok(series.map(Series::warm).into())
+    Ok(series.into_iter().chain([made]).map(Series::warm).collect())
+}
+
+/// Makes files while all other ranks do, and removes them again; gives the time of one of all \[s\].
+fn named(comm: &Comm, what: &str, names: &Directory) -> Result<f64, Fault> {
+    let all = |one: &dyn Fn(&str) -> Result<(), Fault>| {
+        (0..NAMES).try_for_each(|number| one(&format!("made-{}-{number}", comm.rank())))
+    };
+    together(comm, what, None, || true)?;
+    let begun = Instant::now();
+    let made = all(&|name| names.create(name, &[], NAMED_BYTES));
+    let seconds = begun.elapsed().as_secs_f64();
+    together(comm, what, made.err(), || true)?;
+    together(comm, what, all(&|name| names.remove(name)).err(), || true)?;
+    Ok(seconds / (NAMES * u64::from(comm.size())) as f64)
 }
 
 /// A program that writes an array to an object, in requests of this size and number.

@@ -153,7 +153,9 @@ impl Busy {
     /// How long the busiest of each kind is busy, in the order of [`Resource::ALL`] \[ns\].
     pub(super) fn all(&self, costs: &Costs<'_>) -> [f64; Resource::ALL.len()] {
         let fullest = |of: &BTreeMap<u32, f64>| of.values().copied().fold(0.0, f64::max);
-        let file = self.files.values().copied().fold(self.names_ns, f64::max);
+        // Who makes files beside others waits for them.
+        let names_ns = self.names_ns * if self.chunks.len() > 1 { costs.beside_others() } else { 1.0 };
+        let file = self.files.values().copied().fold(names_ns, f64::max);
         let mut all = [0.0; Resource::ALL.len()];
         all[Resource::Server as usize] = self.server_ns;
         all[Resource::Client as usize] = self.client_ns;

@@ -36,6 +36,8 @@ const OUT_OF_STEP: f64 = 2.0;
 /// Longest requests through the cache that a rank of the machine at hand carries out on its own thread, by which it moves data,
 /// too, although a core is free for another thread \[B\].
 const OWN_THREAD_BYTES: u64 = 256 << 10;
+/// Runs of memory from which on a chunk with a checksum is read straight into them \[B\].
+const CHECKED_RUN_BYTES: u64 = 8 << 10;
 /// Shorter ranges of a file go through the cache even when they shall not \[B\].
 const DIRECT_BYTES_MIN: u64 = 64 << 10;
 
@@ -281,6 +283,7 @@ impl<'a> Costs<'a> {
         match self.measured() {
             Some(measured) => match direct_rate(&measured.files, request) {
                 Some(rate) => self.past_cache_at_hand(&measured.files, request, rate),
+                None if request.checked && !request.write => self.checked_at_hand(&measured.files, request),
                 None => at_hand(&measured.files, request),
             },
             None => self.imagined(request, spread),
@@ -298,10 +301,26 @@ impl<'a> Costs<'a> {
         let (first, further) =
             if request.write { (costs.write_ns, costs.write_range_ns) } else { (costs.read_ns, costs.read_range_ns) };
         let rate = if request.at_page { rate } else { rate / OUT_OF_STEP };
-        let (cpu_ns, disk_ns) = (named + first + (calls - 1.0).max(0.0) * further, request.bytes as f64 * 1e9 / rate);
+        // What goes by way of aligned memory is copied.
+        let copied_ns = if request.at_page { 0.0 } else { self.copy_ns(request.bytes, 1) };
+        let cpu_ns = named + first + (calls - 1.0).max(0.0) * further + copied_ns;
+        let disk_ns = request.bytes as f64 * 1e9 / rate;
         let answered = calls * self.disk_latency_ns(request.write);
         let lock_ns = if request.write { named } else { 0.0 };
         Stored { cpu_ns, wall_ns: cpu_ns + answered + disk_ns, lock_ns, disk_ns, ..Stored::default() }
+    }
+
+    /// A whole chunk, whose checksum is compared: what goes to short runs of memory is read ahead and copied; long runs have
+    /// a call each.
+    fn checked_at_hand(&self, costs: &Files, request: &Request) -> Stored {
+        let runs = request.runs.max(1);
+        let to_runs_ns = if runs > 1 && request.bytes / runs < CHECKED_RUN_BYTES {
+            self.copy_ns(request.bytes, runs)
+        } else {
+            (runs - 1) as f64 * costs.read_range_ns
+        };
+        let call = costs.open_ns + costs.read_ns + request.bytes as f64 * 1e9 / costs.read_rate + to_runs_ns;
+        Stored { cpu_ns: call, wall_ns: call, ..Stored::default() }
     }
 
     /// What a disk's answer to one request takes besides moving its bytes.
@@ -395,6 +414,13 @@ impl<'a> Costs<'a> {
         transfer.asks.iter().filter(new).count() as f64 * 2.0 * measured.files.create_ns
     }
 
+    /// How much longer a file takes to be made where several ranks make some, each of all of them over one alone.
+    pub(super) fn beside_others(&self) -> f64 {
+        self.measured()
+            .map_or(1.0, |measured| measured.files.create_together_ns / measured.files.create_ns.max(1.0))
+            .max(1.0)
+    }
+
     /// Making it visible.
     pub(super) fn publishing_ns(&self) -> f64 {
         self.measured().filter(|_| self.write).map_or(0.0, |measured| measured.files.rename_ns)
@@ -434,8 +460,7 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
         let named = if chunk { costs.create_ns + if request.replace { costs.rename_ns } else { 0.0 } } else { 0.0 };
         let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / costs.write_rate;
         let call = call + (runs - calls).max(0.0) * costs.gather_ns;
-        // Directories, and the journal behind them, let one in at a time: two processes here made files no faster than one
-        // (58 to 330 us a file, in one directory or in two; one alone 25 to 124).
+        // Directories, and the journal behind them, let one in at a time.
         let lock_ns = if chunk { named } else { call / f64::from(costs.writers.max(1)) };
         return Stored { cpu_ns: call + named, wall_ns: call + named, lock_ns, shared: !chunk, ..Stored::default() };
     }

@@ -2,8 +2,8 @@
 
 use super::Effort;
 use super::classes::Class;
-use super::work::{Memories, Work};
-use crate::strategies::Servers;
+use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
+use crate::strategies::{Servers, Strategy};
 use crate::transfer::{Ask, Direction, Parameters, Placement, Spread as Held};
 use crate::units::Units;
 
@@ -16,8 +16,8 @@ pub(super) struct Look {
     pub(super) at_once: f64,
     /// What moves in all, over what seems to.
     pub(super) share: f64,
-    /// The same of chunks that are written, which are whole whatever moves of them.
-    pub(super) chunks: Option<f64>,
+    /// The same of chunks that are written, or read, whole whatever moves of them: in all, and of the rank with most.
+    pub(super) chunks: Option<(f64, f64)>,
     /// The same of the rank that moves most.
     pub(super) most: f64,
 }
@@ -52,10 +52,12 @@ impl Look {
         }
     }
 
-    /// The same where so many chunks are written in all.
-    fn with_chunks(self, chunks: f64) -> Look {
+    /// The same where so many chunks are written, or read, in all, and by one rank, where that is known.
+    fn with_chunks(self, (all, most): (f64, Option<f64>)) -> Look {
         let seen = self.works.iter().map(Work::chunks).sum::<f64>() * self.ranks;
-        Look { chunks: (seen > 0.0).then(|| chunks / seen), ..self }
+        let seen_most = self.works.iter().map(Work::chunks).fold(0.0, f64::max);
+        let most = most.map_or(1.0, |most| (most / seen_most).max(1.0));
+        Look { chunks: (seen > 0.0).then(|| (all / seen, most)), ..self }
     }
 
     /// The same where so many bytes move in all, which may be more, or less, than it seems.
@@ -83,11 +85,26 @@ fn known_bytes(class: &Class) -> Option<f64> {
     class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
 }
 
-/// How many chunks are written, each of which is by one rank, whoever that is.
-fn known_chunks(class: &Class, parameters: &Parameters) -> Option<f64> {
+/// Ranks of which is asked how many chunks they read.
+const COUNTED_RANKS_MAX: usize = 32;
+
+/// How many chunks are written, each of which is by one rank, whoever that is; or read whole, by one rank or by all that want
+/// something of them. In all, and, of the latter, by the rank with most.
+fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f64>)> {
     let in_chunks = |ask: &Ask| matches!(ask.stored.placement, Placement::Chunks { .. });
     let written = class.some.direction == Direction::Write && class.some.asks.iter().all(in_chunks);
-    written.then(|| Units::new(&class.some, parameters.subchunk_bytes).count() as f64 * class.times)
+    if !written && !reads_whole_chunks(&class.some) {
+        return None;
+    }
+    let own = matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving);
+    if written || !own {
+        return Some((Units::new(&class.some, parameters.subchunk_bytes).count() as f64 * class.times, None));
+    }
+    let ranks = spread(class.some.ranks as usize, COUNTED_RANKS_MAX);
+    let each = ranks.iter().map(|&rank| whole_chunks(&class.some, parameters, rank as u32).map(|count| count as f64));
+    let each = each.collect::<Option<Vec<f64>>>()?;
+    let all = each.iter().sum::<f64>() * f64::from(class.some.ranks) / each.len() as f64;
+    Some((all * class.times, Some(each.into_iter().fold(0.0, f64::max) * class.times)))
 }
 
 /// How many ranks, the first ones, handle storage. Some of them stand for all, so those with nothing to do must not be

@@ -123,7 +123,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         let spun_ns = lap.take_turns(costs, &stored, look.at_once, number == 0);
         let in_chunks = round.requests.iter().all(|request| request.file.is_none());
         let chunks = look.chunks.filter(|_| in_chunks);
-        let stored_share = chunks.unwrap_or(look.share);
+        let stored_share = chunks.map_or(look.share, |(share, _)| share);
         let (rank, own_ns) = (work.rank, lap.exchange_ns * look.share + lap.calls_ns * stored_share);
         let requests = &round.requests;
         let (messages, stored) = (&messages, &stored);
@@ -146,7 +146,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 stored_share,
             },
         );
-        laps.push(lap.times(look.most, if chunks.is_some() { 1.0 } else { look.most }));
+        laps.push(lap.times(look.most, chunks.map_or(look.most, |(_, most)| most)));
     }
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);

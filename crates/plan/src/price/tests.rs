@@ -342,3 +342,35 @@ fn writers_of_one_file_take_turns_and_are_not_at_work_meanwhile() {
     let apart = rounds_of_one_file(&[0, 2], 4, 2.0);
     assert!(near(apart, 32.0 * 3.0 + 1.0), "{apart}");
 }
+
+/// Chunks of 1 MiB, each of which takes a millisecond to read, in 100 rows of a whole one and one that begins where the
+/// array ends soon: each rank reads all of 50 rows of two, however little it wants of the second.
+#[test]
+fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
+    let mut profile = built_in();
+    let measured = profile.measured.as_mut().expect("the built-in profile is of a machine at hand");
+    let files = &mut measured.files;
+    (files.open_ns, files.read_ns, files.read_rate, files.read_range_ns) = (0.0, 0.0, (1u64 << 20) as f64 * 1e3, 0.0);
+    measured.neighbours.rate = 1e15;
+    let processor = &mut profile.processor;
+    (processor.copy_rate, processor.run_ns, processor.step_ns, processor.piece_ns) = (1e15, 0.0, 0.0, 0.0);
+
+    let shape = vec![128 * 100, 1024 + 100];
+    let (codecs, keys) = (Arc::new(Codecs::plain(true)), KeyEncoding::default());
+    let placement = Placement::Chunks { prefix: "a/".into(), chunk: vec![128, 1024], keys, codecs, fresh: false };
+    let element = ElementType::native(Kind::Float64);
+    let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0, 1], placement };
+    let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
+    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, sync: false });
+    let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
+    let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
+    for effort in [Effort::QUICK, Effort::CAREFUL] {
+        let parameters = Parameters { strategy: Strategy::Independent, ..Parameters::default() };
+        let own = price.price(&parameters, effort).moving_ns() / MS;
+        assert!(near(own, 100.0), "each rank its own: {own}");
+        let one = Parameters { strategy: Strategy::ServerDirected, servers: [0].into(), ..Parameters::default() };
+        let one = price.price(&one, effort).moving_ns() / MS;
+        assert!(near(one, 200.0), "by one server: {one}");
+    }
+}

@@ -5,7 +5,8 @@ use super::tiles::{self, Tiles};
 use super::{Effort, Laid, Memory};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
-use crate::transfer::{Parameters, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
+use crate::units::Units;
 use hyperslab_layout::{Axis, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -74,6 +75,8 @@ pub(super) struct Request {
     pub(super) at_page: bool,
     /// Whether a reader must see the old object or the new one.
     pub(super) replace: bool,
+    /// Whether all of a chunk is moved, and compared with its checksum.
+    pub(super) checked: bool,
 }
 
 /// What a rank does between one use of a buffer and the next.
@@ -201,7 +204,11 @@ impl Work {
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
-            work.total = times * if cut { work.own_rounds(transfer).max(seen) } else { seen };
+            let rounds = || match whole_chunks(transfer, parameters, rank) {
+                Some(chunks) => chunks as f64,
+                None => work.own_rounds(transfer),
+            };
+            work.total = times * if cut { rounds().max(seen) } else { seen };
         }
         Some(work)
     }
@@ -214,10 +221,10 @@ impl Work {
         whole.then(|| seen * self.total / self.rounds.len() as f64)
     }
 
-    /// Chunks that it writes, as far as the rounds that were looked at stand for all.
+    /// Chunks that it writes, or reads, as far as the rounds that were looked at stand for all.
     pub(super) fn chunks(&self) -> f64 {
         let requests = self.rounds.iter().flat_map(|round| &round.requests);
-        let seen = requests.filter(|request| request.write && request.file.is_none());
+        let seen = requests.filter(|request| request.file.is_none());
         seen.count() as f64 * self.total / self.rounds.len() as f64
     }
 
@@ -240,6 +247,26 @@ impl Work {
         let seen: f64 = self.rounds.iter().map(Round::moved_bytes).sum();
         self.rounds.len() as f64 * all as f64 / seen.max(1.0)
     }
+}
+
+/// How many chunks a rank reads for itself, where it reads all of each, whatever it wants of it, because they are encoded or
+/// have checksums.
+pub(super) fn whole_chunks(transfer: &Transfer, parameters: &Parameters, rank: u32) -> Option<u64> {
+    if !reads_whole_chunks(transfer) {
+        return None;
+    }
+    let units = Units::new(transfer, parameters.subchunk_bytes);
+    let of = |(array, ask): (u32, &Ask)| Some(units.count_touched(array, &ask.spread.regular()?.owned(rank)));
+    (0..).zip(&transfer.asks).map(of).sum()
+}
+
+/// Whether of all chunks that something is wanted of all is read.
+pub(super) fn reads_whole_chunks(transfer: &Transfer) -> bool {
+    let whole = |ask: &Ask| match &ask.stored.placement {
+        Placement::Chunks { codecs, .. } => !codecs.is_plain() || codecs.checksum_trailer(),
+        Placement::File { .. } => false,
+    };
+    transfer.direction == Direction::Read && transfer.asks.iter().all(whole)
 }
 
 /// Reads lanes.
@@ -402,10 +429,10 @@ impl Reader<'_> {
             hull = (hull.0.min(low), hull.1.max(high));
         }
         let gaps = u64::try_from(hull.1.saturating_sub(hull.0)).unwrap_or(0).saturating_sub(bytes);
-        let chunk = whole.is_some() || self.in_chunks(object);
+        let (chunk, checked) = (whole.is_some() || self.in_chunks(object), whole.is_some());
         let file = (!chunk).then(|| object.clone());
         let at_page = hull.0 % PAGE_BYTES == 0;
-        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace })
+        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked })
     }
 
     /// Whether an object is one of many.
@@ -421,7 +448,7 @@ impl Reader<'_> {
 impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool) -> Request {
-        let (direct, at_page, replace) = (false, true, false);
-        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace }
+        let (direct, at_page, replace, checked) = (false, true, false, false);
+        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace, checked }
     }
 }

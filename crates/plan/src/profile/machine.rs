@@ -379,8 +379,10 @@ pub struct Files {
     pub sync_ns: f64,
     /// Rate \[B/s\].
     pub sync_rate: f64,
-    /// Making a file, until it is closed \[ns\].
+    /// Making a file, until it is closed, where nobody else does \[ns\].
     pub create_ns: f64,
+    /// Making a file where several ranks do, each file of all of them \[ns\].
+    pub create_together_ns: f64,
     /// Opening and closing one that is there \[ns\].
     pub open_ns: f64,
     /// Renaming \[ns\].

@@ -105,6 +105,7 @@ fn time_or(it: &mut Document<'_>, key: &'static str, otherwise_ns: f64) -> Resul
 
 fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
     let (write_ns, read_ns) = (it.time("measured.files.write")?, it.time("measured.files.read")?);
+    let create_ns = it.time("measured.files.create")?;
     Ok(Files {
         write_ns,
         write_range_ns: time_or(it, "measured.files.write_range", write_ns)?,
@@ -120,7 +121,8 @@ fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
         direct_read_rate: rate_if_any(it, "measured.files.direct_read_rate")?,
         sync_ns: it.time("measured.files.sync")?,
         sync_rate: it.rate("measured.files.sync_rate")?,
-        create_ns: it.time("measured.files.create")?,
+        create_ns,
+        create_together_ns: time_or(it, "measured.files.create_together", create_ns)?,
         open_ns: it.time("measured.files.open")?,
         rename_ns: it.time("measured.files.rename")?,
         remove_ns: it.time("measured.files.remove")?,

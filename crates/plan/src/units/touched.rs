@@ -207,6 +207,7 @@ mod tests {
                 let parts =
                     all.map(|unit| (owned.intersect(&unit.region()), unit)).map(|(region, unit)| (unit, region));
                 let expected: Vec<_> = parts.filter(|(_, region)| !region.is_empty()).collect();
+                assert_eq!(units.count_touched(array, &owned), expected.len() as u64, "{transfer:?} {owned:?}");
                 let touched = units.touched(array, owned.clone());
                 assert_eq!(touched.clone().collect::<Vec<_>>(), expected, "{transfer:?} {owned:?}");
                 let mut at = touched;

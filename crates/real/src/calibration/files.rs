@@ -40,7 +40,7 @@ const PROBE_BYTES: u64 = 4 << 20;
 /// Into how many files' times the whole time is divided: cases, each in a few rounds.
 const SHARES: f64 = 100.0;
 /// Files that are made, opened, renamed and removed in a row, and their length, which is all holes \[B\].
-const NAMES: u64 = 16;
+const NAMES: u64 = 128;
 const NAMED_BYTES: u64 = 4096;
 
 /// How a file is moved.
