@@ -5,7 +5,7 @@ use super::tiles::{self, Tiles};
 use super::{Effort, Laid, Memory};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
-use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Placement, Spread, Transfer};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
@@ -13,8 +13,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What requests past the cache are aligned to \[B\].
-const PAGE_BYTES: i64 = 4096;
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
 /// Arrays up to this size stay in the processor's cache from one round to the next \[B\].
@@ -431,7 +429,7 @@ impl Reader<'_> {
         let gaps = u64::try_from(hull.1.saturating_sub(hull.0)).unwrap_or(0).saturating_sub(bytes);
         let (chunk, checked) = (whole.is_some() || self.in_chunks(object), whole.is_some());
         let file = (!chunk).then(|| object.clone());
-        let at_page = hull.0 % PAGE_BYTES == 0;
+        let at_page = hull.0 % PAGE_BYTES as i64 == 0;
         Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked })
     }
 
