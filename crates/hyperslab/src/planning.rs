@@ -1,24 +1,24 @@
 //! How rank 0 chooses: with a profile of the machine, what was learned from transfers before, and a memory of plans.
 
 mod learned;
-mod renewal;
 mod told;
+mod trials;
 
 use crate::comm::Comm;
 use crate::report::Report;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
-    Choice, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
-    Strategy, Taken, Transfer, Use, explain,
+    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
+    Resource, Strategy, Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
 use learned::Learned;
-use renewal::Renewal;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
+use trials::Trials;
 
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
@@ -73,25 +73,33 @@ fn kind(transfer: &Transfer, wish: &Preference) -> String {
 /// What rank 0 keeps from call to call.
 #[derive(Default)]
 pub(crate) struct Planning {
-    plans: HashMap<u64, Arc<Choice>>,
+    plans: HashMap<u64, Trials>,
     /// Shapes of chunks that were chosen.
     shapes: HashMap<u64, Taken>,
     learned: Learned,
-    renewal: Renewal,
-    /// What was chosen last, for a transfer of which kind, and how long choosing took \[ns\].
-    last: Option<(String, Arc<Choice>)>,
+    /// What was chosen last.
+    last: Option<Last>,
+}
+
+/// What was chosen, until it is known how long it took.
+struct Last {
+    /// Under which number its plan is kept.
+    key: u64,
+    /// What kind of transfer it is, and what bounds it.
+    kind: String,
+    bottleneck: Resource,
+    /// How long choosing took \[ns\].
     planning_ns: u64,
 }
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     pub(crate) fn done(&mut self, report: &Report) {
-        let Some((kind, choice)) = self.last.take() else { return };
-        told::after(report, self.planning_ns);
-        let outdated = self.learned.hear(&kind, choice.price.bottleneck, report);
-        if self.renewal.is_due(outdated, report.moving().1) {
-            // What was chosen with other numbers is chosen again.
-            self.plans.clear();
+        let Some(Last { key, kind, bottleneck, planning_ns }) = self.last.take() else { return };
+        told::after(report, planning_ns);
+        self.learned.hear(&kind, bottleneck, report);
+        if let Some(trials) = self.plans.get_mut(&key) {
+            trials.hear(report.moving().1);
         }
     }
 }
@@ -134,15 +142,15 @@ pub(crate) fn decided(
     let key = hasher.finish();
     // Dedicated servers narrow a wish, but that is not the user's doing.
     let kind = kind(&transfer, asked);
-    let known = planning.plans.get(&key).cloned();
+    let can = |parameters: &Parameters| parameters.strategy.feasible(&transfer, parameters).is_ok();
+    let known = planning.plans.get_mut(&key).map(|trials| trials.choice(can));
     let choice = match known {
         Some(choice) => choice,
         None => {
             let (profile, warnings) = crate::profile::at_hand();
             told::warn(&warnings);
-            let learned = planning.learned.own(&kind);
             let machine = machine_at_hand(&profile, comm.ranks_per_node(transfer.ranks));
-            let planner = Planner { profile: &profile, machine, learned: &learned };
+            let planner = Planner { profile: &profile, machine };
             let choice = Arc::new(
                 planner
                     .choose(&transfer, &wish, &|number| laid.get(number).cloned()?)
@@ -150,16 +158,17 @@ pub(crate) fn decided(
             );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
-                planning.renewal = Renewal::default();
             }
-            planning.plans.insert(key, choice.clone());
-            planning.renewal.planned(started.elapsed().as_secs_f64());
+            let Planning { plans, learned, .. } = &mut *planning;
+            let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
+            plans.insert(key, Trials::new(choice.clone(), usual));
             choice
         }
     };
-    let corrections = planning.learned.shared(&kind, choice.price.bottleneck);
-    planning.last = Some((kind, choice.clone()));
-    planning.planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
+    let bottleneck = choice.price.bottleneck;
+    let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
+    let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
+    planning.last = Some(Last { key, kind, bottleneck, planning_ns });
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
@@ -204,7 +213,7 @@ pub(crate) fn choose_shape(
     let (profile, _) = crate::profile::at_hand();
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
     let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
-    let taken = Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(first, ladders, uses);
+    let taken = Planner { profile: &profile, machine }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {
         planning.shapes.clear();
     }

@@ -126,7 +126,7 @@ fn main() {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
             let asked = transfer(if short { arrays.min(8) } else { arrays }, shape, ranks, &dim, place, direction);
             let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
-            let planner = Planner { profile: &built_in, machine, learned: &[] };
+            let planner = Planner { profile: &built_in, machine };
             let mut times: Vec<Duration> = Vec::new();
             let mut chosen = None;
             for _ in 0..if short { 1 } else { 7 } {
@@ -158,7 +158,7 @@ fn main() {
     for case in open {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
             let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
-            shaped(&Planner { profile: &built_in, machine, learned: &[] }, case.clone(), ranks);
+            shaped(&Planner { profile: &built_in, machine }, case.clone(), ranks);
         }
     }
 }

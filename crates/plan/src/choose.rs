@@ -113,8 +113,6 @@ pub struct Planner<'a> {
     pub profile: &'a Profile,
     /// How ranks lie on it.
     pub machine: Machine,
-    /// By how much the model was off before, by strategy: prices are multiplied.
-    pub learned: &'a [(Strategy, f64)],
 }
 
 impl Planner<'_> {
@@ -149,18 +147,11 @@ impl Planner<'_> {
         memory: Memory<'_>,
         effort: Effort,
     ) -> Price {
-        self.corrected(parameters, Pricing::new(self.priced(), transfer, memory).price(parameters, effort))
+        Pricing::new(self.priced(), transfer, memory).price(parameters, effort)
     }
 
     fn priced(&self) -> Priced<'_> {
         Priced { profile: self.profile, machine: self.machine }
-    }
-
-    /// A price as it was learned to be.
-    fn corrected(&self, parameters: &Parameters, mut price: Price) -> Price {
-        let learned = self.learned.iter().find(|(strategy, _)| *strategy == parameters.strategy);
-        price.scale_moving(learned.map_or(1.0, |(_, factor)| *factor));
-        price
     }
 }
 
@@ -214,7 +205,7 @@ impl<'a> Search<'a> {
 
     /// Prices feasible parameters that were not priced yet.
     fn add(&mut self, parameters: Parameters) {
-        let price = self.planner.corrected(&parameters, self.pricing.price(&parameters, self.effort));
+        let price = self.pricing.price(&parameters, self.effort);
         self.steps += price.looked_at as f64;
         if price.ns().is_finite() {
             self.priced.push(Candidate { parameters, price });

@@ -45,7 +45,7 @@ fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
     let wish = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4 });
-    Planner { profile: &profile, machine, learned: &[] }.choose(transfer, &wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine }.choose(transfer, &wish, &|_| None).unwrap()
 }
 
 /// Where a rank's parts lie: each dense, in the order of the array's dimensions.
@@ -219,7 +219,7 @@ fn what_is_shown_is_bounded() {
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, sync: false });
     let given = Parameters { servers: (0..1000).rev().collect(), subchunk_bytes: 1 << 16, ..Parameters::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4 });
-    let planner = Planner { profile: &profile, machine, learned: &[] };
+    let planner = Planner { profile: &profile, machine };
     let price = planner.price(&transfer, &given, &|_| None, Effort::QUICK);
     let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());
     let choice = Choice { parameters: given, why, price, candidates, refused };

@@ -23,6 +23,8 @@ fn long_requests_that_shall_be_durable_are_sent_on_and_no_others() {
     let long = Rows::run(1 << 20, 1 << 20, 0);
     assert_eq!(sent(false, long.clone()), 0);
     assert_eq!(sent(true, long.clone()), 1);
+    let longer = Rows::run(5 << 18, 5 << 18, 0);
+    assert_eq!(sent(true, longer), 2, "one MiB after the other, and what is left");
     assert_eq!(sent(true, Rows { length: 256 << 10, ..long.clone() }), 0, "short ones are gathered by the system");
     // Others write what lies between: their pages would go to the disk twice.
     let apart = Rows { rows: 16, length: 64 << 10, step: 256 << 10, memory_step: 64 << 10, ..long.clone() };

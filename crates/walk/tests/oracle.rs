@@ -52,7 +52,7 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
     if random.u8(0..8) == 0 {
         let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
         let wish = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
-        let planner = Planner { profile: &shares.profile.0, machine, learned: &[] };
+        let planner = Planner { profile: &shares.profile.0, machine };
         return planner.choose(transfer, &wish, &|_| None).expect("the planner finds a strategy").parameters;
     }
     let tight = random.u8(0..4) == 0;

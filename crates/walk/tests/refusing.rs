@@ -179,7 +179,7 @@ fn orders_that_are_none() {
 #[test]
 fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2 });
-    let planner = Planner { profile: &profile, machine, learned: &[] };
+    let planner = Planner { profile: &profile, machine };
     for strategy in Strategy::ALL {
         let wish = Preference {
             strategy: Some(strategy),

@@ -198,7 +198,7 @@ fn decide(
     let nodes = &profile.nodes;
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let planner = Planner { profile, machine, learned: &[] };
+    let planner = Planner { profile, machine };
     let choice = planner.choose(transfer, &wish, memory).map_err(refused)?;
     let mut parameters = choice.parameters;
     if let Some(bytes) = asked.direct_run_bytes {

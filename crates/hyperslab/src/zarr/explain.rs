@@ -70,7 +70,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
     let (profile, _) = crate::profile::at_hand();
-    let planner = Planner { profile: &profile, machine: planned.machine, learned: &[] };
+    let planner = Planner { profile: &profile, machine: planned.machine };
     let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());

@@ -27,10 +27,10 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
     Arc::new(Transfer { direction, asks: vec![ask], ranks, sync: false })
 }
 
-fn choose(transfer: &Arc<Transfer>, wish: &Preference, learned: &[(Strategy, f64)]) -> Result<Choice, Infeasible> {
+fn choose(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Choice, Infeasible> {
     let profile = built_in();
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine, learned }.choose(transfer, wish, &|_| None)
+    Planner { profile: &profile, machine }.choose(transfer, wish, &|_| None)
 }
 
 const BLOCKS: [Dim; 3] = [const { Dim::Block }; 3];
@@ -39,7 +39,7 @@ const BLOCKS: [Dim; 3] = [const { Dim::Block }; 3];
 fn what_is_known_to_be_best_on_one_node_is_chosen() {
     let cube = [512, 512, 256];
     let strategy = |mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, direction| {
-        choose(&transfer(&cube, mesh, dims, chunk, direction), &Preference::default(), &[]).unwrap().parameters.strategy
+        choose(&transfer(&cube, mesh, dims, chunk, direction), &Preference::default()).unwrap().parameters.strategy
     };
     // Long runs, and chunks of a rank's own, need nobody else.
     assert_eq!(strategy(&[2, 1, 1], &BLOCKS, None, Direction::Write), Strategy::Independent);
@@ -55,14 +55,14 @@ fn what_is_known_to_be_best_on_one_node_is_chosen() {
 #[test]
 fn candidates_are_sorted_and_hold_the_chosen_one() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let choice = choose(&asked, &Preference::default(), &[]).unwrap();
+    let choice = choose(&asked, &Preference::default()).unwrap();
     assert!(choice.candidates.len() > 8, "{}", choice.candidates.len());
     assert!(choice.candidates.is_sorted_by(|a, b| a.price.ns() <= b.price.ns()));
     let chosen = choice.candidates.iter().find(|one| one.parameters == choice.parameters).unwrap();
     assert_eq!(chosen.price, choice.price);
     assert!(choice.price.moving_ns() <= choice.candidates[0].price.moving_ns() * (1.0 + MARGIN));
     // The same question gets the same answer.
-    assert_eq!(choose(&asked, &Preference::default(), &[]).unwrap(), choice);
+    assert_eq!(choose(&asked, &Preference::default()).unwrap(), choice);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn what_the_user_forces_is_kept_and_the_rest_is_chosen() {
         server_ranks: Some(vec![1, 5]),
         ..Preference::default()
     };
-    let choice = choose(&asked, &wish, &[]).unwrap();
+    let choice = choose(&asked, &wish).unwrap();
     for one in &choice.candidates {
         let Parameters { strategy, servers, subchunk_bytes, .. } = &one.parameters;
         assert_eq!((*strategy, &servers[..], *subchunk_bytes), (Strategy::TwoPhase, &[1, 5][..], 1 << 20));
@@ -86,30 +86,15 @@ fn every_choice_is_within_the_budget() {
     for budget in [1 << 12, 1 << 16, 1 << 20, 1 << 26] {
         let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
         let wish = Preference { buffer_bytes_max: Some(budget), ..Preference::default() };
-        let choice = choose(&asked, &wish, &[]).unwrap();
+        let choice = choose(&asked, &wish).unwrap();
         for one in &choice.candidates {
             assert!(one.price.buffer_bytes <= budget, "{budget}: {one:?}");
         }
     }
     let chunked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, Some(&[48, 48, 48]), Direction::Write);
     let wish = Preference { buffer_bytes_max: Some(1 << 10), ..Preference::default() };
-    let refused = choose(&chunked, &wish, &[]).unwrap_err().to_string();
+    let refused = choose(&chunked, &wish).unwrap_err().to_string();
     assert!(refused.contains("may have 1024 B") && refused.contains("hint: "), "{refused}");
-}
-
-#[test]
-fn what_was_learned_of_one_strategy_turns_a_choice() {
-    let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let before = choose(&asked, &Preference::default(), &[]).unwrap();
-    let worse = [(before.parameters.strategy, 4.0)];
-    let after = choose(&asked, &Preference::default(), &worse).unwrap();
-    assert_ne!(after.parameters.strategy, before.parameters.strategy);
-    // What all share changes none, as long as the transfer is looked at as closely: a shorter one stays below a second.
-    let shorter = transfer(&[256, 256, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let before = choose(&shorter, &Preference::default(), &[]).unwrap();
-    let all: Vec<(Strategy, f64)> = Strategy::ALL.map(|strategy| (strategy, 4.0)).to_vec();
-    let same = choose(&shorter, &Preference::default(), &all).unwrap();
-    assert_eq!(same.parameters.strategy, before.parameters.strategy);
 }
 
 /// What is chosen on a machine that goes past its cache at these rates, if at all \[B/s\].
@@ -118,7 +103,7 @@ fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, wish:
     let files = &mut profile.measured.as_mut().unwrap().files;
     (files.direct_write_rate, files.direct_read_rate) = rates;
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine, learned: &[] }.choose(transfer, wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine }.choose(transfer, wish, &|_| None).unwrap()
 }
 
 /// How many of the candidates follow the disk.
@@ -187,7 +172,7 @@ fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
     let mut imagined = built_in();
     imagined.measured = None;
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
-    let planner = Planner { profile: &imagined, machine, learned: &[] };
+    let planner = Planner { profile: &imagined, machine };
     let on = |transfer| following_disk(&planner.choose(transfer, &Preference::default(), &|_| None).unwrap());
     assert!(on(&plain) > 0);
     assert_eq!(on(&coded), 0);
@@ -216,7 +201,7 @@ fn servers_with_disks_move_what_lies_on_their_own() {
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
     let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let wish = Preference { servers: Some(4), ..Preference::default() };
-    let choice = Planner { profile: &starfish, machine, learned: &[] }.choose(&asked, &wish, &|_| None).unwrap();
+    let choice = Planner { profile: &starfish, machine }.choose(&asked, &wish, &|_| None).unwrap();
     let Parameters { strategy, subchunk_bytes, .. } = choice.parameters;
     assert_eq!((strategy, subchunk_bytes), (Strategy::DiskDirected, 8 << 10), "{}", choice.why);
 }
@@ -276,7 +261,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     profile.network.link_rate = 50e6;
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
     let wish = Preference { strategy: Some(Strategy::TwoPhase), servers: Some(4), ..Preference::default() };
-    let choose = || Planner { profile: &profile, machine, learned: &[] }.choose(&columns, &wish, &|_| None).unwrap();
+    let choose = || Planner { profile: &profile, machine }.choose(&columns, &wish, &|_| None).unwrap();
     assert_eq!(choose().parameters.servers[..], [0, 1, 2, 3], "{:?}", choose().candidates);
     assert_eq!(choose(), choose());
 }
@@ -298,7 +283,7 @@ fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &P
             laid: vec![],
         }]
     };
-    Planner { profile: &profile, machine, learned: &[] }.cheapest_layout(&first, &ladders, uses)
+    Planner { profile: &profile, machine }.cheapest_layout(&first, &ladders, uses)
 }
 
 #[test]

@@ -7,6 +7,9 @@ use crate::profile::{Cache, Disk, Layout};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What a long request sends to the disk at a time \[B\].
+const SENT_BYTES: f64 = (1 << 20) as f64;
+
 /// A round of a rank, with what it costs.
 pub(super) struct Costed<'a> {
     pub(super) rank: u32,
@@ -115,8 +118,9 @@ impl Busy {
             if request.write && !costs.past_cache(request) {
                 let bytes = request.bytes as f64 * stored_all;
                 self.cached_bytes += bytes;
-                // Nothing moves beside what the last round has sent.
-                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - 1.0 / round.whole) } else { 0.0 };
+                // Nothing moves beside what is sent last.
+                let last = (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) / round.whole;
+                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - last) } else { 0.0 };
             }
             self.file_servers_ns += stored.server_ns * stored_all;
             *self.serving.entry(node).or_default() += stored.server_ns * stored_rounds;

@@ -267,7 +267,7 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 8, sync: true });
     let profile = built_in();
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
-    let planner = Planner { profile: &profile, machine, learned: &[] };
+    let planner = Planner { profile: &profile, machine };
     let sync = |strategy, servers: u32, exchange| {
         let servers = (0..servers).collect();
         let parameters = Parameters { strategy, servers, exchange, ..Parameters::default() };

@@ -265,12 +265,12 @@ impl Files {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
-        let mut sink = Sink::new(&handle.file, doing, &mut self.scratch, false);
+        let going = self.durable.load(Ordering::Relaxed).then_some(&*self.advance);
+        let mut sink = Sink::new(&handle.file, doing, &mut self.scratch, false).going(going);
         sink.scatter(moves)?;
-        let moved = sink.finish()?;
+        let (moved, sent) = sink.finish()?;
         self.dirty.insert(path.clone());
-        let (start, end) = hull(moves);
-        self.send_on(&path, &handle.file, (start, end.saturating_sub(start)), moves.bytes())?;
+        self.send_on(&path, &handle.file, hull(moves), (moves.bytes(), sent))?;
         Ok(Outcome::Done(moved))
     }
 
@@ -295,10 +295,13 @@ impl Files {
         let target = if replace { beside(&path) } else { path.clone() };
         let doing = Doing { verb: "writing", path: &target };
         let file = File::create(&target).map_err(|error| doing.failed("", &error))?;
-        let mut sink = Sink::new(&file, Doing { verb: "writing", path: &target }, &mut self.scratch, summed);
+        // What replaces an object is made durable at once.
+        let going = (!replace && self.durable.load(Ordering::Relaxed)).then_some(&*self.advance);
+        let of_sink = Doing { verb: "writing", path: &target };
+        let mut sink = Sink::new(&file, of_sink, &mut self.scratch, summed).going(going);
         let filled = fill(&mut sink).and_then(|()| sink.finish());
-        let moved = match filled {
-            Ok(moved) => moved,
+        let (moved, sent) = match filled {
+            Ok(ended) => ended,
             Err(fault) => {
                 let _ = std::fs::remove_file(&target);
                 return Err(fault);
@@ -312,7 +315,7 @@ impl Files {
         self.new.insert(path.clone());
         self.dirty.insert(path.clone());
         if !replace {
-            self.send_on(&path, &file, (0, moved.bytes), moved.bytes)?;
+            self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
         }
         Ok(Outcome::Done(moved))
     }
@@ -448,10 +451,21 @@ impl Files {
         Ok(done(0, calls))
     }
 
-    /// Sends to the disk what was just written and shall be durable, so that the disk works while more is copied. Where most
-    /// of a range was not written just now, others may write in between, to the same pages.
-    fn send_on(&self, path: &Path, file: &File, (start, length): (u64, u64), bytes: u64) -> Result<(), Fault> {
-        if bytes < SENT_ON_BYTES_MIN || length > 2 * bytes || !self.durable.load(Ordering::Relaxed) {
+    /// Sends to the disk what was just written and shall be durable, so that the disk works while more is copied: so many
+    /// bytes of a range, up to `sent` of which was sent before. Where most of it was not written just now, others may write in
+    /// between, to the same pages.
+    fn send_on(
+        &self,
+        path: &Path,
+        file: &File,
+        (start, end): (u64, u64),
+        (bytes, sent): (u64, u64),
+    ) -> Result<(), Fault> {
+        let in_one = end.saturating_sub(start) == bytes;
+        let start = if in_one { start.max(sent) } else { start };
+        let length = end.saturating_sub(start);
+        let short = bytes < SENT_ON_BYTES_MIN || length == 0;
+        if short || length > 2 * bytes || !self.durable.load(Ordering::Relaxed) {
             return Ok(());
         }
         let sent = write_back(file, start, length, libc::SYNC_FILE_RANGE_WRITE);

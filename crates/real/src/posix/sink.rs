@@ -1,7 +1,7 @@
 //! Bytes on their way into a file: short runs that follow each other there are written by one call.
 
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
-use super::files::Doing;
+use super::files::{Doing, write_back};
 use super::pieces::{PIECES_MAX, in_calls};
 use hyperslab_pack::{copy, run_bytes, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves};
@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs shorter than this are collected before they are written, if others follow them in the file \[B\].
 const SHORT_RUN_BYTES: usize = 64 << 10;
@@ -17,6 +18,8 @@ const TINY_RUN_BYTES: u64 = 128;
 /// Runs from which on they are written from where they lie; shorter ones are copied together \[B\]. Measured with 1 MiB: 311
 /// us by runs of 512 B and 220 copied together, 222 and 215 with 1 KiB, 145 and 173 with 4 KiB; 131 in one run.
 const GATHERED_RUN_BYTES: usize = 2 << 10;
+/// What is sent to the disk at a time, while more is written, where it shall be durable \[B\].
+const SENT_BYTES: u64 = 1 << 20;
 /// What is collected at most \[B\].
 const STAGED_BYTES: usize = 1 << 20;
 
@@ -32,6 +35,9 @@ pub(super) struct Sink<'a> {
     collected: usize,
     /// Where what is collected begins in the file.
     offset: u64,
+    /// What counts steps towards durability, where what is written shall be durable; and up to where this stretch was sent.
+    going: Option<&'a AtomicU64>,
+    sent: u64,
     /// The checksum so far, when one is wanted; what is collected is not in it.
     sum: Option<Sum>,
     calls: u64,
@@ -42,7 +48,24 @@ impl<'a> Sink<'a> {
     pub(super) fn new(file: &'a File, doing: Doing<'a>, scratch: &'a mut Scratch, summed: bool) -> Sink<'a> {
         scratch.staged.clear();
         let sum = summed.then(Sum::default);
-        Sink { file, doing, scratch, pieces: Vec::new(), collected: 0, offset: 0, sum, calls: 0, elements_bytes: 0 }
+        Sink {
+            file,
+            doing,
+            scratch,
+            pieces: Vec::new(),
+            collected: 0,
+            offset: 0,
+            going: None,
+            sent: 0,
+            sum,
+            calls: 0,
+            elements_bytes: 0,
+        }
+    }
+
+    /// The same where what is written shall be durable and so is sent to the disk while more is written; `steps` counts that.
+    pub(super) fn going(self, steps: Option<&'a AtomicU64>) -> Sink<'a> {
+        Sink { going: steps, ..self }
     }
 
     /// Writes elements to where they belong.
@@ -68,11 +91,15 @@ impl<'a> Sink<'a> {
     fn run(&mut self, run: Source, offset: u64) -> Result<(), Fault> {
         if offset != self.offset + self.collected as u64 {
             self.flush()?;
-            self.offset = offset;
+            (self.offset, self.sent) = (offset, offset);
         }
         if run.length() >= SHORT_RUN_BYTES {
             self.flush()?;
-            let block = if self.sum.is_some() { CHECKED_BLOCK_BYTES } else { u64::MAX };
+            let block = match (&self.sum, self.going) {
+                (Some(_), _) => CHECKED_BLOCK_BYTES,
+                (None, Some(_)) => SENT_BYTES,
+                (None, None) => u64::MAX,
+            };
             return run.blocks(block).try_for_each(|(_, block)| self.put(block.as_bytes()));
         }
         if self.collected + run.length() > STAGED_BYTES || self.pieces.len() == PIECES_MAX {
@@ -131,8 +158,17 @@ impl<'a> Sink<'a> {
             unsafe { libc::pwritev(self.file.as_raw_fd(), pieces.as_ptr(), pieces.len() as i32, offset as i64) }
         })
         .map_err(|error| self.failed(bytes, &error))?;
+        self.written(bytes)
+    }
+
+    /// Goes on behind so many bytes.
+    fn written(&mut self, bytes: u64) -> Result<(), Fault> {
         self.offset += bytes;
-        Ok(())
+        let Some(steps) = self.going.filter(|_| self.offset - self.sent >= SENT_BYTES) else { return Ok(()) };
+        let sent = write_back(self.file, self.sent, self.offset - self.sent, libc::SYNC_FILE_RANGE_WRITE);
+        self.sent = self.offset;
+        steps.fetch_add(1, Ordering::Relaxed);
+        sent.map_err(|error| self.doing.failed("", &error))
     }
 
     fn failed(&self, bytes: u64, error: &io::Error) -> Fault {
@@ -144,15 +180,15 @@ impl<'a> Sink<'a> {
         self.sum.iter_mut().for_each(|sum| sum.add_bytes(bytes));
         let written = self.file.write_all_at(bytes, self.offset);
         written.map_err(|error| self.failed(bytes.len() as u64, &error))?;
-        self.offset += bytes.len() as u64;
         self.calls += 1;
-        Ok(())
+        self.written(bytes.len() as u64)
     }
 
-    pub(super) fn finish(mut self) -> Result<Moved, Fault> {
+    /// Ends it; tells besides up to where what was written last was sent to the disk.
+    pub(super) fn finish(mut self) -> Result<(Moved, u64), Fault> {
         self.flush()?;
         let bytes = if self.elements_bytes > 0 { self.elements_bytes } else { self.offset };
-        Ok(Moved { bytes, calls: self.calls, content: Vec::new() })
+        Ok((Moved { bytes, calls: self.calls, content: Vec::new() }, self.sent))
     }
 }
 
