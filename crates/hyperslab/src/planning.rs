@@ -98,8 +98,10 @@ impl Planning {
         let Some(Last { key, kind, bottleneck, planning_ns }) = self.last.take() else { return };
         told::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
-        if let Some(trials) = self.plans.get_mut(&key) {
-            trials.hear(report.moving().1);
+        let Planning { plans, learned, .. } = self;
+        if let Some(trials) = plans.get_mut(&key) {
+            let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
+            trials.hear(report.seconds - report.phases()[0].2, usual);
         }
     }
 }
@@ -159,9 +161,7 @@ pub(crate) fn decided(
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
             }
-            let Planning { plans, learned, .. } = &mut *planning;
-            let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
-            plans.insert(key, Trials::new(choice.clone(), usual));
+            planning.plans.insert(key, Trials::new(choice.clone()));
             choice
         }
     };

@@ -1,7 +1,7 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
 use crate::{Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
-use hyperslab_layout::{ElementType, Kind, Region, View, dense_strides};
+use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, dense_strides};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
 
@@ -235,6 +235,7 @@ impl Objects<'_> {
         self.whole_objects();
         self.parts_of_objects();
         self.rows();
+        self.rows_in_parts();
         self.bytes();
         self.what_is_missing();
         self.many_at_once();
@@ -358,7 +359,8 @@ impl Objects<'_> {
         let (object, memory_bytes) = (self.name("rows"), count * in_memory);
         self.put("rows", &vec![0xEE; (7 + count * in_object) as usize]);
         self.moved(Request::Write { object: object.clone(), moves: moves(&filled, 7), direct: false });
-        assert!(self.content("rows")[7..] == expected(in_object), "written: {said}");
+        let content = self.content("rows");
+        assert!(content[..7] == [0xEE; 7] && content[7..] == expected(in_object), "written: {said}");
         let read = target();
         self.moved(Request::Read { object: object.clone(), moves: moves(&read, 7), direct: false });
         assert!(read.to_vec(0, memory_bytes) == expected(in_memory), "read: {said}");
@@ -366,11 +368,47 @@ impl Objects<'_> {
             let whole =
                 Request::WriteWhole { object: object.clone(), moves: moves(&filled, 0), checksum, replace: false };
             self.moved(whole);
-            assert!(self.content("rows")[..(count * row) as usize] == expected(row), "written whole: {said}");
+            let content = self.content("rows");
+            assert_eq!(content.len() as u64, count * row + if checksum { 4 } else { 0 }, "written whole: {said}");
+            assert!(content[..(count * row) as usize] == expected(row), "written whole: {said}");
             let read = target();
             self.moved(Request::ReadWhole { object: object.clone(), moves: moves(&read, 0), checksum });
             assert!(read.to_vec(0, memory_bytes) == expected(in_memory), "read whole: {said}");
         }
+    }
+
+    /// A whole object whose rows are made of two parts, which the walk over its elements may take one after the other.
+    fn rows_in_parts(&mut self) {
+        let rows = 5;
+        let columns = IndexSet::union_of_disjoint(vec![IndexSet::range(0, 640), IndexSet::range(640, 1920)]);
+        let region = Region { dims: [IndexSet::range(0, rows), columns].into_iter().collect() };
+        let (row, element) = (640 + 1280, ElementType::native(Kind::UInt8));
+        let view = |pitch: u64| Arc::new(View::held(&region, 0, &[pitch as i64, 1], element));
+        let content: Vec<u8> = (0..rows * row).map(|number| (number % 251) as u8).collect();
+        let apart = |fill: Option<u8>| {
+            let byte = |(r, c): (u64, u64)| {
+                if c < row { fill.unwrap_or_else(|| content[(r * row + c) as usize]) } else { 0xEE }
+            };
+            Memory::from_vec((0..rows * (row + 9)).map(|at| byte((at / (row + 9), at % (row + 9)))).collect())
+        };
+        let moves = |memory: &Memory| Moves {
+            region: region.clone(),
+            memory: memory.clone(),
+            here: view(row + 9),
+            there: view(row),
+        };
+        let object = self.name("rows");
+        let (filled, read) = (apart(None), apart(Some(0)));
+        self.moved(Request::WriteWhole {
+            object: object.clone(),
+            moves: moves(&filled),
+            checksum: true,
+            replace: false,
+        });
+        let written = self.content("rows");
+        assert!(written.len() as u64 == rows * row + 4 && written[..content.len()] == content);
+        self.moved(Request::ReadWhole { object, moves: moves(&read), checksum: true });
+        assert!(read.to_vec(0, read.bytes()) == filled.to_vec(0, filled.bytes()));
     }
 
     fn bytes(&mut self) {

@@ -349,7 +349,7 @@ def _writers(it: _Numbers, times: Times) -> None:
     it.measured("measured.files.writers", writers, said)
     made = times.points("create-together")
     if made:
-        said = f"{int(made[0].at['ranks'])} ranks, 128 small files of each, in one directory"
+        said = f"{int(made[0].at['ranks'])} ranks, 128 small files of each, in its own directory"
         it.measured("measured.files.create_together", time_text(made[0].seconds), said)
 
 

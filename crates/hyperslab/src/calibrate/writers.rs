@@ -89,13 +89,17 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
 /// Makes files while all other ranks do, and removes them again; gives the time of one of all \[s\].
 fn named(comm: &Comm, what: &str, names: &Directory) -> Result<f64, Fault> {
     let all = |one: &dyn Fn(&str) -> Result<(), Fault>| {
-        (0..NAMES).try_for_each(|number| one(&format!("made-{}-{number}", comm.rank())))
+        (0..NAMES).try_for_each(|number| one(&format!("made-{}/{number}", comm.rank())))
     };
+    // Chunks of an array lie in a directory of their own.
+    let fault = names.make(&format!("made-{}", comm.rank())).err();
+    together(comm, what, fault, || true)?;
     together(comm, what, None, || true)?;
     let begun = Instant::now();
     let made = all(&|name| names.create(name, &[], NAMED_BYTES));
-    let seconds = begun.elapsed().as_secs_f64();
     together(comm, what, made.err(), || true)?;
+    // All files are there only when the last rank has made its own.
+    let seconds = begun.elapsed().as_secs_f64();
     together(comm, what, all(&|name| names.remove(name)).err(), || true)?;
     Ok(seconds / (NAMES * u64::from(comm.size())) as f64)
 }

@@ -1,10 +1,12 @@
 //! What transfers by one plan teach: which of its candidates is the fastest here.
 //!
 //! A model is off by other factors for other candidates, and by other factors for other transfers, so that what one transfer
-//! teaches of a strategy says little of the next one. But the same transfer often comes again. When it takes clearly longer
-//! than the model says, another candidate may be faster, and is tried; of those that were, the fastest stays.
+//! teaches of a strategy says little of the next one. But the same transfer often comes again. When it takes longer than
+//! another candidate should, by what is known by then, that one is tried; of those that were, the fastest stays.
+//!
+//! What counts is how long it took until all ranks were done: rank 0, which alone learns, may itself have little to do.
 
-use hyperslab_plan::{Candidate, Choice, Parameters};
+use hyperslab_plan::{Candidate, Choice, Parameters, Phase};
 use std::sync::Arc;
 
 /// Transfers after which a candidate is judged: the first one often meets cold caches and fresh pages.
@@ -18,7 +20,7 @@ const BETTER: f64 = 0.9;
 const PROMISING: f64 = 0.85;
 /// Prices that differ by less are of the same work: what is learned of one holds for the other.
 const ALIKE: f64 = 0.02;
-/// Transfers that move for less than this say more of noise than of candidates \[s\].
+/// Transfers that take less than this say more of noise than of candidates, unless longer ones came before \[s\].
 const SECONDS_MIN: f64 = 1e-3;
 
 /// A plan, and how its candidates did.
@@ -29,15 +31,13 @@ pub(super) struct Trials {
     taken: usize,
     /// Those that cannot carry out the transfer, though they can one array of each kind.
     refused: Vec<usize>,
-    /// What of the model's price each candidate should have taken, by what was learned of other transfers.
-    usual: Vec<f64>,
     tried: Vec<Tried>,
 }
 
 /// A candidate that was tried.
 struct Tried {
     candidate: usize,
-    /// How long data moved, the last times \[s\].
+    /// How long it took from opening to the end, the last times \[s\].
     seconds: Vec<f64>,
 }
 
@@ -50,12 +50,11 @@ impl Tried {
 }
 
 impl Trials {
-    /// A plan that is used for the first time; `usual` tells by which factor prices of a candidate are off elsewhere.
-    pub(super) fn new(choice: Arc<Choice>, usual: impl FnMut(&Candidate) -> f64) -> Trials {
-        let usual = choice.candidates.iter().map(usual).collect();
+    /// A plan that is used for the first time.
+    pub(super) fn new(choice: Arc<Choice>) -> Trials {
         let chosen = choice.candidates.iter().position(|one| one.parameters == choice.parameters);
         let (used, taken) = (choice.clone(), chosen.unwrap_or(0));
-        Trials { choice, used, taken, refused: Vec::new(), usual, tried: Vec::new() }
+        Trials { choice, used, taken, refused: Vec::new(), tried: Vec::new() }
     }
 
     /// How the transfer is carried out now; `can` tells whether it can be so.
@@ -78,6 +77,9 @@ impl Trials {
 
     /// The choice with another candidate, and why.
     fn told(&self, one: Candidate) -> Choice {
+        if one.parameters == self.choice.parameters {
+            return (*self.choice).clone();
+        }
         let first = self.measured(self.number_of(&self.choice.parameters)).unwrap_or(0.0) * 1e3;
         let Choice { parameters, why, .. } = &*self.choice;
         let why = format!("the first choice, {}, took {first:.3} ms ({why})", parameters.strategy);
@@ -85,10 +87,12 @@ impl Trials {
         Choice { parameters, price, why, ..(*self.choice).clone() }
     }
 
-    /// Learns how long data moved, and takes another candidate where that one should be faster.
-    pub(super) fn hear(&mut self, seconds: f64) {
+    /// Learns how long it took from opening to the end, and takes another candidate where that one should be faster; `usual`
+    /// tells by which factor prices of a candidate are off in transfers of this kind.
+    pub(super) fn hear(&mut self, seconds: f64, usual: impl FnMut(&Candidate) -> f64) {
         let taken = self.taken;
-        if !(seconds.is_finite() && seconds >= SECONDS_MIN) || self.choice.candidates.is_empty() {
+        let long = seconds >= SECONDS_MIN || !self.tried.is_empty() && seconds > 0.0;
+        if !(seconds.is_finite() && long) || self.choice.candidates.is_empty() {
             return;
         }
         let at = self.tried.iter().position(|tried| tried.candidate == taken).unwrap_or_else(|| {
@@ -103,14 +107,16 @@ impl Trials {
         if tried.seconds.len() < JUDGED_AFTER {
             return;
         }
-        let own = self.expected(taken);
+        let usual: Vec<f64> = self.choice.candidates.iter().map(usual).collect();
+        let expected = |candidate: usize| self.expected(candidate, usual[candidate]);
+        let own = expected(taken);
         let others = (0..self.choice.candidates.len()).filter(|other| *other != taken && !self.refused.contains(other));
         let better = others.filter(|&other| {
             let known = self.measured(other).is_some();
             let enough = if known { BETTER } else { PROMISING };
-            (known || self.tried.len() < TRIED_MAX) && self.expected(other) < enough * own
+            (known || self.tried.len() < TRIED_MAX) && expected(other) < enough * own
         });
-        let best = better.min_by(|&a, &b| self.expected(a).total_cmp(&self.expected(b)));
+        let best = better.min_by(|&a, &b| expected(a).total_cmp(&expected(b)));
         self.taken = best.unwrap_or(taken);
     }
 
@@ -120,27 +126,26 @@ impl Trials {
     }
 
     /// What a candidate takes, as it was measured, or as what was measured of others lets one expect \[s\].
-    fn expected(&self, candidate: usize) -> f64 {
-        let price = &self.choice.candidates[candidate].price;
-        let (moving, later) = (price.moving_ns() / 1e9, price.later_ns / 1e9);
-        self.measured(candidate).unwrap_or_else(|| moving * self.off(candidate)) + later
+    fn expected(&self, candidate: usize, usual: f64) -> f64 {
+        let one = &self.choice.candidates[candidate];
+        self.measured(candidate).unwrap_or_else(|| priced(one) * self.off(one, usual)) + one.price.later_ns / 1e9
     }
 
     /// By which factor the price of a candidate that was not tried is expected to be off: as far as those that do the same
     /// work; others, halfway between that and what is usual, since a model may be wrong of a machine or of a candidate.
-    fn off(&self, candidate: usize) -> f64 {
-        let usual = self.usual[candidate];
-        let one = &self.choice.candidates[candidate];
-        let of = |tried: &Tried| {
-            let price = &self.choice.candidates[tried.candidate].price;
-            tried.median() * 1e9 / price.moving_ns().max(1.0)
-        };
+    fn off(&self, one: &Candidate, usual: f64) -> f64 {
+        let of = |tried: &Tried| tried.median() / priced(&self.choice.candidates[tried.candidate]).max(1e-9);
         let is_alike = |tried: &&Tried| is_alike(&self.choice.candidates[tried.candidate], one);
         match self.tried.iter().find(is_alike) {
             Some(alike) => of(alike),
             None => self.tried.first().map_or(usual, |first| (usual * of(first)).sqrt()),
         }
     }
+}
+
+/// From opening to the end, by the model \[s\].
+fn priced(one: &Candidate) -> f64 {
+    (one.price.ns() - one.price.phase(Phase::Open)) / 1e9
 }
 
 /// Whether two candidates are carried out alike, as far as the model can tell.
@@ -152,7 +157,7 @@ fn is_alike(a: &Candidate, b: &Candidate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_plan::{Phase, Price, Resource, Strategy};
+    use hyperslab_plan::{Price, Resource, Strategy};
 
     /// A plan with candidates at these prices, of which the first is chosen \[ms\].
     fn plan(prices: &[(Strategy, f64)]) -> Trials {
@@ -168,7 +173,7 @@ mod tests {
             .collect();
         let Candidate { parameters, price } = candidates[0].clone();
         let why = "it is the cheapest".into();
-        Trials::new(Arc::new(Choice { parameters, why, price, candidates, refused: Vec::new() }), |_| 1.0)
+        Trials::new(Arc::new(Choice { parameters, why, price, candidates, refused: Vec::new() }))
     }
 
     /// Carries out transfers that take so long by each strategy \[ms\]; gives which were used.
@@ -176,7 +181,7 @@ mod tests {
         let mut one = || {
             let strategy = trials.choice(|_| true).parameters.strategy;
             let (_, ms) = took.iter().find(|one| one.0 == strategy).unwrap();
-            trials.hear(ms / 1e3);
+            trials.hear(ms / 1e3, |_| 1.0);
             strategy
         };
         (0..times).map(|_| one()).collect()
@@ -216,7 +221,7 @@ mod tests {
         let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 40.0)]);
         for _ in 0..9 {
             assert_eq!(trials.choice(|one| one.strategy != Independent).parameters.strategy, ServerDirected);
-            trials.hear(0.02);
+            trials.hear(0.02, |_| 1.0);
         }
     }
 
@@ -224,7 +229,7 @@ mod tests {
     fn one_odd_measurement_turns_nothing() {
         let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
         used(&mut trials, &[(ServerDirected, 10.0)], 5);
-        trials.hear(1.0);
+        trials.hear(1.0, |_| 1.0);
         assert_eq!(used(&mut trials, &[(ServerDirected, 10.0)], 5), [ServerDirected; 5]);
     }
 
@@ -235,10 +240,28 @@ mod tests {
     }
 
     #[test]
+    fn where_all_transfers_take_longer_than_was_said_nothing_is_tried() {
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 11.0), (TwoPhase, 14.0)]);
+        for _ in 0..9 {
+            assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
+            trials.hear(0.03, |_| 3.0);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_hiccup_counts_however_short() {
+        let mut trials = plan(&[(ServerDirected, 0.6), (Independent, 0.6)]);
+        for seconds in [6e-4, 5e-3, 6e-4, 5e-3, 6e-4] {
+            trials.hear(seconds, |_| 1.0);
+            assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
+        }
+    }
+
+    #[test]
     fn short_transfers_and_nonsense_teach_nothing() {
         let mut trials = plan(&[(ServerDirected, 0.1), (Independent, 0.1)]);
         for seconds in [5e-4, f64::NAN, f64::INFINITY, -1.0, 0.0] {
-            (0..9).for_each(|_| trials.hear(seconds));
+            (0..9).for_each(|_| trials.hear(seconds, |_| 1.0));
         }
         assert!(trials.tried.is_empty());
     }

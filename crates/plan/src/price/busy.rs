@@ -119,7 +119,8 @@ impl Busy {
                 let bytes = request.bytes as f64 * stored_all;
                 self.cached_bytes += bytes;
                 // Nothing moves beside what is sent last.
-                let last = (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) / round.whole;
+                let last = if request.gaps == 0 { (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) } else { 1.0 };
+                let last = last / round.whole;
                 self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - last) } else { 0.0 };
             }
             self.file_servers_ns += stored.server_ns * stored_all;

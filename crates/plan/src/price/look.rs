@@ -43,7 +43,7 @@ impl Look {
         let at_once = (ranks * works.len() as f64).max(1.0);
         let look = Look { works, ranks, at_once, share: 1.0, chunks: None, most: 1.0 };
         let look = match known_chunks(class, parameters).filter(|_| at_hand) {
-            Some(chunks) => look.with_chunks(chunks),
+            Some(chunks) => look.with_chunks(class.some.direction == Direction::Write, chunks),
             None => look,
         };
         match known_bytes(class).filter(|_| at_hand) {
@@ -53,10 +53,10 @@ impl Look {
     }
 
     /// The same where so many chunks are written, or read, in all, and by one rank, where that is known.
-    fn with_chunks(self, (all, most): (f64, Option<f64>)) -> Look {
-        let seen = self.works.iter().map(Work::chunks).sum::<f64>() * self.ranks;
-        let seen_most = self.works.iter().map(Work::chunks).fold(0.0, f64::max);
-        let most = most.map_or(1.0, |most| (most / seen_most).max(1.0));
+    fn with_chunks(self, write: bool, (all, most): (f64, Option<f64>)) -> Look {
+        let each = || self.works.iter().map(|work| work.chunks(write));
+        let (seen, seen_most) = (each().sum::<f64>() * self.ranks, each().fold(0.0, f64::max));
+        let most = most.map_or(1.0, |most| (most / seen_most.max(1.0)).max(1.0));
         Look { chunks: (seen > 0.0).then(|| (all / seen, most)), ..self }
     }
 
@@ -96,12 +96,13 @@ fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f
     if !written && !reads_whole_chunks(&class.some) {
         return None;
     }
+    let units = Units::new(&class.some, parameters.subchunk_bytes);
     let own = matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving);
     if written || !own {
-        return Some((Units::new(&class.some, parameters.subchunk_bytes).count() as f64 * class.times, None));
+        return Some((units.count() as f64 * class.times, None));
     }
     let ranks = spread(class.some.ranks as usize, COUNTED_RANKS_MAX);
-    let each = ranks.iter().map(|&rank| whole_chunks(&class.some, parameters, rank as u32).map(|count| count as f64));
+    let each = ranks.iter().map(|&rank| whole_chunks(&class.some, &units, rank as u32).map(|count| count as f64));
     let each = each.collect::<Option<Vec<f64>>>()?;
     let all = each.iter().sum::<f64>() * f64::from(class.some.ranks) / each.len() as f64;
     Some((all * class.times, Some(each.into_iter().fold(0.0, f64::max) * class.times)))

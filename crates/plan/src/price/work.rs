@@ -69,7 +69,7 @@ pub(super) struct Request {
     pub(super) gaps: u64,
     /// Whether the system's cache shall be bypassed.
     pub(super) direct: bool,
-    /// Whether it begins between pages of the object.
+    /// Whether it begins where a page of the object does.
     pub(super) at_page: bool,
     /// Whether a reader must see the old object or the new one.
     pub(super) replace: bool,
@@ -202,7 +202,9 @@ impl Work {
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
-            let rounds = || match whole_chunks(transfer, parameters, rank) {
+            let units = || Units::new(transfer, parameters.subchunk_bytes);
+            let whole = if cut && reads_whole_chunks(transfer) { whole_chunks(transfer, &units(), rank) } else { None };
+            let rounds = || match whole {
                 Some(chunks) => chunks as f64,
                 None => work.own_rounds(transfer),
             };
@@ -219,10 +221,11 @@ impl Work {
         whole.then(|| seen * self.total / self.rounds.len() as f64)
     }
 
-    /// Chunks that it writes, or reads, as far as the rounds that were looked at stand for all.
-    pub(super) fn chunks(&self) -> f64 {
+    /// Chunks that it writes, or else reads, as far as the rounds that were looked at stand for all.
+    pub(super) fn chunks(&self, write: bool) -> f64 {
         let requests = self.rounds.iter().flat_map(|round| &round.requests);
-        let seen = requests.filter(|request| request.file.is_none());
+        // What a write leaves alone of a chunk is read before.
+        let seen = requests.filter(|request| request.file.is_none() && request.write == write);
         seen.count() as f64 * self.total / self.rounds.len() as f64
     }
 
@@ -249,11 +252,10 @@ impl Work {
 
 /// How many chunks a rank reads for itself, where it reads all of each, whatever it wants of it, because they are encoded or
 /// have checksums.
-pub(super) fn whole_chunks(transfer: &Transfer, parameters: &Parameters, rank: u32) -> Option<u64> {
+pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Option<u64> {
     if !reads_whole_chunks(transfer) {
         return None;
     }
-    let units = Units::new(transfer, parameters.subchunk_bytes);
     let of = |(array, ask): (u32, &Ask)| Some(units.count_touched(array, &ask.spread.regular()?.owned(rank)));
     (0..).zip(&transfer.asks).map(of).sum()
 }

@@ -36,6 +36,13 @@ impl Source {
         Ok(Source { address: (moves.memory.address() + offset as usize) as *mut u8, bytes: bytes as usize })
     }
 
+    /// The first bytes of a memory, which must outlive the value.
+    pub(super) fn of_memory(memory: &Memory, bytes: u64) -> Result<Source, Fault> {
+        let inside = bytes <= memory.bytes();
+        let lies = || Fault::new(FaultKind::Invalid, format!("{bytes} B do not fit into {} B", memory.bytes()));
+        inside.then(|| Source { address: memory.address() as *mut u8, bytes: bytes as usize }).ok_or_else(lies)
+    }
+
     /// The same in blocks of at most this size, with their starts.
     pub(super) fn blocks(self, block: u64) -> impl Iterator<Item = (u64, Source)> {
         (0..self.bytes as u64).step_by(block as usize).map(move |start| {

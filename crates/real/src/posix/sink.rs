@@ -3,7 +3,7 @@
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
 use super::files::{Doing, write_back};
 use super::pieces::{PIECES_MAX, in_calls};
-use hyperslab_pack::{copy, run_bytes, try_for_each_run};
+use hyperslab_pack::{Memory, copy, run_bytes, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves};
 use std::fs::File;
 use std::io;
@@ -84,8 +84,11 @@ impl<'a> Sink<'a> {
         if is_in_order(moves) {
             return self.scatter(moves);
         }
-        let ordered = ordered(moves, self.scratch)?;
-        self.scatter(&ordered)
+        let memory = ordered(moves, self.scratch)?;
+        self.run(Source::of_memory(&memory, moves.bytes())?, 0)?;
+        self.elements_bytes += moves.bytes();
+        // What was collected is gone with the memory that it lies in.
+        self.flush()
     }
 
     fn run(&mut self, run: Source, offset: u64) -> Result<(), Fault> {
@@ -210,12 +213,12 @@ pub(super) fn is_in_order(moves: &Moves) -> bool {
     })
 }
 
-/// The same elements in a memory of their own, in the order of the object.
-fn ordered(moves: &Moves, scratch: &mut Scratch) -> Result<Moves, Fault> {
+/// The elements in a memory of their own, as their bytes follow each other in the object.
+fn ordered(moves: &Moves, scratch: &mut Scratch) -> Result<Memory, Fault> {
     let memory = scratch.whole(moves.bytes())?;
     for nest in moves.nests() {
         copy(&nest, &moves.memory, moves.here.element, &memory, moves.there.element)
             .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))?;
     }
-    Ok(Moves { memory, here: moves.there.clone(), ..moves.clone() })
+    Ok(memory)
 }

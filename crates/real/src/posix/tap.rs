@@ -40,7 +40,7 @@ impl<'a> Tap<'a> {
             self.runs(moves)?;
         } else {
             let memory = self.scratch.whole(self.bytes)?;
-            self.runs(&Moves { memory: memory.clone(), here: moves.there.clone(), ..moves.clone() })?;
+            self.run(Source::of_memory(&memory, self.bytes)?).map_err(|error| self.doing.failed("", &error))?;
             for nest in moves.nests() {
                 copy(&nest.swapped(), &memory, moves.there.element, &moves.memory, moves.here.element)
                     .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))?;
