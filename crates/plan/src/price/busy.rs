@@ -118,10 +118,12 @@ impl Busy {
             if request.write && !costs.past_cache(request) {
                 let bytes = request.bytes as f64 * stored_all;
                 self.cached_bytes += bytes;
-                // Nothing moves beside what is sent last.
+                // Nothing moves beside what is sent last, and nothing is sent while the first round is exchanged.
+                let storing = (stored.cpu_ns * round.stored_share / round.own_ns.max(1.0)).min(1.0);
+                let begun = 1.0 - (1.0 - storing) / round.whole;
                 let last = if request.gaps == 0 { (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) } else { 1.0 };
                 let last = last / round.whole;
-                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - last) } else { 0.0 };
+                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - last) * begun } else { 0.0 };
             }
             self.file_servers_ns += stored.server_ns * stored_all;
             *self.serving.entry(node).or_default() += stored.server_ns * stored_rounds;
