@@ -94,7 +94,6 @@ fn named(comm: &Comm, what: &str, names: &Directory) -> Result<f64, Fault> {
     // Chunks of an array lie in a directory of their own.
     let fault = names.make(&format!("made-{}", comm.rank())).err();
     together(comm, what, fault, || true)?;
-    together(comm, what, None, || true)?;
     let begun = Instant::now();
     let made = all(&|name| names.create(name, &[], NAMED_BYTES));
     together(comm, what, made.err(), || true)?;

@@ -202,11 +202,10 @@ impl Work {
         if let Some(served) = served {
             work.total = served.served(times).max(seen);
         } else {
-            let units = || Units::new(transfer, parameters.subchunk_bytes);
-            let whole = if cut && reads_whole_chunks(transfer) { whole_chunks(transfer, &units(), rank) } else { None };
-            let rounds = || match whole {
-                Some(chunks) => chunks as f64,
-                None => work.own_rounds(transfer),
+            let rounds = || {
+                let units = reads_whole_chunks(transfer).then(|| Units::new(transfer, parameters.subchunk_bytes));
+                let whole = units.and_then(|units| whole_chunks(transfer, &units, rank));
+                whole.map_or_else(|| work.own_rounds(transfer), |chunks| chunks as f64)
             };
             work.total = times * if cut { rounds().max(seen) } else { seen };
         }
@@ -250,17 +249,14 @@ impl Work {
     }
 }
 
-/// How many chunks a rank reads for itself, where it reads all of each, whatever it wants of it, because they are encoded or
-/// have checksums.
+/// How many chunks a rank reads for itself, where it [reads all of each](reads_whole_chunks); nothing where its pieces have no
+/// closed form.
 pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Option<u64> {
-    if !reads_whole_chunks(transfer) {
-        return None;
-    }
     let of = |(array, ask): (u32, &Ask)| Some(units.count_touched(array, &ask.spread.regular()?.owned(rank)));
     (0..).zip(&transfer.asks).map(of).sum()
 }
 
-/// Whether of all chunks that something is wanted of all is read.
+/// Whether all is read of each chunk, whatever is wanted of it, because it is encoded or has a checksum.
 pub(super) fn reads_whole_chunks(transfer: &Transfer) -> bool {
     let whole = |ask: &Ask| match &ask.stored.placement {
         Placement::Chunks { codecs, .. } => !codecs.is_plain() || codecs.checksum_trailer(),
