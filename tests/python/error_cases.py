@@ -674,6 +674,17 @@ def a_raw_file_has_no_such_array(comm: Any, path: Path) -> Outcome:
         return attempt(lambda: file.read("b", spread(comm)))
 
 
+@case("DisagreementError", "'b'", "absent", "rank 1")
+def a_rank_writes_an_array_less_into_a_raw_file(comm: Any, path: Path) -> Outcome:
+    with hs.open_raw(path / "a.raw", "w", comm=comm, order="C", durable=False) as file:
+        names = ("a",) if comm.rank == ODD else ("a", "b")
+        outcome = attempt(lambda: file.write({name: mine(comm) for name in names}, spread(comm)))
+        file.write({name: mine(comm, start) for start, name in enumerate("cd")}, spread(comm))
+    found = np.fromfile(path / "a.raw").reshape(2, *SHAPE)[:, *spread(comm).slices(comm)]
+    assert np.array_equal(found, [mine(comm), mine(comm, 1.0)])
+    return outcome
+
+
 @case("DisagreementError", "header")
 def headers_differ(comm: Any, path: Path) -> Outcome:
     make_raw(comm, path)

@@ -1,6 +1,7 @@
 //! One file with a header of the user's own and arrays one after another; `.npy` files are the case of one array and
 //! NumPy's header.
 
+mod alike;
 mod disk;
 mod requests;
 
@@ -12,6 +13,7 @@ use crate::holding::{Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
+use alike::Moving;
 use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
@@ -20,7 +22,6 @@ use hyperslab_layout::{ElementType, Section};
 use hyperslab_plan::{Ask, Direction, Placement, Preference, Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,6 +96,22 @@ struct Laid {
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
+}
+
+/// What ranks compare before bytes move: names and values.
+type Fields = Vec<(String, String)>;
+
+/// A write of arrays, as the user asked for it.
+struct Writing<'a> {
+    what: &'a str,
+    /// What is wrong with it on this rank.
+    fault: Option<Fault>,
+    /// Adds what ranks compare of it.
+    asked: Box<dyn Fn(&mut Fields) + 'a>,
+    /// How many arrays.
+    arrays: usize,
+    /// How many arrays the file had before, and where the last of them ended \[B\].
+    before: (usize, u64),
 }
 
 impl RawFile {
@@ -349,29 +366,55 @@ impl RawFile {
                 stored,
             })
             .collect();
+        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
+        let writing = Writing {
+            what: &what,
+            fault,
+            asked: Box::new(move |fields| {
+                fields.push(("type of the stored elements".into(), format!("{element:?}")));
+                let described =
+                    arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
+                crate::described::describe(fields, described);
+            }),
+            arrays: arrays.len(),
+            before,
+        };
+        let result = alike::carried_out(Moving { asks, parts }, |moving| self.put(&writing, moving));
+        if result.is_err() && new {
+            let mut laid = self.laid();
+            laid.arrays.truncate(before.0);
+            laid.offsets.truncate(before.0);
+            laid.end = before.1;
+        }
+        Ok(result?)
+    }
+
+    /// Agrees on a write and carries it out.
+    fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
+        let Writing { what, fault, asked, arrays, before } = writing;
+        let (new, durable) = (self.mode.writes_new(), self.options.durable);
+        let mut fields = moving.compared(*arrays);
+        fields.push(("operation".to_string(), "write".to_string()));
+        fields.push(("file".into(), self.path().display().to_string()));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
+        asked(&mut fields);
+        let Moving { asks, parts } = moving;
         let (users, mine) = number_parts(parts);
         let lying = laid(&users);
-        let mut fields =
-            vec![("operation".to_string(), "write".to_string()), ("file".into(), self.path().display().to_string())];
-        fields.push(("type of the stored elements".into(), format!("{element:?}")));
-        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
-        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
-        let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-        crate::described::describe(&mut fields, described);
-        let sync = self.options.durable && !new;
-        let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
+        let transfer =
+            Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: durable && !new });
         // A new file is made durable when it is closed.
-        let wish = Preference { durable_later: self.options.durable && new, ..self.options.wish.clone() };
+        let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
-        let (header, end, first, durable) = (&self.header, self.laid().end, before.0 == 0, self.options.durable);
+        let (header, end, first) = (&self.header, self.laid().end, before.0 == 0);
         // Whether an earlier write did not end, so that the marker stays whatever becomes of this one.
         let marked = std::cell::Cell::new(false);
-        let call = Call {
-            what: what.clone(),
+        self.comm.transfer(Call {
+            what: what.to_string(),
             fields,
             durable,
-            prepared: fault,
+            prepared: fault.clone(),
             decide: Box::new(|| {
                 let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying, &Shaped::default())?;
                 if new {
@@ -398,15 +441,7 @@ impl RawFile {
                 }
             }),
             tidy: Box::new(|| {}),
-        };
-        let result = self.comm.transfer(call);
-        if result.is_err() && new {
-            let mut laid = self.laid();
-            laid.arrays.truncate(before.0);
-            laid.offsets.truncate(before.0);
-            laid.end = before.1;
-        }
-        Ok(result?)
+        })
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.
@@ -491,15 +526,25 @@ impl RawFile {
             Err(fault) => (Vec::new(), Default::default(), Some(fault.context(&what))),
         };
         let (parts, locals, _) = made;
-        let mut fields =
-            vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
-        crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
+        let report = alike::carried_out(Moving { asks, parts }, |moving| {
+            let mut fields = moving.compared(names.len());
+            fields.push(("operation".to_string(), "read".to_string()));
+            fields.push(("file".into(), self.path().display().to_string()));
+            crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+            self.get(&what, fields, fault.clone(), moving)
+        })?;
+        Ok((locals, report))
+    }
+
+    /// Agrees on a read and carries it out.
+    fn get(&self, what: &str, fields: Fields, fault: Option<Fault>, moving: Moving) -> Result<Report, Fault> {
+        let Moving { asks, parts } = moving;
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
-        let exposure = RefCell::new(number_parts(parts));
-        let lying = laid(&exposure.borrow().0);
-        let call = Call {
-            what: what.clone(),
+        let (users, mine) = number_parts(parts);
+        let lying = laid(&users);
+        self.comm.transfer(Call {
+            what: what.to_string(),
             fields,
             durable: false,
             prepared: fault,
@@ -509,16 +554,11 @@ impl RawFile {
                 follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
                 Ok(decision.told().0)
             }),
-            compile: Box::new(|_| {
-                let (users, mine) = exposure.take();
-                Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })
-            }),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             publish: None,
             undo: Box::new(|_| {}),
             tidy: Box::new(|| {}),
-        };
-        let report = self.comm.transfer(call)?;
-        Ok((locals, report))
+        })
     }
 
     fn asks(

@@ -34,6 +34,8 @@ pub enum Dim {
     Whole,
 }
 
+/// Most elements of an array.
+const ELEMENTS_MAX: u64 = 1 << 60;
 /// Sizes of uneven blocks that are told one by one.
 const BLOCKS_TOLD_MAX: usize = 16;
 
@@ -120,7 +122,7 @@ impl Distribution {
         if mesh.contains(&0) || volume(mesh).is_none_or(|ranks| ranks > u64::from(u32::MAX)) {
             return fail(format!("the mesh {mesh:?} must have between 1 and {} ranks", u32::MAX));
         }
-        if volume(shape).is_none_or(|elements| elements > 1 << 60) {
+        if volume(shape).is_none_or(|elements| elements > ELEMENTS_MAX) {
             return fail(format!("the shape {shape:?} has more than 2^60 elements"));
         }
         let over = assign(dims, mesh, over)?;
@@ -145,6 +147,15 @@ impl Distribution {
     /// All of the array on each of `ranks` ranks.
     pub fn replicated(shape: &[u64], ranks: u64) -> Result<Self, DistributionError> {
         Distribution::new(shape, &[ranks], &vec![Dim::Whole; shape.len()], None)
+    }
+
+    /// So many arrays, each spread so, as one array with one dimension more, the slowest; `None` when it is too large.
+    pub fn stacked(&self, arrays: u64) -> Option<Distribution> {
+        let shape: Arc<[u64]> = [arrays].iter().chain(&*self.shape).copied().collect();
+        let dims = [Dim::Whole].iter().chain(&*self.dims).cloned().collect();
+        let over = [None].iter().chain(&*self.over).copied().collect();
+        let fits = volume(&shape).is_some_and(|elements| elements <= ELEMENTS_MAX);
+        fits.then(|| Distribution { shape, mesh: self.mesh.clone(), dims, over })
     }
 
     /// Global shape.

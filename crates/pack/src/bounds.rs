@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::memory::Memory;
 use hyperslab_layout::Nest;
 
 /// The side of a copy.
@@ -47,6 +48,21 @@ impl Error for OutOfBounds {}
 /// Checks that all elements of `element` bytes on one side lie in a memory of `bytes` bytes. In wide arithmetic, so
 /// that no nest, however absurd, passes by wrapping around.
 pub(crate) fn check(nest: &Nest, side: Side, element: u64, bytes: u64) -> Result<(), OutOfBounds> {
+    check_that(nest, side, element, bytes, |_, _| true)
+}
+
+/// As [`check`], of memory that may have gaps.
+pub(crate) fn check_memory(nest: &Nest, side: Side, element: u64, memory: &Memory) -> Result<(), OutOfBounds> {
+    check_that(nest, side, element, memory.bytes(), |low, high| memory.holds(low, high))
+}
+
+fn check_that(
+    nest: &Nest,
+    side: Side,
+    element: u64,
+    bytes: u64,
+    holds: impl Fn(u64, u64) -> bool,
+) -> Result<(), OutOfBounds> {
     let start = match side {
         Side::From => nest.a,
         Side::To => nest.b,
@@ -63,7 +79,7 @@ pub(crate) fn check(nest: &Nest, side: Side, element: u64, bytes: u64) -> Result
         low = low.saturating_add(reach.min(0));
         high = high.saturating_add(reach.max(0));
     }
-    if low >= 0 && high <= i128::from(bytes) {
+    if low >= 0 && high <= i128::from(bytes) && holds(low as u64, high as u64) {
         return Ok(());
     }
     let narrow = |x: i128| x.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;

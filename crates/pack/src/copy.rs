@@ -2,7 +2,7 @@
 
 use hyperslab_layout::{ElementType, Kind, Loop, Nest};
 
-use crate::bounds::{OutOfBounds, Side, check};
+use crate::bounds::{OutOfBounds, Side, check_memory};
 use crate::convert;
 use crate::memory::Memory;
 use crate::moves::{mover, swapper};
@@ -30,8 +30,8 @@ pub fn copy(
     to: &Memory,
     to_type: ElementType,
 ) -> Result<(), OutOfBounds> {
-    check(nest, Side::From, from_type.bytes(), from.bytes())?;
-    check(nest, Side::To, to_type.bytes(), to.bytes())?;
+    check_memory(nest, Side::From, from_type.bytes(), from)?;
+    check_memory(nest, Side::To, to_type.bytes(), to)?;
     // SAFETY: all elements of both sides lie within their memories, as just checked, and those are alive.
     unsafe { copy_raw(nest, from.pointer(), from_type, to.pointer(), to_type) }
     Ok(())

@@ -2,7 +2,7 @@
 
 use hyperslab_layout::{Loop, Nest};
 
-use crate::bounds::{OutOfBounds, Side, check};
+use crate::bounds::{OutOfBounds, Side, check_memory};
 use crate::memory::Memory;
 use crate::shape::{Plane, Walk, canonical, take_run};
 
@@ -13,7 +13,7 @@ use crate::shape::{Plane, Walk, canonical, take_run};
 /// # Errors
 /// [`OutOfBounds`] when an element lies outside of the memory; nothing has been written then.
 pub fn fill(nest: &Nest, to: &Memory, value: &[u8]) -> Result<(), OutOfBounds> {
-    check(nest, Side::To, value.len() as u64, to.bytes())?;
+    check_memory(nest, Side::To, value.len() as u64, to)?;
     // Both sides get the steps of `b`, so that contiguous runs are found as in a copy.
     let loops = nest.loops.iter().map(|l| Loop { a: l.b, ..*l }).collect();
     let Some(mut nest) = canonical(&Nest { a: nest.b, b: nest.b, loops }) else { return Ok(()) };

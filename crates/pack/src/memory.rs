@@ -35,6 +35,8 @@ enum Keep {
     Allocated(*mut u8, Layout),
     /// Owned by somebody else, who is kept alive by this value.
     Foreign { _owner: Box<dyn Any + Send + Sync> },
+    /// These memories have the bytes from here to there, and what lies between belongs to somebody else.
+    Together { ranges: Box<[(u64, u64)]>, _memories: Box<[Memory]> },
     /// No bytes, nothing to keep.
     Nothing,
 }
@@ -153,6 +155,38 @@ impl Memory {
         Memory(Arc::new(Region { address: base, bytes: length, keep: Keep::Allocated(base, layout) }))
     }
 
+    /// Several memories as one, which begins at the lowest address of them all and keeps them alive. What lies between
+    /// them cannot be accessed.
+    pub fn together(memories: &[Memory]) -> Memory {
+        let mut full: Vec<&Memory> = memories.iter().filter(|memory| memory.bytes() > 0).collect();
+        full.sort_unstable_by_key(|memory| memory.address());
+        let Some(lowest) = full.first() else { return Memory::nothing() };
+        let mut ranges: Vec<(u64, u64)> = Vec::with_capacity(full.len());
+        for memory in &full {
+            let low = (memory.pointer().expose_provenance() - lowest.address()) as u64;
+            let high = low + memory.bytes();
+            match ranges.last_mut() {
+                // Views of one array overlap.
+                Some(last) if low <= last.1 => last.1 = last.1.max(high),
+                _ => ranges.push((low, high)),
+            }
+        }
+        let (address, bytes) = (ptr::with_exposed_provenance_mut(lowest.address()), ranges.last().map_or(0, |r| r.1));
+        let keep = Keep::Together { ranges: ranges.into(), _memories: memories.into() };
+        Memory(Arc::new(Region { address, bytes, keep }))
+    }
+
+    /// Whether these bytes are its own.
+    pub fn holds(&self, low: u64, high: u64) -> bool {
+        match &self.0.keep {
+            Keep::Together { ranges, .. } if low < high => {
+                let before = ranges.partition_point(|range| range.0 <= low);
+                before.checked_sub(1).is_some_and(|last| high <= ranges[last].1)
+            }
+            _ => high <= self.0.bytes,
+        }
+    }
+
     fn nothing() -> Memory {
         let address = ptr::without_provenance_mut(ALIGNMENT);
         Memory(Arc::new(Region { address, bytes: 0, keep: Keep::Nothing }))
@@ -201,7 +235,7 @@ impl Memory {
     fn check(&self, offset: u64, bytes: u64) -> usize {
         let end = offset.checked_add(bytes);
         assert!(
-            end.is_some_and(|end| end <= self.0.bytes),
+            end.is_some_and(|end| self.holds(offset, end)),
             "access to {bytes} bytes at offset {offset} of a memory of {} bytes",
             self.0.bytes
         );
@@ -310,6 +344,36 @@ mod tests {
         drop(other);
         assert_eq!(Arc::strong_count(&owner), 1);
         assert_eq!(array[14..], [5, 6]);
+    }
+
+    #[test]
+    fn memories_together_are_accessed_where_they_are() {
+        let whole = Memory::from_vec((0..100).collect());
+        // SAFETY: these are parts of memory that is kept alive, and no reference to it exists.
+        let part = |at: usize, bytes| unsafe {
+            Memory::foreign(whole.pointer().wrapping_add(at), bytes, Box::new(whole.clone()))
+        };
+        let together = Memory::together(&[part(60, 10), part(20, 8), part(24, 16), part(70, 5), part(20, 0)]);
+        assert_eq!((together.address(), together.bytes()), (whole.address() + 20, 55));
+        for low in 0..60 {
+            for high in low..60 {
+                let inside = |from, to| from <= low && high <= to;
+                let expected = (low == high && high <= 55) || inside(0, 20) || inside(40, 55);
+                assert_eq!(together.holds(low, high), expected, "{low}..{high}");
+            }
+        }
+        drop(whole);
+        assert_eq!(together.to_vec(45, 3), [65, 66, 67]);
+        assert_eq!(Memory::together(&[]).bytes(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "access to 1 bytes at offset 2 of a memory of 5 bytes")]
+    fn what_lies_between_memories_cannot_be_accessed() {
+        let whole = Memory::from_vec(vec![0; 5]);
+        // SAFETY: as above.
+        let part = |at: usize| unsafe { Memory::foreign(whole.pointer().wrapping_add(at), 2, Box::new(whole.clone())) };
+        Memory::together(&[part(0), part(3)]).to_vec(2, 1);
     }
 
     #[test]

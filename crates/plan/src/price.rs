@@ -219,9 +219,21 @@ impl Hash for Laid {
 impl Laid {
     /// As a part lies that has this view.
     pub fn of(view: &View) -> Laid {
-        // Of lists it is not known what lies between, which may be nothing.
-        let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { u64::MAX };
-        let dims: Vec<(u64, i64)> = view.axes.iter().map(|(axis, stride)| (held(axis), *stride)).collect();
+        let dim = |(axis, stride): &(Axis, i64)| match axis {
+            Axis::Held(set) => (set.len(), *stride),
+            // Of lists it is not known what lies between, which may be nothing.
+            Axis::Listed(_) | Axis::Selected(..) => (u64::MAX, *stride),
+        };
+        let mut dims: Vec<(u64, i64)> = view.axes.iter().map(dim).collect();
+        if let (Some((Axis::Listed(list), unit)), Some((first, inner))) = (view.axes.first(), dims.split_first_mut())
+            && !inner.is_empty()
+        {
+            // Arrays of their own, as one: where each lies changes from call to call, and costs the same everywhere.
+            let reach = |&(extent, stride): &(u64, i64)| stride.unsigned_abs().saturating_mul(extent);
+            let whole = inner.iter().map(reach).max().unwrap_or(0).max(view.element.bytes());
+            let apart = list.windows(2).map(|pair| pair[0].at.abs_diff(pair[1].at)).min().unwrap_or(0);
+            *first = (list.len() as u64, apart.saturating_mul(unit.unsigned_abs()).min(whole) as i64);
+        }
         Laid::new(&dims, view.element.bytes())
     }
 

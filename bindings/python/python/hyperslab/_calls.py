@@ -9,7 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
 
@@ -105,8 +105,11 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
         inner = array[inside]
-    with suppress(ValueError, TypeError, BufferError):
+    # Not `suppress`, which takes longer than the question itself; there may be hundreds of arrays.
+    try:
         return _core.Local(inner)
+    except (ValueError, TypeError, BufferError):
+        pass
     # The buffer protocol has no name for what is left of these, bfloat16.
     kind = _storable_code(inner.dtype)
     return _core.Local(inner.view(np.uint16), kind)

@@ -380,7 +380,11 @@ impl Reader<'_> {
         let Action::Copy { from, to, .. } = action else { return 0 };
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
         let Some(array) = user(from).or(user(to)) else { return 0 };
-        let held = |axis: &Axis| if let Axis::Held(set) = axis { set.len() } else { 1 };
+        let held = |axis: &Axis| match axis {
+            Axis::Held(set) => set.len(),
+            Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
+            Axis::Selected(..) => 1,
+        };
         // Those of tiles are of the whole array.
         let tiled = self.memories.tiles(array).is_some();
         let parts = if tiled { u64::from(self.memories.transfer.ranks.max(1)) } else { 1 };

@@ -24,7 +24,7 @@ pub(super) struct Source {
 impl Source {
     /// The `bytes` bytes at `offset` of the memory of `moves`, if they lie inside it.
     pub(super) fn new(moves: &Moves, offset: i64, bytes: u64) -> Result<Source, Fault> {
-        let inside = offset >= 0 && offset as u64 + bytes <= moves.memory.bytes();
+        let inside = offset >= 0 && moves.memory.holds(offset as u64, offset as u64 + bytes);
         if !inside {
             let text = format!(
                 "bytes {offset}..{} lie outside of an array of {} B",

@@ -48,6 +48,9 @@ class Transfer:
         self._path = directory / f"case-{case.number}.{case.target}"
         self._header = bytes(range(1, case.header_bytes + 1))
         self._held = Held(case, case.spread, comm.rank)
+        # As a program has them, and as the types of MPI-IO are made before the clock runs.
+        self._names = case.names
+        self._known = dict.fromkeys(self._names, (case.shape, case.dtype))
         self._turn = 0
         self._mpiio: tuple[MPI.Datatype, MPI.Datatype, MPI.Datatype] | None = None
         if case.direction == "write":
@@ -136,9 +139,6 @@ class Transfer:
         with hs.open(self._path, "w", **opened) as store:
             return store.write(held.given, held.held, chunks=case.chunks, dtype=case.dtype, guard=held.guard)
 
-    def _known(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        return dict.fromkeys(self.case.names, (self.case.shape, self.case.dtype))
-
     def _slices(self) -> tuple[slice, ...] | None:
         return None if self.case.section is None else tuple(slice(*part) for part in self.case.section)
 
@@ -147,7 +147,7 @@ class Transfer:
         opened: dict[str, Any] = {"comm": self._comm, "durable": case.durable, **options}
         about: dict[str, Any] = {"section": self._slices(), "guard": held.guard}
         if case.target == "raw":
-            layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known()}
+            layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, "r+", **layout, **opened) as file:
                 return file.write(held.given, held.held, **about)
         with hs.open(self._path, "r+", **opened) as store:
@@ -158,12 +158,13 @@ class Transfer:
         case, held = self.case, self._held
         part, opened = self._slices(), {"comm": self._comm, **options}
         if case.target == "raw":
-            layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known()}
+            layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, **layout, **opened) as file:
-                _, asked = file._prepare_read(case.names, held.given, held.held, part, None, "C", held.guard)
+                _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.guard)
                 return file._file.read(*asked)
         with hs.open(self._path, **opened) as store:
-            _, arguments, _ = store._prepare_read(case.names, held.held, out=held.given, section=part, guard=held.guard)
+            about: dict[str, Any] = {"section": part, "guard": held.guard}
+            _, arguments, _ = store._prepare_read(self._names, held.held, out=held.given, **about)
             return store._store.read(*arguments)
 
     # ---- checking ------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class Transfer:
         for number in numbers:
             expected = self._expected(number)
             if case.target == "zarr":
-                check_chunks(self._path / case.names[number], case.shape, expected, chunks=places)
+                check_chunks(self._path / self._names[number], case.shape, expected, chunks=places)
             else:
                 at = case.header_bytes + number * each
                 check_file(self._path, case.shape, case.dtype, expected, order=case.order, offset=at, windows=places)

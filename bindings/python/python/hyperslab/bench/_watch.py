@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -20,6 +21,21 @@ def rest(request: MPI.Request) -> None:
     """Wait for MPI asleep."""
     while not request.Test():
         time.sleep(LOOK_SECONDS)
+
+
+def _go_to(number: int) -> None:
+    """Move this rank to a core, where it may stay or not.
+
+    Two ranks that woke on one core stay there for milliseconds, though another one is idle: how long a short transfer
+    takes would depend on what was timed before it. Ranks of a job have cores of their own where a batch system starts
+    them; here they begin so, and are free to move at once.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    allowed = os.sched_getaffinity(0)
+    cores = sorted(allowed)
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
+    os.sched_setaffinity(0, allowed)
 
 
 class Stopwatch:
@@ -47,6 +63,7 @@ class Stopwatch:
     def seconds(self, work: Callable[[], object]) -> float:
         """Seconds that the slowest rank needs; the same number on all ranks."""
         self.meet()
+        _go_to(self._comm.rank)
         # The clock is the machine's, so a moment of rank 0 is one of all: ranks share a machine here.
         moment = self.of_rank_0(time.monotonic() + HEAD_START_SECONDS)
         time.sleep(max(0.0, moment - time.monotonic()))

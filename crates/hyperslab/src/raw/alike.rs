@@ -1,0 +1,248 @@
+//! Arrays of one shape and type that lie one after another in a file: they are moved as one array with a dimension more.
+//!
+//! What each of hundreds of small arrays costs by itself, from the question who holds what to the message about it, takes
+//! longer than its bytes do.
+
+use crate::holding::Part;
+use hyperslab_layout::{Axis, IndexSet, Listed, Term, Triplet, View};
+use hyperslab_pack::Memory;
+use hyperslab_plan::{Ask, Placement, Spread};
+use hyperslab_world::{Exposed, Fault, FaultKind};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What ranks compare of it. In the memory of one rank arrays may lie in ways of their own, which only that rank knows.
+const COMPARED: &str = "arrays taken together";
+
+/// What a call moves, and this rank's parts of it.
+#[derive(Clone)]
+pub(super) struct Moving {
+    pub(super) asks: Vec<Ask>,
+    pub(super) parts: Vec<Vec<Part>>,
+}
+
+impl Moving {
+    /// What ranks compare of how the arrays of a call are taken; the first of what they compare.
+    pub(super) fn compared(&self, arrays: usize) -> Vec<(String, String)> {
+        let told = if self.asks.len() < arrays { format!("{arrays} as {}", self.asks.len()) } else { "none".into() };
+        vec![(COMPARED.to_string(), told)]
+    }
+
+    /// The same with arrays that are alike taken together, as far as this rank's parts allow that; `None` where no arrays
+    /// are alike, or this rank holds them in different ways.
+    pub(super) fn together(&self) -> Option<Moving> {
+        let groups = groups(&self.asks);
+        if groups.len() == self.asks.len() || self.parts.len() != self.asks.len() {
+            return None;
+        }
+        let (mut asks, mut parts) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        for group in groups {
+            if group.len() == 1 {
+                asks.push(self.asks[group.start].clone());
+                parts.push(self.parts[group.start].clone());
+            } else {
+                asks.push(one_ask(&self.asks[group.clone()])?);
+                parts.push(vec![one_part(&self.parts[group])?]);
+            }
+        }
+        Some(Moving { asks, parts })
+    }
+}
+
+/// Carries out a call with arrays taken together, or, where ranks differ in that, array by array.
+pub(super) fn carried_out<T>(
+    moving: Moving,
+    mut carry_out: impl FnMut(Moving) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    match carry_out(moving.together().unwrap_or_else(|| moving.clone())) {
+        // All ranks are told the same, so that all begin again, or none; nothing has moved.
+        Err(fault) if fault.kind == FaultKind::Disagreement && fault.text.contains(COMPARED) => carry_out(moving),
+        done => done,
+    }
+}
+
+/// Which arrays follow each other in a file and are alike.
+fn groups(asks: &[Ask]) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for number in 0..asks.len() {
+        match groups.last_mut() {
+            Some(last) if follows(&asks[number], &asks[number - 1]) => last.end += 1,
+            _ => groups.push(number..number + 1),
+        }
+    }
+    groups
+}
+
+fn follows(ask: &Ask, before: &Ask) -> bool {
+    let (one, other) = (&ask.stored, &before.stored);
+    let (Placement::File { object, offset }, Placement::File { object: other_object, offset: other_offset }) =
+        (&one.placement, &other.placement)
+    else {
+        return false;
+    };
+    let bytes = one.shape.iter().product::<u64>() * one.element.bytes();
+    let alike = (&one.shape, one.element, &one.order) == (&other.shape, other.element, &other.order);
+    let spread = matches!(ask.spread, Spread::Regular(_)) && ask.spread == before.spread;
+    alike && spread && object == other_object && *offset == other_offset + bytes && ask.section == before.section
+}
+
+/// Arrays that follow each other, as one.
+fn one_ask(asks: &[Ask]) -> Option<Ask> {
+    let (first, count) = (asks.first()?, asks.len() as u64);
+    let spread = Spread::Regular(first.spread.regular()?.stacked(count)?);
+    let mut one = Ask { spread, ..first.clone() };
+    one.name = format!("{} to {}", first.name, asks.last()?.name);
+    one.section.dims.insert(0, Triplet::whole(count));
+    one.stored.shape.insert(0, count);
+    one.stored.order = [0].into_iter().chain(first.stored.order.iter().map(|dim| dim + 1)).collect();
+    Some(one)
+}
+
+/// A rank's parts of arrays as its part of them as one, unless they lie in different ways.
+fn one_part(parts: &[Vec<Part>]) -> Option<Part> {
+    let each: Vec<&Exposed> = parts
+        .iter()
+        .map(|part| match &part[..] {
+            [Part { exposed, region: None }] => Some(exposed),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let (first, others) = each.split_first()?;
+    if !others.iter().all(|other| lies_alike(&other.view, &first.view)) {
+        return None;
+    }
+    let memory = Memory::together(&each.iter().map(|one| one.memory.clone()).collect::<Vec<_>>());
+    let place = |one: &Exposed| one.memory.address() as i64 - memory.address() as i64 + one.view.base;
+    let empty = first.view.axes.iter().any(|(axis, _)| matches!(axis, Axis::Held(set) if set.is_empty()));
+    let places: Vec<i64> = each.iter().map(|one| if empty { 0 } else { place(one) }).collect();
+    let (base, axis) = axis_of(&places, memory.holds(0, memory.bytes()));
+    let axes = std::iter::once(axis).chain(first.view.axes.iter().cloned()).collect();
+    let view = Arc::new(View { base, axes, element: first.view.element });
+    Some(Part { exposed: Exposed { memory, view }, region: None })
+}
+
+/// Whether two parts differ only in where they begin. How far apart the elements of a dimension are does not matter where
+/// there is only one.
+fn lies_alike(one: &View, other: &View) -> bool {
+    let same = |((axis, stride), (other, other_stride)): (&(Axis, i64), &(Axis, i64))| {
+        let single = matches!(axis, Axis::Held(set) if set.len() <= 1);
+        axis == other && (single || stride == other_stride)
+    };
+    one.element == other.element && one.axes.len() == other.axes.len() && one.axes.iter().zip(&other.axes).all(same)
+}
+
+/// Where the first of several arrays begins, and the dimension that counts them: at equal distances where they lie in one
+/// memory, without anything of others between them, and otherwise as a list says, so that they are reached one by one.
+fn axis_of(places: &[i64], one_memory: bool) -> (i64, (Axis, i64)) {
+    let (first, count) = (places[0], places.len() as u64);
+    let step = places.get(1).map_or(0, |second| second - first);
+    if one_memory && places.windows(2).all(|pair| pair[1] - pair[0] == step) {
+        return (first, (Axis::Held(IndexSet::range(0, count)), step));
+    }
+    let listed = |(number, &at): (usize, &i64)| {
+        let term = Term { start: number as u64, len: 1, step: 1, count: 1 };
+        Listed { term, at: at - first, at_step: 0 }
+    };
+    (first, (Axis::Listed(places.iter().enumerate().map(listed).collect()), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, dense_strides, product};
+    use hyperslab_plan::Stored;
+
+    const ELEMENT: ElementType = ElementType::native(Kind::Float32);
+
+    fn ask(name: &str, shape: &[u64], offset: u64) -> Ask {
+        let spread = Spread::Regular(Distribution::new(shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
+        let placement = Placement::File { object: "file".into(), offset };
+        let stored =
+            Stored { shape: shape.to_vec(), element: ELEMENT, fill: [0; 4].into(), order: vec![1, 0], placement };
+        Ask { name: name.into(), section: Section::whole(shape), spread, memory: ELEMENT, stored }
+    }
+
+    /// Rank 1's part of an array, somewhere in a memory.
+    fn part(ask: &Ask, memory: &Memory, base: i64, order: &[usize]) -> Part {
+        let owned = ask.spread.regular().unwrap().owned(1);
+        let view = View::held(&owned, base, &dense_strides(&owned.shape(), order, 4), ELEMENT);
+        Part { exposed: Exposed { memory: memory.clone(), view: Arc::new(view) }, region: None }
+    }
+
+    #[test]
+    fn only_arrays_that_follow_each_other_and_are_alike_are_taken_together() {
+        let bytes = 4 * 3 * 5;
+        let asks = [
+            ask("a", &[3, 5], 8),
+            ask("b", &[3, 5], 8 + bytes),
+            ask("c", &[5, 3], 8 + 2 * bytes),
+            ask("d", &[5, 3], 8 + 4 * bytes),
+            ask("e", &[5, 3], 8 + 5 * bytes),
+            ask("f", &[5, 3], 8 + 6 * bytes),
+        ];
+        assert_eq!(groups(&asks), [0..2, 2..3, 3..6]);
+        let one = one_ask(&asks[3..]).unwrap();
+        assert_eq!(
+            (&*one.name, &one.stored.shape[..], &one.stored.order[..]),
+            ("d to f", &[3, 5, 3][..], &[0, 2, 1][..])
+        );
+        assert_eq!(one.stored_bytes(), 3 * bytes);
+        let mut explicit = asks.clone();
+        explicit[1].spread = Spread::Explicit;
+        assert_eq!(groups(&explicit)[..2], [0..1, 1..2]);
+    }
+
+    /// Each element of arrays taken together lies where it does in its own array, wherever the arrays are: in memories
+    /// of their own, at equal distances, backwards, or twice the same.
+    #[test]
+    fn elements_lie_where_they_did() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let whole = Memory::from_vec(vec![0; 4000]);
+        for turn in 0..300 {
+            let (count, shape) = (random.u64(2..6), [random.u64(1..7), random.u64(1..4)]);
+            let asks: Vec<Ask> = (0..count).map(|i| ask(&i.to_string(), &shape, i * 4 * shape[0] * shape[1])).collect();
+            let order: &[usize] = if random.bool() { &[0, 1] } else { &[1, 0] };
+            let place = |i: u64, random: &mut fastrand::Rng| match turn % 3 {
+                0 => 4 * random.i64(0..900),
+                1 => 200 + 4 * i as i64,
+                _ => 800 - 100 * i as i64,
+            };
+            let parts: Vec<Vec<Part>> =
+                asks.iter().zip(0..).map(|(ask, i)| vec![part(ask, &whole, place(i, &mut random), order)]).collect();
+            let moving = Moving { asks, parts };
+            let together = moving.together().expect("alike");
+            let (one, ask) = (&together.parts[0][0].exposed, &together.asks[0]);
+            let at = |one: &Exposed, index: &[u64]| one.memory.address() as i64 + one.view.address(index);
+            let held = ask.spread.regular().unwrap().owned(1);
+            let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
+            for index in product(&held.dims.iter().map(indices).collect::<Vec<_>>()) {
+                let own = &moving.parts[index[0] as usize][0].exposed;
+                assert_eq!(at(one, &index), at(own, &index[1..]), "{index:?} of {shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_of_which_one_lies_otherwise_stay_apart() {
+        let asks = [ask("a", &[4, 3], 0), ask("b", &[4, 3], 48)];
+        let whole = Memory::from_vec(vec![0; 200]);
+        let moving = |order: &[usize]| {
+            let parts = vec![vec![part(&asks[0], &whole, 0, &[0, 1])], vec![part(&asks[1], &whole, 100, order)]];
+            Moving { asks: asks.to_vec(), parts }
+        };
+        assert!(moving(&[0, 1]).together().is_some());
+        assert!(moving(&[1, 0]).together().is_none());
+        // All ranks are told that they differ in this, and only then begin again.
+        let mut calls = Vec::new();
+        let done = carried_out(moving(&[0, 1]), |moving| {
+            calls.push((moving.asks.len(), moving.compared(2)));
+            let text = format!("the ranks ask for different things: {COMPARED} is absent");
+            if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, text)) } else { Ok(()) }
+        });
+        assert!(done.is_ok());
+        let told = |what: &str| vec![(COMPARED.to_string(), what.to_string())];
+        assert_eq!(calls, [(1, told("2 as 1")), (2, told("none"))]);
+        let fails = |_| Err::<(), _>(Fault::new(FaultKind::Disagreement, "array 3 is 'c' on rank 0"));
+        assert!(carried_out(moving(&[0, 1]), fails).is_err());
+    }
+}
