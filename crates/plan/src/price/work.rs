@@ -3,6 +3,7 @@
 use super::classes::Class;
 use super::tiles::{self, Tiles};
 use super::{Effort, Laid, Memory};
+use crate::choose::Machine;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
 use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Placement, Spread, Transfer};
@@ -15,7 +16,8 @@ use std::sync::Arc;
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
-/// Arrays up to this size stay in the processor's cache from one round to the next \[B\].
+/// Arrays up to this size, those of all ranks that share a core together, stay in the processor's cache from one round to
+/// the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
 
 /// Data that move between the buffers of a rank and a user's array.
@@ -49,7 +51,9 @@ impl Moved {
             let array_runs = nest.elements() * sizes.0 / run_bytes;
             let (low, high) = nest.hull_a(sizes.0).unwrap_or_default();
             self.array_runs += array_runs;
-            self.array_lines += (array_runs * run_bytes.div_ceil(LINE_BYTES)).min(high.abs_diff(low) / LINE_BYTES + 1);
+            // Runs begin at any element of a line.
+            let lines = array_runs + array_runs * (run_bytes - sizes.0.min(run_bytes)) / LINE_BYTES;
+            self.array_lines += lines.min(high.abs_diff(low) / LINE_BYTES + 1);
         }
     }
 }
@@ -124,14 +128,19 @@ pub(super) struct Memories {
     transfer: Arc<Transfer>,
     /// By array.
     laid: Vec<Option<Laid>>,
+    /// A rank's part up to this size stays in the processor's cache \[B\].
+    cached_bytes: u64,
     tiles: Vec<Option<Tiles>>,
     known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
 
 impl Memories {
-    pub(super) fn new(class: &Class, memory: Memory<'_>) -> Memories {
+    pub(super) fn new(class: &Class, memory: Memory<'_>, machine: Machine) -> Memories {
+        let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
         let laid = class.members.iter().map(|&number| memory(number)).collect();
-        Memories { transfer: class.some.clone(), laid, tiles: class.tiles.clone(), known: RefCell::default() }
+        let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
+        let cached_bytes = CACHED_BYTES / u64::from(sharers.max(1));
+        Memories { transfer, laid, cached_bytes, tiles, known: RefCell::default() }
     }
 
     /// Those of all arrays of a rank.
@@ -323,8 +332,9 @@ impl Reader<'_> {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
                 round.copied = (round.copied.0 + moved.bytes, round.copied.1 + moved.runs);
-                if array_bytes > CACHED_BYTES && 2 * moved.array_bytes < moved.array_lines * LINE_BYTES {
-                    round.part_lines += moved.array_lines;
+                if array_bytes > self.memories.cached_bytes {
+                    // Those that what is moved would fill come anyway.
+                    round.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
                 }
             }
             Action::Fill { region, at, .. } => {
