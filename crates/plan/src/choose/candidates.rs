@@ -23,6 +23,8 @@ const WITH_SERVERS: [Strategy; 3] = [Strategy::ServerDirected, Strategy::TwoPhas
 const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
 /// Buffers that keep a disk busy when its own order is followed.
 const DISK_SLOTS: u32 = 4;
+/// Subchunks of ranks that move their own elements: nobody waits for those of another rank, so fewer requests are better \[B\].
+const OWN_BYTES: u64 = 8 << 20;
 /// Subchunks that do for most disks \[B\].
 const ON_DISK_BYTES: u64 = 8 << 20;
 /// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
@@ -123,8 +125,7 @@ pub(super) fn first(
 fn usual_subchunk(transfer: &Transfer, profile: &Profile, parameters: &Parameters, share: u64) -> u64 {
     let usual = Parameters::default().subchunk_bytes.min(share);
     match parameters.strategy {
-        // Nobody waits for a subchunk of another rank, so fewer requests are better.
-        Strategy::Independent | Strategy::DataSieving => (4 * usual).min(share),
+        Strategy::Independent | Strategy::DataSieving => OWN_BYTES.min(share),
         // The disk's answer to each request is waited for, so fewer are better as long as all buffers are used again.
         Strategy::DiskDirected => {
             // Where ranks that serve have the disks, each moves what lies on its own (Kotz 1997, section 4).
@@ -179,8 +180,11 @@ pub(super) fn complexity(parameters: &Parameters, ranks: u32) -> (u32, usize, u6
         Strategy::RootGather => 5,
     };
     let usual = Parameters::default();
-    let on_disk = parameters.strategy == Strategy::DiskDirected;
-    let subchunk_bytes = if on_disk { ON_DISK_BYTES } else { usual.subchunk_bytes };
+    let subchunk_bytes = match parameters.strategy {
+        Strategy::DiskDirected => ON_DISK_BYTES,
+        Strategy::Independent | Strategy::DataSieving => OWN_BYTES,
+        _ => usual.subchunk_bytes,
+    };
     let odd = u64::from(parameters.slots != usual.slots)
         + u64::from(parameters.subchunk_bytes != subchunk_bytes)
         + u64::from(parameters.exchange != usual.exchange)

@@ -19,7 +19,7 @@ use std::path::Path;
 /// waking it.
 pub(super) const BYTES_MAX: u64 = 256 << 10;
 /// The same where ranks need all cores: the worker would take one from a rank, and gains nothing by working beside it.
-pub(super) const CROWDED_BYTES_MAX: u64 = 4 << 20;
+pub(super) const CROWDED_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
 pub(super) fn read(path: &Path, moves: &Moves) -> Option<Outcome> {
