@@ -481,6 +481,21 @@ mod tests {
         assert_eq!(counts(10000, 40, Dim::BlockOf(256))[39], 16);
     }
 
+    #[test]
+    fn stacked_arrays_are_each_spread_as_before() {
+        let one = Distribution::new(&[7, 5], &[3, 2], &[Dim::Cyclic(2), Dim::Block], Some(&[1, 0])).unwrap();
+        let stacked = one.stacked(4).unwrap();
+        assert_eq!((stacked.shape(), stacked.mesh(), stacked.ranks()), (&[4, 7, 5][..], &[3, 2][..], 6));
+        for rank in 0..8 {
+            let (all, each) = (stacked.owned(rank), one.owned(rank));
+            if !each.is_empty() {
+                assert_eq!((&all.dims[0], &all.dims[1..]), (&IndexSet::range(0, 4), &each.dims[..]));
+            }
+            assert_eq!(all.elements(), 4 * each.elements());
+        }
+        assert!(one.stacked(1 << 56).is_none());
+    }
+
     /// HPF's formulas, element by element.
     fn owner(index: u64, extent: u64, ranks: u64, dim: &Dim) -> u64 {
         match dim {

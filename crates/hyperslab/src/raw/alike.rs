@@ -91,7 +91,7 @@ fn one_ask(asks: &[Ask]) -> Option<Ask> {
     let (first, count) = (asks.first()?, asks.len() as u64);
     let spread = Spread::Regular(first.spread.regular()?.stacked(count)?);
     let mut one = Ask { spread, ..first.clone() };
-    one.name = format!("{} to {}", first.name, asks.last()?.name);
+    one.name = format!("{} to {} ({count} arrays)", first.name, asks.last()?.name);
     one.section.dims.insert(0, Triplet::whole(count));
     one.stored.shape.insert(0, count);
     one.stored.order = [0].into_iter().chain(first.stored.order.iter().map(|dim| dim + 1)).collect();
@@ -184,7 +184,7 @@ mod tests {
         let one = one_ask(&asks[3..]).unwrap();
         assert_eq!(
             (&*one.name, &one.stored.shape[..], &one.stored.order[..]),
-            ("d to f", &[3, 5, 3][..], &[0, 2, 1][..])
+            ("d to f (3 arrays)", &[3, 5, 3][..], &[0, 2, 1][..])
         );
         assert_eq!(one.stored_bytes(), 3 * bytes);
         let mut explicit = asks.clone();

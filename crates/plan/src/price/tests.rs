@@ -8,7 +8,7 @@ use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
 use crate::transfer::{Ask, Direction, Exchange, Placement, Spread, Stored};
 use hyperslab_format::zarr::{Codecs, KeyEncoding};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, Triplet};
+use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Listed, Section, Term, Triplet};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
@@ -373,4 +373,24 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
         let one = price.price(&one, effort).moving_ns() / MS;
         assert!(near(one, 200.0), "by one server: {one}");
     }
+}
+
+/// Wherever arrays of their own lie, they cost the same as one dense array; interleaved ones lie as they do.
+#[test]
+fn arrays_taken_together_lie_alike_wherever_they_are() {
+    let element = ElementType::native(Kind::Float64);
+    let listed = |places: &[i64]| {
+        let one = |(number, &at): (usize, &i64)| {
+            let term = Term { start: number as u64, len: 1, step: 1, count: 1 };
+            Listed { term, at, at_step: 0 }
+        };
+        let list = Axis::Listed(places.iter().enumerate().map(one).collect());
+        let held = |extent| Axis::Held(IndexSet::range(0, extent));
+        Laid::of(&View { base: 64, axes: vec![(list, 1), (held(5), 24), (held(3), 8)], element })
+    };
+    let dense = Laid::new(&[(3, 120), (5, 24), (3, 8)], 8);
+    assert_eq!(listed(&[0, 4096, 70_000]), dense);
+    assert_eq!(listed(&[0, -4096, 1 << 40]), dense);
+    let interleaved = Laid::new(&[(3, 8), (5, 24), (3, 8)], 8);
+    assert_eq!(listed(&[0, 8, 16]), interleaved);
 }
