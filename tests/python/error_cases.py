@@ -685,6 +685,21 @@ def a_rank_writes_an_array_less_into_a_raw_file(comm: Any, path: Path) -> Outcom
     return outcome
 
 
+@case("DisagreementError", "ask for different things", "absent", "rank 1")
+def a_rank_closes_a_raw_file_into_which_others_write(comm: Any, path: Path) -> Outcome:
+    file = hs.open_raw(path / "a.raw", "w", comm=comm, durable=False)
+    arrays = {"a": mine(comm), "b": mine(comm)}
+    return attempt(lambda: file.close() if comm.rank == ODD else file.write(arrays, spread(comm)))
+
+
+@case("DisagreementError", "ask for different things", "absent", "rank 1")
+def a_rank_writes_into_a_store_and_others_into_a_raw_file(comm: Any, path: Path) -> Outcome:
+    with survivor(comm, path) as store, hs.open_raw(path / "a.raw", "w", comm=comm, durable=False) as file:
+        arrays = {"a": mine(comm), "b": mine(comm)}
+        target: Any = store if comm.rank == ODD else file
+        return attempt(lambda: target.write(arrays, spread(comm)))
+
+
 @case("DisagreementError", "header")
 def headers_differ(comm: Any, path: Path) -> Outcome:
     make_raw(comm, path)

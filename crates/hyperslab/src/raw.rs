@@ -24,6 +24,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An array of a file.
@@ -85,6 +86,8 @@ pub struct RawFile {
     header: Vec<u8>,
     /// Shared with the calls that the line carries out.
     laid: Arc<Mutex<Laid>>,
+    /// Whether ranks were found to hold arrays in memory in different ways; the same on all ranks.
+    apart: Arc<AtomicBool>,
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
 }
@@ -263,6 +266,7 @@ impl RawFile {
             order,
             header,
             laid: Arc::default(),
+            apart: Arc::default(),
             removed,
         })
     }
@@ -379,7 +383,8 @@ impl RawFile {
             arrays: arrays.len(),
             before,
         };
-        let result = alike::carried_out(Moving { asks, parts }, |moving| self.put(&writing, moving));
+        let result =
+            alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| self.put(&writing, moving));
         if result.is_err() && new {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
@@ -527,7 +532,7 @@ impl RawFile {
         };
         let (parts, locals, _) = made;
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
-        let report = alike::carried_out(Moving { asks, parts }, |moving| {
+        let report = alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| {
             let mut fields = moving.compared(names.len());
             fields.push(("operation".to_string(), "read".to_string()));
             fields.push(("file".into(), self.path().display().to_string()));

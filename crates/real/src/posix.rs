@@ -47,7 +47,7 @@ pub struct PosixStore {
     lost: Vec<Ticket>,
     advance: Arc<AtomicU64>,
     root: PathBuf,
-    at_once_bytes_max: u64,
+    at_once_bytes_max: at_once::Most,
     /// Requests that the worker has and whose ends nobody has polled.
     under_way: u64,
     /// What the worker was told and has not heeded yet, besides requests.
@@ -131,7 +131,7 @@ impl PosixStore {
         self.durable.store(durable, Ordering::Relaxed);
     }
 
-    /// Has no core for a thread beside the caller's, who then reads more by himself of what is in the cache.
+    /// Has no core for a thread beside the caller's, who then does more by himself.
     pub fn crowd(&mut self) {
         self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
     }
@@ -168,10 +168,10 @@ impl PosixStore {
     fn at_once(&self, request: &Request) -> Option<Result<Outcome, Fault>> {
         let mut files = self.idle()?;
         match request {
-            Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max => {
+            Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
                 at_once::read(&self.root.join(&**object), moves).map(Ok)
             }
-            Request::Write { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max => {
+            Request::Write { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.write => {
                 files.write_at_hand(object, moves)
             }
             _ => None,

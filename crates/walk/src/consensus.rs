@@ -17,6 +17,21 @@ const GROUPS_MAX: usize = 4;
 /// Failures of single ranks that travel to rank 0.
 const FAULTS_MAX: usize = 8;
 
+/// What an error about a difference says before it says in what.
+const DIFFERENT: &str = "the ranks ask for different things:\n  ";
+
+/// Whether an agreement on `what` ended with this fault because ranks differ in one field, which all of them have, and in
+/// nothing else. All ranks are told the same, so all ranks find the same.
+pub fn differ_only_in(fault: &Fault, what: &str, field: &str) -> bool {
+    let lines = fault.text.strip_prefix(what).and_then(|text| text.strip_prefix(": ")?.strip_prefix(DIFFERENT));
+    // One line for each field and group of ranks that differs from rank 0: so there are two groups, and no others.
+    let is_it = |line: &str| {
+        let values = line.strip_prefix(field).and_then(|rest| rest.strip_prefix(" is "));
+        values.is_some_and(|values| !values.contains("absent") && !values.contains('\n'))
+    };
+    fault.kind == FaultKind::Disagreement && lines.is_some_and(is_it)
+}
+
 /// What a rank brings to an agreement.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
@@ -320,7 +335,7 @@ impl Consensus {
                 lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
             }
         }
-        let text = format!("{}: the ranks ask for different things:\n  {}", self.question.what, lines.join("\n  "));
+        let text = format!("{}: {DIFFERENT}{}", self.question.what, lines.join("\n  "));
         Fault::new(FaultKind::Disagreement, text)
             .hint("a collective call needs the same arguments on every rank, but for the local arrays themselves")
     }

@@ -7,9 +7,11 @@ use crate::holding::Part;
 use hyperslab_layout::{Axis, IndexSet, Listed, Term, Triplet, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Placement, Spread};
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_walk::differ_only_in;
+use hyperslab_world::{Exposed, Fault};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What ranks compare of it. In the memory of one rank arrays may lie in ways of their own, which only that rank knows.
 const COMPARED: &str = "arrays taken together";
@@ -49,14 +51,23 @@ impl Moving {
     }
 }
 
-/// Carries out a call with arrays taken together, or, where ranks differ in that, array by array.
+/// Carries out the call `what` with arrays taken together, or, where ranks differ in that alone, array by array, and then all
+/// later calls that `apart` belongs to.
 pub(super) fn carried_out<T>(
+    what: &str,
     moving: Moving,
+    apart: &AtomicBool,
     mut carry_out: impl FnMut(Moving) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
+    if apart.load(Ordering::Relaxed) {
+        return carry_out(moving);
+    }
     match carry_out(moving.together().unwrap_or_else(|| moving.clone())) {
         // All ranks are told the same, so that all begin again, or none; nothing has moved.
-        Err(fault) if fault.kind == FaultKind::Disagreement && fault.text.contains(COMPARED) => carry_out(moving),
+        Err(fault) if differ_only_in(&fault, what, COMPARED) => {
+            apart.store(true, Ordering::Relaxed);
+            carry_out(moving)
+        }
         done => done,
     }
 }
@@ -151,6 +162,7 @@ mod tests {
     use super::*;
     use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, dense_strides, product};
     use hyperslab_plan::Stored;
+    use hyperslab_world::FaultKind;
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
 
@@ -234,15 +246,23 @@ mod tests {
         assert!(moving(&[1, 0]).together().is_none());
         // All ranks are told that they differ in this, and only then begin again.
         let mut calls = Vec::new();
-        let done = carried_out(moving(&[0, 1]), |moving| {
-            calls.push((moving.asks.len(), moving.compared(2)));
-            let text = format!("the ranks ask for different things: {COMPARED} is absent");
-            if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, text)) } else { Ok(()) }
-        });
-        assert!(done.is_ok());
+        let text =
+            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 as 1 on rank 1");
+        let mut call = |fault: &str, apart: &AtomicBool| {
+            carried_out("write", moving(&[0, 1]), apart, |moving| {
+                calls.push((moving.asks.len(), moving.compared(2)));
+                if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, fault)) } else { Ok(()) }
+            })
+        };
+        let apart = AtomicBool::new(false);
+        assert!(call(&text, &apart).is_ok());
+        assert!(call(&text, &apart).is_ok(), "as the call before it");
+        for other in ["", "\n  array 3 is 'c' on rank 0, but absent on rank 1", " and absent on rank 2"] {
+            assert!(call(&format!("a call before: {text}{other}"), &AtomicBool::new(false)).is_err());
+            assert!(other.is_empty() || call(&format!("{text}{other}"), &AtomicBool::new(false)).is_err());
+        }
         let told = |what: &str| vec![(COMPARED.to_string(), what.to_string())];
-        assert_eq!(calls, [(1, told("2 as 1")), (2, told("none"))]);
-        let fails = |_| Err::<(), _>(Fault::new(FaultKind::Disagreement, "array 3 is 'c' on rank 0"));
-        assert!(carried_out(moving(&[0, 1]), fails).is_err());
+        assert_eq!(calls[..3], [(1, told("2 as 1")), (2, told("none")), (2, told("none"))]);
+        assert!(calls[3..].iter().all(|call| call.0 == 1));
     }
 }

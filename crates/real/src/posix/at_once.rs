@@ -15,11 +15,18 @@ use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Longest request that is carried out at once where a core is free for the worker \[B\]: copying more takes longer than
-/// waking it.
-pub(super) const BYTES_MAX: u64 = 256 << 10;
-/// The same where ranks need all cores: the worker would take one from a rank, and gains nothing by working beside it.
-pub(super) const CROWDED_BYTES_MAX: u64 = 64 << 20;
+/// Longest requests that are carried out at once \[B\].
+#[derive(Clone, Copy)]
+pub(super) struct Most {
+    pub(super) read: u64,
+    pub(super) write: u64,
+}
+
+/// Where a core is free for the worker: copying more takes longer than waking it.
+pub(super) const BYTES_MAX: Most = Most { read: 256 << 10, write: 256 << 10 };
+/// Where ranks need all cores: the worker would take one from a rank, and gains nothing by working beside it. Reads of what is
+/// in the cache end soon; a write may have to wait for the disk, and the rank tells nobody meanwhile that it goes on.
+pub(super) const CROWDED_BYTES_MAX: Most = Most { read: 64 << 20, write: 4 << 20 };
 
 /// Reads from a file, if that needs no waiting; `None` when the worker shall do it, who may meet parts of it again.
 pub(super) fn read(path: &Path, moves: &Moves) -> Option<Outcome> {

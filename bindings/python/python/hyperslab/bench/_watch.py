@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from mpi4py import MPI
@@ -34,8 +35,10 @@ def _go_to(number: int) -> None:
         return
     allowed = os.sched_getaffinity(0)
     cores = sorted(allowed)
-    os.sched_setaffinity(0, {cores[number % len(cores)]})
-    os.sched_setaffinity(0, allowed)
+    # Where that is forbidden, ranks begin where they are.
+    with suppress(OSError):
+        os.sched_setaffinity(0, {cores[number % len(cores)]})
+        os.sched_setaffinity(0, allowed)
 
 
 class Stopwatch:
