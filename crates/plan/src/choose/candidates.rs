@@ -180,13 +180,15 @@ pub(super) fn complexity(parameters: &Parameters, ranks: u32) -> (u32, usize, u6
         Strategy::RootGather => 5,
     };
     let usual = Parameters::default();
-    let subchunk_bytes = match parameters.strategy {
-        Strategy::DiskDirected => ON_DISK_BYTES,
-        Strategy::Independent | Strategy::DataSieving => OWN_BYTES,
-        _ => usual.subchunk_bytes,
+    let subchunk_bytes = parameters.subchunk_bytes;
+    let unusual = match parameters.strategy {
+        Strategy::DiskDirected => subchunk_bytes != ON_DISK_BYTES,
+        // Larger ones are as simple, as nobody waits for them.
+        Strategy::Independent | Strategy::DataSieving => subchunk_bytes < OWN_BYTES,
+        _ => subchunk_bytes != usual.subchunk_bytes,
     };
     let odd = u64::from(parameters.slots != usual.slots)
-        + u64::from(parameters.subchunk_bytes != subchunk_bytes)
+        + u64::from(unusual)
         + u64::from(parameters.exchange != usual.exchange)
         + u64::from(parameters.servers != servers::spread(parameters.servers.len() as u32, ranks));
     (strategy, parameters.servers.len(), odd)

@@ -399,9 +399,9 @@ impl Reader<'_> {
         let tiled = self.memories.tiles(array).is_some();
         let parts = if tiled { u64::from(self.memories.transfer.ranks.max(1)) } else { 1 };
         self.memories.view(self.rank, array).map_or(0, |view| {
-            let pitch = view.axes.iter().map(|(_, stride)| stride.unsigned_abs()).filter(|&stride| stride > 0).min();
             let elements = view.axes.iter().map(|(axis, _)| held(axis)).fold(1, u64::saturating_mul);
-            elements.saturating_mul(pitch.unwrap_or(0).max(view.element.bytes())) / parts
+            let spans = view.axes.iter().map(|(axis, stride)| held(axis).saturating_mul(stride.unsigned_abs()));
+            spans.max().unwrap_or(0).max(elements.saturating_mul(view.element.bytes())) / parts
         })
     }
 
