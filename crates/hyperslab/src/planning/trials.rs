@@ -18,6 +18,9 @@ const TRIED_MAX: usize = 3;
 /// What another candidate may take, over the one in use, to be used instead: where it was measured, and where it was not.
 const BETTER: f64 = 0.9;
 const PROMISING: f64 = 0.85;
+/// The first choice is tried once more where it took no longer than this over the one in use: it was measured first, and so
+/// perhaps beside caches that were cold.
+const ONCE_MORE: f64 = 1.5;
 /// Prices that differ by less are of the same work: what is learned of one holds for the other.
 const ALIKE: f64 = 0.02;
 /// Transfers that take less than this say more of noise than of candidates, unless longer ones came before \[s\].
@@ -32,6 +35,8 @@ pub(super) struct Trials {
     /// Those that cannot carry out the transfer, though they can one array of each kind.
     refused: Vec<usize>,
     tried: Vec<Tried>,
+    /// Whether the first one was tried once more.
+    once_more: bool,
 }
 
 /// A candidate that was tried.
@@ -54,7 +59,7 @@ impl Trials {
     pub(super) fn new(choice: Arc<Choice>) -> Trials {
         let chosen = choice.candidates.iter().position(|one| one.parameters == choice.parameters);
         let (used, taken) = (choice.clone(), chosen.unwrap_or(0));
-        Trials { choice, used, taken, refused: Vec::new(), tried: Vec::new() }
+        Trials { choice, used, taken, refused: Vec::new(), tried: Vec::new(), once_more: false }
     }
 
     /// How the transfer is carried out now; `can` tells whether it can be so.
@@ -107,6 +112,9 @@ impl Trials {
         if tried.seconds.len() < JUDGED_AFTER {
             return;
         }
+        if self.tries_first_once_more(at) {
+            return;
+        }
         let usual: Vec<f64> = self.choice.candidates.iter().map(usual).collect();
         let expected = |candidate: usize| self.expected(candidate, usual[candidate]);
         let own = expected(taken);
@@ -118,6 +126,19 @@ impl Trials {
         });
         let best = better.min_by(|&a, &b| expected(a).total_cmp(&expected(b)));
         self.taken = best.unwrap_or(taken);
+    }
+
+    /// Goes back to the first choice, if it may be better than number `at` of those tried after all.
+    fn tries_first_once_more(&mut self, at: usize) -> bool {
+        let again = at > 0 && !self.once_more && self.tried[0].median() < ONCE_MORE * self.tried[at].median();
+        if again {
+            self.once_more = true;
+            let first = &mut self.tried[0];
+            // It is judged by its next time, unless the last one was shorter.
+            first.seconds.drain(..first.seconds.len() - 1);
+            self.taken = first.candidate;
+        }
+        again
     }
 
     /// The median of what a candidate took \[s\].
@@ -214,6 +235,22 @@ mod tests {
         assert_eq!(used[..2], [ServerDirected; 2]);
         assert_eq!(used[8..], [ServerDirected; 12], "{used:?}");
         assert!(!used.contains(&RootGather), "three are enough");
+    }
+
+    #[test]
+    fn the_first_choice_has_another_chance_once_caches_are_warm() {
+        for (warm, stays) in [(8.0, Independent), (16.0, RootGather)] {
+            let mut trials = plan(&[(Independent, 2.0), (RootGather, 2.4)]);
+            let mut used = Vec::new();
+            for turn in 0..20 {
+                let strategy = trials.choice(|_| true).parameters.strategy;
+                let cold = if turn < 2 { 18.0 } else { warm };
+                trials.hear(if strategy == Independent { cold } else { 13.0 } / 1e3, |_| 1.0);
+                used.push(strategy);
+            }
+            assert_eq!(used[..5], [Independent, Independent, RootGather, RootGather, Independent]);
+            assert_eq!(used[5..], [stays; 15], "{warm}");
+        }
     }
 
     #[test]
