@@ -1,4 +1,5 @@
-//! Small reads of what the system's cache holds, carried out by the caller at once.
+//! Reads of what the system's cache holds, carried out by the caller at once: short ones, and longer ones where ranks need
+//! all cores.
 //!
 //! Handing a request to the worker and being woken by its answer takes longer than a short read itself, above all where
 //! ranks share cores. Nothing here waits for a disk or for a server: a name that the kernel does not know by heart, or
