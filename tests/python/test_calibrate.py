@@ -36,6 +36,7 @@ BOUNDS = {
     "measured.agreements.base": (1e-8, 1e-2),
     "measured.agreements.rank": (0, 1),
     "measured.files.write_rate": (1e6, 1e12),
+    "measured.files.write_rate_kept": (1e6, 1e12),
     "measured.files.read_rate": (1e6, 1e12),
     "measured.files.cold_rate": (1e5, 1e12),
     "measured.files.direct_write_rate": (1e5, 1e12),
@@ -282,6 +283,7 @@ def made_up() -> list[dict[str, Any]]:
         made += [series(kernel, "alone", start + size / rate, bytes=size, runs=1) for size in (4096, 1 << 20, 1 << 24)]
     made += [series("write", "alone", 3e-6 + 2**20 / 4e9 + runs * 1e-7, bytes=2**20, runs=runs) for runs in (256, 4096)]
     made += [series("read", "alone", 2e-6 + 2**20 / 8e9 + runs * 4e-8, bytes=2**20, runs=runs) for runs in (256, 4096)]
+    made += [series("write-kept", "alone", 5e-4 / 5, bytes=5e5)]
     made += [series("sync", "alone", 1e-3 + size / 2e9, bytes=size) for size in (1 << 16, 1 << 26)]
     made += [series("cold", "alone", 4e-3, bytes=4e6)]
     for way, rate in (("write", 2e9), ("read", 3e9)):
@@ -317,6 +319,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "measured.agreements.crowded": 2e-4,
         "measured.files.write": 3e-6,
         "measured.files.write_rate": 4e9,
+        "measured.files.write_rate_kept": 5e9,
         "measured.files.gather": 1e-7,
         "measured.files.scatter": 4e-8,
         "measured.files.writers": 2,

@@ -198,7 +198,13 @@ impl<'a> Search<'a> {
     fn enter(&mut self, strategy: Strategy, exchange: Exchange, wish: &Preference) {
         let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), wish, strategy, exchange);
         match begun {
-            Ok(parameters) => self.add(parameters),
+            Ok(parameters) => {
+                let kept = candidates::kept(&self.one_of_each, self.planner.machine, wish, &parameters);
+                self.add(parameters);
+                if let Some(kept) = kept {
+                    self.consider(kept);
+                }
+            }
             Err(no) => self.refused.push((strategy, no)),
         }
     }

@@ -272,6 +272,9 @@ def _files(it: _Numbers, times: Times) -> None:
                 it.measured("storage.cache.copy_rate", rate_text(_inverse(each)), said)
             _runs_of_calls(it, times, kernel, start, each)
             _ranges_of_requests(it, times, kernel, start, each)
+    for point in times.points("write-kept"):
+        said = f"writes of {_size_text(point.at['bytes'])} out of the same memory, one rank"
+        it.measured("measured.files.write_rate_kept", rate_text(point.at["bytes"] / point.seconds), said)
     points = times.points("sync")
     if points:
         start, each = fit(points, _one, _bytes)

@@ -29,6 +29,9 @@ const OWN_BYTES: u64 = 8 << 20;
 const ON_DISK_BYTES: u64 = 8 << 20;
 /// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
 const SHARED_EXTENT_BYTES: u64 = 4 << 20;
+/// Subchunks of ranks that write to a file whose lock they share: what they copy into a buffer before they have the lock leaves
+/// the processor's cache while they have it \[B\]. Runs are longer nowhere, so that all go through the buffer.
+const KEPT_BYTES: u64 = 512 << 10;
 /// Runs from which on readers read for themselves, and the gaps between them \[B\].
 const READ_RUN_BYTES: u64 = 512;
 /// Ranks above which everything through one of them is not looked at, unless it is asked for.
@@ -167,6 +170,21 @@ pub(super) fn variants(transfer: &Transfer, machine: Machine, wish: &Preference,
         found.push(Parameters { slots: 4, ..at.clone() });
     }
     found
+}
+
+/// The same parameters where ranks write to one file for themselves, and copy what they write into a small buffer first.
+pub(super) fn kept(transfer: &Transfer, machine: Machine, wish: &Preference, begun: &Parameters) -> Option<Parameters> {
+    let own = begun.strategy == Strategy::Independent && shares_a_lock(transfer, machine);
+    let smaller = wish.subchunk_bytes.is_none() && begun.subchunk_bytes > KEPT_BYTES;
+    let kept = || Parameters { subchunk_bytes: KEPT_BYTES, direct_run_bytes: KEPT_BYTES + 1, ..begun.clone() };
+    (own && smaller).then(kept)
+}
+
+/// Whether ranks of a node write to one file.
+fn shares_a_lock(transfer: &Transfer, machine: Machine) -> bool {
+    let in_file = |ask: &Ask| matches!(ask.stored.placement, Placement::File { .. });
+    let writes = transfer.direction == Direction::Write && transfer.asks.iter().any(in_file);
+    writes && machine.ranks_per_node.min(transfer.ranks) > 1
 }
 
 /// How much there is to understand: of candidates as cheap, the one with less is taken.

@@ -53,6 +53,26 @@ fn what_is_known_to_be_best_on_one_node_is_chosen() {
 }
 
 #[test]
+fn writers_that_share_a_lock_copy_before_they_have_it() {
+    let cube = [512, 512, 256];
+    let parameters = |mesh: u64, chunk: Option<&[u64]>, direction| {
+        let asked = transfer(&cube, &[mesh, 1, 1], &BLOCKS, chunk, direction);
+        choose(&asked, &Preference::default()).unwrap().parameters
+    };
+    // By way of a buffer: no run is as long as those that go without.
+    let shared = parameters(2, None, Direction::Write);
+    assert_eq!((shared.strategy, shared.subchunk_bytes), (Strategy::Independent, 512 << 10));
+    assert!(shared.direct_run_bytes > shared.subchunk_bytes);
+    // Who has a file alone, files of his own, or only reads, waits for nobody and needs no copy.
+    for (mesh, chunk, direction) in
+        [(1, None, Direction::Write), (2, Some(&[256, 512, 256][..]), Direction::Write), (2, None, Direction::Read)]
+    {
+        let alone = parameters(mesh, chunk, direction);
+        assert!(alone.direct_run_bytes < alone.subchunk_bytes, "{alone:?}");
+    }
+}
+
+#[test]
 fn candidates_are_sorted_and_hold_the_chosen_one() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let choice = choose(&asked, &Preference::default()).unwrap();

@@ -465,7 +465,8 @@ fn at_hand(costs: &Files, request: &Request) -> Stored {
     if request.write {
         let calls = ranges.max(request.runs.div_ceil(GATHERED_MAX)) as f64;
         let named = if chunk { costs.create_ns + if request.replace { costs.rename_ns } else { 0.0 } } else { 0.0 };
-        let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / costs.write_rate;
+        let rate = if request.kept { costs.write_rate_kept } else { costs.write_rate };
+        let call = costs.write_ns + (calls - 1.0).max(0.0) * costs.write_range_ns + bytes * 1e9 / rate;
         let call = call + (runs - calls).max(0.0) * costs.gather_ns;
         // Directories, and the journal behind them, let one in at a time.
         let lock_ns = if chunk { named } else { call / f64::from(costs.writers.max(1)) };

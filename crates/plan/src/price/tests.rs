@@ -294,7 +294,8 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let rate = ROUND as f64 * 1e3;
     let measured = profile.measured.as_mut().expect("the built-in profile is of a machine at hand");
     let files = &mut measured.files;
-    (files.write_ns, files.write_range_ns, files.write_rate, files.gather_ns, files.writers) = (0.0, 0.0, rate, 0.0, 1);
+    (files.write_ns, files.write_range_ns, files.gather_ns, files.writers) = (0.0, 0.0, 0.0, 1);
+    (files.write_rate, files.write_rate_kept) = (rate, rate);
     let near = &mut measured.neighbours;
     (near.message_ns, near.rate, near.run_ns, near.array_run_ns, near.wake_ns) = (0.0, rate / exchange, 0.0, 0.0, 0.0);
     measured.agreements.crowded_ns = 0.0;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
-/// Arrays up to this size, those of all ranks that share a core together, stay in the processor's cache from one round to
-/// the next \[B\].
+/// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
+/// round to the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
 
 /// Data that move between the buffers of a rank and a user's array.
@@ -79,6 +79,8 @@ pub(super) struct Request {
     pub(super) replace: bool,
     /// Whether all of a chunk is moved, and compared with its checksum.
     pub(super) checked: bool,
+    /// Whether it moves a slot, when slots stay in the processor's cache.
+    pub(super) kept: bool,
 }
 
 /// What a rank does between one use of a buffer and the next.
@@ -128,8 +130,8 @@ pub(super) struct Memories {
     transfer: Arc<Transfer>,
     /// By array.
     laid: Vec<Option<Laid>>,
-    /// A rank's part up to this size stays in the processor's cache \[B\].
-    cached_bytes: u64,
+    /// Ranks that share a core.
+    sharers: u64,
     tiles: Vec<Option<Tiles>>,
     known: RefCell<BTreeMap<(u32, u32), Arc<View>>>,
 }
@@ -139,8 +141,12 @@ impl Memories {
         let (transfer, tiles) = (class.some.clone(), class.tiles.clone());
         let laid = class.members.iter().map(|&number| memory(number)).collect();
         let sharers = machine.ranks_per_node.min(transfer.ranks).div_ceil(machine.cores_per_node.max(1));
-        let cached_bytes = CACHED_BYTES / u64::from(sharers.max(1));
-        Memories { transfer, laid, cached_bytes, tiles, known: RefCell::default() }
+        Memories { transfer, laid, sharers: u64::from(sharers.max(1)), tiles, known: RefCell::default() }
+    }
+
+    /// A rank's part up to this size stays in the processor's cache \[B\].
+    fn cached_bytes(&self) -> u64 {
+        CACHED_BYTES / self.sharers
     }
 
     /// Those of all arrays of a rank.
@@ -189,7 +195,8 @@ impl Work {
         let told = facts.met.values().map(Vec::len).chain(facts.mine.values().map(Vec::len)).sum::<usize>() as u64;
         let program = strategy.program(transfer, parameters, &Arc::new(facts), rank, &memories.of(rank));
         let (slots, buffer_bytes) = (program.slots, u64::from(program.slots) * program.slot_bytes);
-        let mut reader = Reader { memories, rank, rounds: Vec::new(), number: u64::MAX };
+        let kept = buffer_bytes <= memories.cached_bytes();
+        let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX };
         let mut cut = false;
         // In rounds, the first lane is that of the client: what others move in its arrays is their work.
         let clients = usize::from(!matches!(strategy, Strategy::Independent | Strategy::DataSieving));
@@ -278,6 +285,8 @@ pub(super) fn reads_whole_chunks(transfer: &Transfer) -> bool {
 struct Reader<'a> {
     memories: &'a Memories,
     rank: u32,
+    /// Whether slots stay in the processor's cache.
+    kept: bool,
     rounds: Vec<Round>,
     /// Number of the last round.
     number: u64,
@@ -332,7 +341,7 @@ impl Reader<'_> {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
                 round.copied = (round.copied.0 + moved.bytes, round.copied.1 + moved.runs);
-                if array_bytes > self.memories.cached_bytes {
+                if array_bytes > self.memories.cached_bytes() {
                     // Those that what is moved would fill come anyway.
                     round.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
                 }
@@ -442,7 +451,10 @@ impl Reader<'_> {
         let (chunk, checked) = (whole.is_some() || self.in_chunks(object), whole.is_some());
         let file = (!chunk).then(|| object.clone());
         let at_page = hull.0 % PAGE_BYTES as i64 == 0;
-        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked })
+        // While a rank waits for messages, others that share its core fill the cache with what they have.
+        let alone = self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
+        let kept = self.kept && alone && matches!(place, Place::Slot(..));
+        Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept })
     }
 
     /// Whether an object is one of many.
@@ -458,7 +470,7 @@ impl Reader<'_> {
 impl Request {
     /// An object that is moved whole.
     fn object(bytes: u64, write: bool) -> Request {
-        let (direct, at_page, replace, checked) = (false, true, false, false);
-        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace, checked }
+        let (direct, at_page, replace, checked, kept) = (false, true, false, false, false);
+        Request { file: None, write, bytes, ranges: 1, runs: 1, gaps: 0, direct, at_page, replace, checked, kept }
     }
 }

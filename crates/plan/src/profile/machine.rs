@@ -355,6 +355,8 @@ pub struct Files {
     pub write_ns: f64,
     /// Rate of long ones \[B/s\].
     pub write_rate: f64,
+    /// The same out of memory that stays in the processor's cache \[B/s\].
+    pub write_rate_kept: f64,
     /// What each contiguous run of memory that a call gathers costs besides \[ns\].
     pub gather_ns: f64,
     /// Each further range of the file that the same request writes \[ns\].

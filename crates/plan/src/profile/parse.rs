@@ -103,13 +103,19 @@ fn time_or(it: &mut Document<'_>, key: &'static str, otherwise_ns: f64) -> Resul
     if it.has(key) { it.time(key) } else { Ok(otherwise_ns) }
 }
 
+/// A rate that profiles written before it was measured do not have.
+fn rate_or(it: &mut Document<'_>, key: &'static str, otherwise: f64) -> Result<f64, ProfileError> {
+    Ok(rate_if_any(it, key)?.unwrap_or(otherwise))
+}
+
 fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
     let (write_ns, read_ns) = (it.time("measured.files.write")?, it.time("measured.files.read")?);
-    let create_ns = it.time("measured.files.create")?;
+    let (create_ns, write_rate) = (it.time("measured.files.create")?, it.rate("measured.files.write_rate")?);
     Ok(Files {
         write_ns,
         write_range_ns: time_or(it, "measured.files.write_range", write_ns)?,
-        write_rate: it.rate("measured.files.write_rate")?,
+        write_rate,
+        write_rate_kept: rate_or(it, "measured.files.write_rate_kept", write_rate)?,
         gather_ns: it.time("measured.files.gather")?,
         writers: it.count("measured.files.writers")?,
         read_ns,

@@ -27,6 +27,8 @@ const GATHERED: [u64; 4] = [256, 1 << 10, 4 << 10, 32 << 10];
 const RANGES: u64 = 256;
 const RANGE_BYTES: u64 = 4 << 10;
 const RANGES_APART: u64 = 3;
+/// Requests out of memory that stays in the processor's cache \[B\].
+const KEPT_BYTES: u64 = 256 << 10;
 /// Requests past the cache \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
 const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
@@ -57,13 +59,15 @@ struct How {
     count: u64,
     /// Whether all requests are handed over at once, or each waits for the one before.
     at_once: bool,
+    /// Whether all of them move the same memory, which then stays in the processor's cache.
+    kept: bool,
 }
 
 impl How {
     fn cached(write: bool, request: u64, bytes: u64) -> How {
         let request = request.min(bytes);
         let count = (bytes / request).clamp(1, COUNT_MAX);
-        How { write, direct: false, request, run: request, apart: 1, count, at_once: true }
+        How { write, direct: false, request, run: request, apart: 1, count, at_once: true, kept: false }
     }
 
     /// Requests of short ranges, as long as they all find room.
@@ -79,7 +83,8 @@ impl How {
     }
 }
 
-/// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of such with short
+/// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of writes out of memory
+/// that stays in the processor's cache (`write-kept`, at `bytes`), of such with short
 /// ranges of the file (`write-ranges`, `read-ranges`, at `bytes` and `ranges`), of reads of what it has not (`cold`), past
 /// it if the file system can (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
 /// `bytes`), and of names (`create`, `open`, `rename`, `remove`). All but `sync` are of one request or name.
@@ -113,6 +118,9 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
             cases.push(Case::new(kernel, &at, move || bench.borrow_mut().cached(how)));
         }
     }
+    let how = How { kept: true, ..How::cached(true, KEPT_BYTES, bytes) };
+    let at = [("bytes", how.request as f64)];
+    cases.push(Case::new("write-kept", &at, move || bench.borrow_mut().cached(how)));
     for (kernel, write) in [("write-ranges", true), ("read-ranges", false)] {
         let how = How::ranged(write, bytes);
         let at = [("bytes", how.request as f64), ("ranges", (how.request / how.run) as f64)];
@@ -225,7 +233,8 @@ impl Bench {
         let region = Region::whole(&[runs, how.run]);
         let element = ElementType::native(Kind::UInt8);
         let apart = if runs > 1 && how.apart == 1 { 2 * how.run } else { how.run };
-        let here = View::held(&region, (number * runs * apart) as i64, &[apart as i64, 1], element);
+        let place = if how.kept { 0 } else { number };
+        let here = View::held(&region, (place * runs * apart) as i64, &[apart as i64, 1], element);
         let there =
             View::held(&region, (number * how.request * how.apart) as i64, &[(how.run * how.apart) as i64, 1], element);
         let (here, there) = (Arc::new(here), Arc::new(there));
@@ -343,6 +352,7 @@ mod tests {
         for kernel in [
             "write",
             "read",
+            "write-kept",
             "write-ranges",
             "read-ranges",
             "cold",

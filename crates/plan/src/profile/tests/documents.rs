@@ -116,6 +116,7 @@ crowded = "500 us"
 [measured.files]
 write = "3 us"
 write_rate = "4 GB/s"
+write_rate_kept = "5 GB/s"
 gather = "20 ns"
 write_range = "1 us"
 writers = 1
