@@ -30,6 +30,7 @@ BOUNDS = {
     "processor.step": (0, 1e-3),
     "processor.piece": (0, 1e-3),
     "messages.send": (0, 1e-1),
+    "processor.turn": (0, 1e-6),
     "measured.neighbours.message": (0, 1e-1),
     "measured.neighbours.rate": (1e7, 1e12),
     "measured.neighbours.wake": (1e-7, 1),
@@ -104,7 +105,8 @@ def test_threads_are_measured(by_threads: tuple[Path, dict[str, Any]]) -> None:
     assert told["launched"]["wire"] == "threads"
     assert "by threads" in constants["messages.send"].source
     kernels = {series["kernel"] for series in told["series"]}
-    assert {"copy", "plan", "encode", "write", "sync", "cold", "message", "echo", "own-file", "agree"} <= kernels
+    expected = {"copy", "turn", "plan", "encode", "write", "sync", "cold", "message", "echo", "own-file", "agree"}
+    assert expected <= kernels
     assert all(min(series["seconds"]) > 0 for series in told["series"])
 
 
@@ -267,6 +269,8 @@ def made_up() -> list[dict[str, Any]]:
         series("copy", "near", runs * 8e-9 + 2**21 / 8e9, bytes=2**21, runs=runs)
         for runs in (1, 1 << 8, 1 << 12, 1 << 16)
     ]
+    turned = [2**21 // size for size in (1, 2, 4, 8)]
+    made += [series("turn", "near", runs * 2e-10 + 2**21 / 8e9, bytes=2**21, runs=runs) for runs in turned]
     for way, start, rate in (("near", 4e-6, 8e9), ("wire", 6e-6, 2e9), ("far", 1e-5, 1e9)):
         for nbytes in (64, 4096, 1 << 18, 1 << 22):
             made.append(series("message", way, start + nbytes / rate, bytes=nbytes, runs=1, in_slot=0))
@@ -309,6 +313,7 @@ def test_a_profile_has_the_numbers_that_times_were_made_of(tmp_path: Path) -> No
         "messages.array_per_run": 9e-8,
         "network.latency": 2e-5,
         "network.link_rate": 4e9,
+        "processor.turn": 2e-10,
         "measured.neighbours.message": 4e-6,
         "measured.neighbours.rate": 8e9,
         "measured.neighbours.run": 5e-8,

@@ -72,6 +72,14 @@ impl Nest {
         loops.iter().try_fold(bytes, longer).unwrap_or_else(|run| run)
     }
 
+    /// The same on side `b`.
+    pub fn run_bytes_b(&self, bytes: u64) -> u64 {
+        let mut loops = self.loops.clone();
+        loops.sort_unstable_by_key(|l| l.b.unsigned_abs());
+        let longer = |run: u64, l: &Loop| if l.b.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) };
+        loops.iter().try_fold(bytes, longer).unwrap_or_else(|run| run)
+    }
+
     /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
     /// (steps on `a` decide ties), and merges neighbours that continue each other on both sides.
     pub fn normalised(mut self) -> Nest {

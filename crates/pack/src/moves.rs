@@ -1,6 +1,7 @@
 //! Kernels that move bytes without looking at them, or only to reverse their order.
 
 use crate::shape::Plane;
+use hyperslab_layout::Loop;
 
 /// Moves the items of one plane; each has `bytes` bytes, which the kernel may know already.
 ///
@@ -14,8 +15,8 @@ pub(crate) type Move = unsafe fn(*const u8, *mut u8, &Plane, bytes: usize);
 /// that occur often are compiled in, because a call of `memcpy` costs more than the copying of so few bytes.
 pub(crate) fn mover(bytes: u64) -> Move {
     match bytes {
-        1 => words::<1>,
-        2 => words::<2>,
+        1 => small::<1>,
+        2 => small::<2>,
         3 => words::<3>,
         4 => words::<4>,
         6 => words::<6>,
@@ -59,6 +60,83 @@ unsafe fn words<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane, _by
         } else {
             plane_of::<N>(from, to, plane, columns.a as isize, columns.b as isize);
         }
+    }
+}
+
+/// Moves items of one or two bytes: where rows lie together on one side and columns on the other, in square blocks, which
+/// are turned over in registers.
+///
+/// # Safety
+/// As for [`Move`].
+unsafe fn small<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane, bytes: usize) {
+    let Plane { rows, columns } = *plane;
+    let side = const { (WORD / N) as u64 };
+    // SAFETY: all parts together are the plane.
+    unsafe {
+        if rows.a != N as i64 || columns.b != N as i64 || rows.count.min(columns.count) < side {
+            return words::<N>(from, to, plane, bytes);
+        }
+        let whole = (rows.count - rows.count % side, columns.count - columns.count % side);
+        let part = |rows: Loop, columns: Loop| Plane { rows, columns };
+        blocks::<N>(from, to, &part(Loop { count: whole.0, ..rows }, Loop { count: whole.1, ..columns }));
+        let beside = part(Loop { count: whole.0, ..rows }, Loop { count: columns.count - whole.1, ..columns });
+        let at = whole.1 as isize;
+        let (a, b) = (at * columns.a as isize, at * columns.b as isize);
+        words::<N>(from.wrapping_offset(a), to.wrapping_offset(b), &beside, bytes);
+        let at = whole.0 as isize;
+        let (a, b) = (at * rows.a as isize, at * rows.b as isize);
+        let below = part(Loop { count: rows.count - whole.0, ..rows }, columns);
+        words::<N>(from.wrapping_offset(a), to.wrapping_offset(b), &below, bytes);
+    }
+}
+
+/// Bytes of a register.
+const WORD: usize = size_of::<u64>();
+
+/// Moves a plane whose rows lie together on the first side, and its columns on the second; both are multiples of as many
+/// items of N bytes as a register holds.
+///
+/// # Safety
+/// As for [`Move`].
+unsafe fn blocks<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane) {
+    let Plane { rows, columns } = *plane;
+    let side = const { WORD / N };
+    for row in (0..rows.count as isize).step_by(side) {
+        for column in (0..columns.count as isize).step_by(side) {
+            let from = from.wrapping_offset(row * rows.a as isize + column * columns.a as isize);
+            let to = to.wrapping_offset(row * rows.b as isize + column * columns.b as isize);
+            let mut block = [0_u64; WORD];
+            let (step, pitch) = (columns.a as isize, rows.b as isize);
+            // SAFETY: each word is `side` items of the plane that lie together.
+            unsafe {
+                for (i, word) in block.iter_mut().take(side).enumerate() {
+                    *word = u64::from_le(from.wrapping_offset(i as isize * step).cast::<u64>().read_unaligned());
+                }
+                turn_over::<N>(&mut block);
+                for (i, word) in block.iter().take(side).enumerate() {
+                    to.wrapping_offset(i as isize * pitch).cast::<u64>().write_unaligned(word.to_le());
+                }
+            }
+        }
+    }
+}
+
+/// Turns over a square of items of N bytes, a row of it in each of the first words: halves of the square first, then halves of
+/// its quarters, and so on.
+#[inline(always)]
+fn turn_over<const N: usize>(block: &mut [u64; WORD]) {
+    let side = const { WORD / N };
+    let mut half = side / 2;
+    while half > 0 {
+        let bits = 8 * N * half;
+        // The lower half of each group of twice as many items.
+        let lower = u64::MAX / ((1 << bits) + 1);
+        for pair in (0..side).filter(|row| row & half == 0) {
+            let (low, high) = (block[pair], block[pair + half]);
+            block[pair] = (low & lower) | ((high & lower) << bits);
+            block[pair + half] = ((low >> bits) & lower) | (high & !lower);
+        }
+        half /= 2;
     }
 }
 
@@ -166,5 +244,30 @@ unsafe fn swaps<W: Word>(from: *const u8, to: *mut u8, plane: &Plane, _bytes: us
             from = from.wrapping_offset(columns.a as isize);
             to = to.wrapping_offset(columns.b as isize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_are_turned_over() {
+        let bytes: [u64; WORD] =
+            std::array::from_fn(|row| u64::from_le_bytes(std::array::from_fn(|c| (8 * row + c) as u8)));
+        let mut turned = bytes;
+        turn_over::<1>(&mut turned);
+        for (row, word) in turned.iter().enumerate() {
+            assert_eq!(word.to_le_bytes(), std::array::from_fn(|c| (8 * c + row) as u8));
+        }
+        turn_over::<1>(&mut turned);
+        assert_eq!(turned, bytes);
+        let mut pairs: [u64; WORD] =
+            [0x0003_0002_0001_0000, 0x0013_0012_0011_0010, 0x0023_0022_0021_0020, 0x0033_0032_0031_0030, 0, 0, 0, 0];
+        turn_over::<2>(&mut pairs);
+        assert_eq!(
+            pairs[..4],
+            [0x0030_0020_0010_0000, 0x0031_0021_0011_0001, 0x0032_0022_0012_0002, 0x0033_0023_0013_0003]
+        );
     }
 }

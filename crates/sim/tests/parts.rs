@@ -23,7 +23,14 @@ fn free() -> Profile {
         name: "free".into(),
         description: "costs nothing".into(),
         nodes: Nodes { ranks_per_node: 1, cores_per_node: 1 },
-        processor: Processor { copy_rate: 1e18, run_ns: 0.0, code_rate: 1e18, step_ns: 0.0, piece_ns: 0.0 },
+        processor: Processor {
+            copy_rate: 1e18,
+            run_ns: 0.0,
+            turn_ns: 0.0,
+            code_rate: 1e18,
+            step_ns: 0.0,
+            piece_ns: 0.0,
+        },
         messages: Messages {
             send_ns: 0.0,
             receive_ns: 0.0,

@@ -155,6 +155,10 @@ def _processor(it: _Numbers, times: Times, together: int) -> None:
         )
         said = f"copies of runs of 8 B to 8 KiB, four times as far apart, {by}"
         it.measured("processor.run", time_text(fit(points, _bytes, _runs)[1]), said)
+        turned = times.points("turn", many)
+        if turned:
+            said = f"copies that turn over two dimensions of elements of 1 to 8 B, less their bytes, {by}"
+            it.measured("processor.turn", time_text(_each_run(turned, 0.0, 1 / longest(many))), said)
     encoded, decoded = times.points("encode"), times.points("decode")
     if encoded and decoded:
         coding, decoding = (point.at["bytes"] / point.seconds for point in (*encoded, *decoded))

@@ -169,14 +169,20 @@ impl<'a> Costs<'a> {
     }
 
     pub(super) fn copy_ns(&self, bytes: u64, runs: u64) -> f64 {
+        bytes as f64 * 1e9 / self.profile().processor.copy_rate + self.runs_ns(runs, 0)
+    }
+
+    /// What runs of a copy cost besides their bytes; so many of them are turned over, tile by tile.
+    pub(super) fn runs_ns(&self, runs: u64, turned: u64) -> f64 {
         let costs = &self.profile().processor;
-        bytes as f64 * 1e9 / costs.copy_rate + runs as f64 * costs.run_ns
+        runs.saturating_sub(turned) as f64 * costs.run_ns + turned as f64 * costs.turn_ns
     }
 
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
     /// goes back where it was changed. Measured with a file in column-major order: 11 to 16 ns a line that was.
     pub(super) fn part_lines_ns(&self, lines: u64) -> f64 {
-        self.lines_ns((lines * LINE_BYTES) as f64)
+        let rate = self.measured().map_or(f64::INFINITY, |measured| measured.neighbours.rate);
+        2.0 * (lines * LINE_BYTES) as f64 * 1e9 / rate
     }
 
     /// What it takes to bring so many bytes of lines from memory, and back where they are read into.
@@ -190,13 +196,18 @@ impl<'a> Costs<'a> {
         bytes as f64 * 1e9 / self.profile().processor.code_rate
     }
 
+    /// What a message is copied for.
+    fn moved_ns(&self, moved: Moved) -> f64 {
+        self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.turned)
+    }
+
     /// A message between a slot of `rank` and an array of its peer.
     pub(super) fn message(&self, rank: u32, moved: Moved) -> Message {
         if self.node(rank) != self.node(moved.peer) {
             return self.far(moved);
         }
         let Some(measured) = self.measured() else {
-            return Message { slot_ns: self.copy_ns(moved.bytes, moved.runs), ..Message::default() };
+            return Message { slot_ns: self.moved_ns(moved), ..Message::default() };
         };
         self.near(measured, moved)
     }
@@ -215,14 +226,15 @@ impl<'a> Costs<'a> {
             let straight = moved.bytes == moved.array_bytes && bytes / runs.max(1.0) >= STRAIGHT_BYTES;
             slot_ns += match straight {
                 true => (runs - array_runs).max(0.0) * near.run_ns,
-                false => self.copy_ns(moved.bytes, moved.runs),
+                false => self.moved_ns(moved),
             };
         } else {
             // A run shorter than a line of the processor's cache moves the line.
             let lines = array_runs * (bytes / array_runs).max(LINE_BYTES as f64);
             let (slot_side, array_side) = self.packed_ns(bytes);
             array_ns += array_side + self.lines_ns(lines) + array_runs * run_ns;
-            slot_ns += slot_side + runs * run_ns;
+            slot_ns +=
+                slot_side + self.runs_ns(moved.runs, moved.turned).max(self.part_lines_ns(moved.slot_part_lines));
         }
         Message { slot_ns, ask_ns: 0.0, array_ns, handled_ns: near.wake_ns, wire_ns: 0.0 }
     }

@@ -28,34 +28,49 @@ pub(super) struct Moved {
     pub(super) bytes: u64,
     /// Contiguous runs, each of which lies together on both sides.
     pub(super) runs: u64,
+    /// Of these, such as lie together with others on either side, so that a copy turns their order over.
+    pub(super) turned: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,
     /// Lines of the processor's cache there that these bytes touch.
     pub(super) array_lines: u64,
     /// Runs that lie together there, whatever they do in the slot: of a transposed piece far fewer.
     pub(super) array_runs: u64,
+    /// Lines of the processor's cache in the slot of which these bytes touch only a part, where slots do not stay in the cache.
+    pub(super) slot_part_lines: u64,
 }
 
 impl Moved {
     fn nothing(peer: u32) -> Moved {
-        Moved { peer, bytes: 0, runs: 0, array_bytes: 0, array_lines: 0, array_runs: 0 }
+        Moved { peer, bytes: 0, runs: 0, turned: 0, array_bytes: 0, array_lines: 0, array_runs: 0, slot_part_lines: 0 }
     }
 
-    fn add(&mut self, region: &Region, array: &View, slot: &View) {
+    fn add(&mut self, region: &Region, array: &View, (slot, kept): (&View, bool)) {
         let sizes = (array.element.bytes(), slot.element.bytes());
         self.bytes += region.elements() * sizes.1;
         self.array_bytes += region.elements() * sizes.0;
         for nest in nests(region, array, slot) {
-            self.runs += nest.runs(sizes.0, sizes.1);
-            let run_bytes = nest.run_bytes_a(sizes.0).max(1);
-            let array_runs = nest.elements() * sizes.0 / run_bytes;
-            let (low, high) = nest.hull_a(sizes.0).unwrap_or_default();
+            let runs = nest.runs(sizes.0, sizes.1);
+            let (in_array, in_slot) = (nest.run_bytes_a(sizes.0).max(1), nest.run_bytes_b(sizes.1).max(1));
+            let array_runs = nest.elements() * sizes.0 / in_array;
+            let slot_runs = nest.elements() * sizes.1 / in_slot;
+            self.runs += runs;
+            self.turned += if array_runs.max(slot_runs) < runs { runs } else { 0 };
             self.array_runs += array_runs;
-            // Runs begin at any element of a line.
-            let lines = array_runs + array_runs * (run_bytes - sizes.0.min(run_bytes)) / LINE_BYTES;
-            self.array_lines += lines.min(high.abs_diff(low) / LINE_BYTES + 1);
+            self.array_lines += lines(array_runs, in_array, sizes.0, nest.hull_a(sizes.0));
+            if !kept {
+                let touched = lines(slot_runs, in_slot, sizes.1, nest.hull_b(sizes.1));
+                self.slot_part_lines += touched.saturating_sub(nest.elements() * sizes.1 / LINE_BYTES);
+            }
         }
     }
+}
+
+/// Lines of the processor's cache that runs of so many bytes touch, which begin at any element of a line.
+fn lines(runs: u64, run_bytes: u64, element_bytes: u64, hull: Option<(i64, i64)>) -> u64 {
+    let (low, high) = hull.unwrap_or_default();
+    let apart = runs + runs * (run_bytes - element_bytes.min(run_bytes)) / LINE_BYTES;
+    apart.min(high.abs_diff(low) / LINE_BYTES + 1)
 }
 
 /// A request to storage.
@@ -90,9 +105,9 @@ pub(super) struct Round {
     pub(super) steps: u64,
     pub(super) pieces: u64,
     pub(super) messages: SmallVec<[Moved; 4]>,
-    /// Copies on this rank: bytes, and contiguous runs.
-    pub(super) copied: (u64, u64),
-    /// Lines of the processor's cache of which a copy moves only a part, to or from an array that does not stay in the cache.
+    /// Copies on this rank: bytes, contiguous runs, and those of them whose order is turned over.
+    pub(super) copied: (u64, u64, u64),
+    /// Lines of the processor's cache of which a copy moves only a part, to or from memory that does not stay in the cache.
     pub(super) part_lines: u64,
     /// The same as copies of what takes as long as filling.
     pub(super) filled: (u64, u64),
@@ -340,11 +355,13 @@ impl Reader<'_> {
             Action::Copy { .. } => {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
-                round.copied = (round.copied.0 + moved.bytes, round.copied.1 + moved.runs);
+                let copied = &mut round.copied;
+                *copied = (copied.0 + moved.bytes, copied.1 + moved.runs, copied.2 + moved.turned);
                 if array_bytes > self.memories.cached_bytes() {
                     // Those that what is moved would fill come anyway.
                     round.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
                 }
+                round.part_lines += moved.slot_part_lines;
             }
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
@@ -387,7 +404,7 @@ impl Reader<'_> {
                 };
                 let (array, slot) = if matches!(from, Place::Slot(..)) { (to, from) } else { (from, to) };
                 let mut moved = Moved::nothing(self.rank);
-                moved.add(region, &*view(array)?, &*view(slot)?);
+                moved.add(region, &*view(array)?, (&*view(slot)?, self.kept));
                 Some(moved)
             }
             _ => None,
@@ -419,7 +436,7 @@ impl Reader<'_> {
         for (array, region, place) in parts {
             let Place::Slot(_, here) = place else { continue };
             let there = self.memories.view(peer, *array);
-            moved.add(region, there.as_deref().unwrap_or(here), here);
+            moved.add(region, there.as_deref().unwrap_or(here), (here, self.kept));
         }
         moved
     }

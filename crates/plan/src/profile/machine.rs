@@ -49,6 +49,8 @@ pub struct Processor {
     pub copy_rate: f64,
     /// What each contiguous run of a copy costs besides \[ns\].
     pub run_ns: f64,
+    /// What each element costs besides, where a copy turns the order of dimensions over \[ns\].
+    pub turn_ns: f64,
     /// Rate of compressing and decompressing \[B/s\].
     pub code_rate: f64,
     /// Making a step of a program: for Panda, finding the clients that overlap a subchunk, once a subchunk \[ns\].

@@ -136,9 +136,11 @@ fn files(it: &mut Document<'_>) -> Result<Files, ProfileError> {
 }
 
 fn processor(it: &mut Document<'_>) -> Result<Processor, ProfileError> {
+    let run_ns = it.time("processor.run")?;
     Ok(Processor {
         copy_rate: it.rate("processor.copy_rate")?,
-        run_ns: it.time("processor.run")?,
+        run_ns,
+        turn_ns: time_or(it, "processor.turn", run_ns)?,
         code_rate: it.rate("processor.code_rate")?,
         step_ns: it.time("processor.step")?,
         piece_ns: it.time("processor.piece")?,

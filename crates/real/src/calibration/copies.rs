@@ -12,10 +12,15 @@ const SLOT_BYTES: u64 = 2 << 20;
 const RUNS: [u64; 6] = [8, 32, 128, 512, 2048, 8192];
 /// Distance between runs in the array, in lengths of a run.
 const SPREAD: u64 = 4;
+/// Elements of copies that turn the order of two dimensions over, and how many of them lie together in the slot. No power of
+/// two, as extents of arrays with guard cells are none.
+const TURNED: [Kind; 4] = [Kind::UInt8, Kind::Int16, Kind::Float32, Kind::Float64];
+const TURNED_COLUMNS: u64 = 200;
 /// The array, in largest buffers: several times what caches hold.
 const ARRAY: u64 = 4;
 
-/// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`.
+/// Times of copies of a slot's bytes: `copy`, at `bytes` in `runs`; and of copies that turn the order of two dimensions over:
+/// `turn`, at `bytes` in `runs`, which are single elements.
 ///
 /// The array is longer than caches, and is walked on from copy to copy, so that its bytes come from memory; the slot
 /// is the same again and again, as in transfers.
@@ -27,26 +32,39 @@ pub fn copies(effort: Effort, interrupted: &mut dyn FnMut() -> bool) -> Result<V
     let array = touched(ARRAY * effort.bytes)?;
     let slot = touched(slot_bytes)?;
     let (array, slot) = (&array, &slot);
-    let element = ElementType::native(Kind::Float64);
-    let case = |run: u64, spread: u64| {
-        let runs = slot_bytes / run;
-        let (stretch, mut at) = (slot_bytes * spread, 0);
-        Case::new("copy", &[("bytes", (runs * run) as f64), ("runs", runs as f64)], move || {
+    let timed = |kernel, runs: u64, loops: Vec<Loop>, element: ElementType, stretch: u64| {
+        let mut at = 0;
+        let bytes = loops.iter().map(|l| l.count).product::<u64>() * element.bytes();
+        Case::new(kernel, &[("bytes", bytes as f64), ("runs", runs as f64)], move || {
             if at + stretch > array.bytes() {
                 at = 0;
             }
-            let elements = element.bytes();
-            let inner = Loop { count: run / elements, a: elements as i64, b: elements as i64 };
-            let outer = Loop { count: runs, a: (run * spread) as i64, b: run as i64 };
-            let nest = Nest { a: at as i64, b: 0, loops: vec![outer, inner] }.normalised();
+            let nest = Nest { a: at as i64, b: 0, loops: loops.clone() }.normalised();
             at += stretch;
             let begun = Instant::now();
             copy(&nest, array, element, slot, element).expect("the nest was made for these memories");
             Ok(begun.elapsed().as_secs_f64())
         })
     };
-    let mut cases = vec![case(slot_bytes, 1)];
-    cases.extend(RUNS.map(|run| case(run, SPREAD)));
+    let apart = |run: u64, spread: u64| {
+        let (element, runs) = (ElementType::native(Kind::Float64), slot_bytes / run);
+        let each = element.bytes() as i64;
+        let inner = Loop { count: run / element.bytes(), a: each, b: each };
+        let outer = Loop { count: runs, a: (run * spread) as i64, b: run as i64 };
+        timed("copy", runs, vec![outer, inner], element, slot_bytes * spread)
+    };
+    let turned = |kind| {
+        let element = ElementType::native(kind);
+        let each = element.bytes() as i64;
+        let columns = TURNED_COLUMNS.min(slot_bytes / element.bytes());
+        let rows = slot_bytes / element.bytes() / columns;
+        let outer = Loop { count: rows, a: each, b: columns as i64 * each };
+        let inner = Loop { count: columns, a: rows as i64 * each, b: each };
+        timed("turn", rows * columns, vec![outer, inner], element, slot_bytes)
+    };
+    let mut cases = vec![apart(slot_bytes, 1)];
+    cases.extend(RUNS.map(|run| apart(run, SPREAD)));
+    cases.extend(TURNED.map(turned));
     Turns::new(effort.time).take(cases, interrupted)
 }
 

@@ -15,6 +15,7 @@ cores_per_node = 4
 [processor]
 copy_rate = "1 GB/s"
 run = "10 ns"
+turn = "2 ns"
 code_rate = "300 MB/s"
 step = "1 us"
 piece = "200 ns"
