@@ -427,7 +427,7 @@ impl RawFile {
                 } else {
                     let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
                     marked.set(directory.exists(&marker));
-                    directory.write(&marker, note.as_bytes(), durable)?;
+                    directory.mark(&marker, note.as_bytes(), durable)?;
                 }
                 let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
                 follow_disk(&mut decision.parameters, &transfer, &*directory, (name, new_bytes))?;

@@ -128,6 +128,23 @@ impl Names for Directory {
         })
     }
 
+    /// Under its own name, of which alone the directory is synced: one commit of the journal where a file that is written
+    /// beside its place takes two, which cost most of what a short durable update takes (ext4: 480 us, so 210).
+    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
+        let path = self.path(name);
+        let is_new = path.symlink_metadata().is_err();
+        let marked = File::create(&path).and_then(|mut file| file.write_all(note)).and_then(|()| match path.parent() {
+            Some(parent) if sync => File::open(parent)?.sync_all(),
+            _ => Ok(()),
+        });
+        marked.map_err(|error| {
+            if is_new {
+                let _ = fs::remove_file(&path);
+            }
+            posix_fault("writing", &path, &error)
+        })
+    }
+
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         use std::os::unix::fs::FileExt;
         let path = self.path(name);

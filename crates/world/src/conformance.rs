@@ -13,6 +13,7 @@ pub fn names(names: &dyn Names) {
     assert_eq!(listed(names, ""), [""; 0], "the tests need an empty directory");
     absolute_names_mean_the_same(names);
     files_are_read_as_they_were_written(names);
+    a_mark_is_there_until_it_is_removed(names);
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
     a_rename_takes_all_along(names);
@@ -61,6 +62,17 @@ fn files_are_read_as_they_were_written(names: &dyn Names) {
     }
     assert_eq!(listed(names, ""), ["f"], "a write leaves nothing beside");
     names.remove("f").expect("removes");
+}
+
+fn a_mark_is_there_until_it_is_removed(names: &dyn Names) {
+    for (note, sync) in [(&b"begun"[..], false), (b"begun again, and longer", true), (b"third", true)] {
+        names.mark("m", note, sync).expect("marks");
+        assert_eq!(names.read("m").expect("reads").as_deref(), Some(note));
+    }
+    assert_eq!(listed(names, ""), ["m"], "a mark leaves nothing beside");
+    names.remove("m").expect("removes");
+    assert!(!names.exists("m"));
+    assert!(names.mark("none/m", b"note", true).is_err() && !names.exists("none"));
 }
 
 fn a_file_is_created_long_and_resized(names: &dyn Names) {

@@ -65,6 +65,11 @@ pub trait Names: Send + Sync {
     /// Writes a small file whole, in a directory that exists; an older one is replaced. With `sync`, bytes and name are
     /// durable.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault>;
+    /// Makes a small file that says something by being there, in a directory that exists, or gives it another note. With `sync`,
+    /// its being there is durable; of the note no more is promised than that it is written.
+    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
+        self.write(name, note, sync)
+    }
     /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be
     /// written. An older one is gone.
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault>;

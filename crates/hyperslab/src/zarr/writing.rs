@@ -27,7 +27,7 @@ pub(super) struct Writing<'a> {
     /// Arrays that bear the marker of an earlier update that did not end; only writing all of them would end it.
     pub(super) marked: RefCell<Vec<String>>,
     /// Markers that this call has set, and what was in their places.
-    pub(super) before: RefCell<Vec<(String, Vec<u8>)>>,
+    pub(super) before: RefCell<Vec<(String, Option<Vec<u8>>)>>,
 }
 
 impl Writing<'_> {
@@ -136,14 +136,15 @@ impl Writing<'_> {
     /// Marks an array before it is updated in place.
     fn mark(&self, directory: &dyn Names, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
         let marker = format!("{}{}/{MARKER}", self.base(), ask.name);
-        let before = directory.read(&marker)?.unwrap_or_default();
-        if !before.is_empty() && ask.holding.shape() != shape {
+        // Of one that was there when the system crashed, the note may be lost.
+        let before = directory.read(&marker)?;
+        if before.is_some() && ask.holding.shape() != shape {
             self.marked.borrow_mut().push(ask.name.clone());
         }
         let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
-        let mut note = String::from_utf8_lossy(&before).into_owned();
+        let mut note = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
         note += &format!("an update of section {section} has begun and not ended: each chunk is old or new\n");
-        directory.write(&marker, note.as_bytes(), self.durable())?;
+        directory.mark(&marker, note.as_bytes(), self.durable())?;
         self.before.borrow_mut().push((marker, before));
         Ok(())
     }
@@ -153,9 +154,9 @@ impl Writing<'_> {
         let directory = self.store.directory();
         for (marker, before) in self.before.take() {
             // The call fails already; a marker too many only warns.
-            let _ = match before.is_empty() {
-                true => directory.remove(&marker),
-                false => directory.write(&marker, &before, self.durable()),
+            let _ = match before {
+                None => directory.remove(&marker),
+                Some(note) => directory.mark(&marker, &note, self.durable()),
             };
         }
     }
