@@ -4,6 +4,8 @@ use hyperslab::{ElementType, LocalArray, Memory, Section, Triplet};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 /// Where the elements of one array lie, with the object that owns them.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -39,19 +41,7 @@ impl Local {
             Some(kind) => element(kind)?,
             None => of_format(&held.format().to_string_lossy(), held.item_size())?,
         };
-        let shape: Vec<u64> = held.shape().iter().map(|&extent| extent as u64).collect();
-        let strides: Vec<i64> = held.strides().iter().map(|&stride| stride as i64).collect();
-        let (mut low, mut high) = (0, 0);
-        if !shape.contains(&0) {
-            for (&extent, &stride) in shape.iter().zip(&strides) {
-                let reach = (extent as i64 - 1) * stride;
-                (low, high) = (low + reach.min(0), high + reach.max(0));
-            }
-            high += held.item_size() as i64;
-        }
-        let address = (held.buf_ptr() as usize).wrapping_add_signed(low as isize);
-        let owner = array.clone().unbind();
-        Ok(Local { address, bytes: (high - low) as u64, element, shape, strides, offset: -low, _owner: owner })
+        Ok(Local::shown(array, &held, element))
     }
 
     /// The type of the elements, as NumPy calls it.
@@ -64,6 +54,41 @@ impl Local {
     fn shape(&self) -> Vec<u64> {
         self.shape.clone()
     }
+}
+
+impl Local {
+    /// An array that shows its memory so.
+    fn shown(array: &Bound<'_, PyAny>, held: &PyUntypedBuffer, element: ElementType) -> Local {
+        let shape: Vec<u64> = held.shape().iter().map(|&extent| extent as u64).collect();
+        let strides: Vec<i64> = held.strides().iter().map(|&stride| stride as i64).collect();
+        let (mut low, mut high) = (0, 0);
+        if !shape.contains(&0) {
+            for (&extent, &stride) in shape.iter().zip(&strides) {
+                let reach = (extent as i64 - 1) * stride;
+                (low, high) = (low + reach.min(0), high + reach.max(0));
+            }
+            high += held.item_size() as i64;
+        }
+        let address = (held.buf_ptr() as usize).wrapping_add_signed(low as isize);
+        let owner = array.clone().unbind();
+        Local { address, bytes: (high - low) as u64, element, shape, strides, offset: -low, _owner: owner }
+    }
+}
+
+/// Where the elements of several arrays lie; nothing where one of them is none of NumPy's, shows its elements in no usual
+/// way, or is to be written to and cannot be: who asks for each by itself hears why.
+#[pyfunction]
+pub(crate) fn locals_of(py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>, writable: bool) -> PyResult<Option<Vec<Local>>> {
+    static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
+    let mut locals = Vec::with_capacity(arrays.len());
+    for array in arrays {
+        let held = if array.is_instance(ndarray)? { PyUntypedBuffer::get(&array).ok() } else { None };
+        let Some(held) = held.filter(|held| !(writable && held.readonly())) else { return Ok(None) };
+        let Ok(element) = of_format(&held.format().to_string_lossy(), held.item_size()) else { return Ok(None) };
+        locals.push(Local::shown(&array, &held, element));
+    }
+    Ok(Some(locals))
 }
 
 /// The type that the buffer protocol calls so: a byte order, and a letter of the `struct` module.

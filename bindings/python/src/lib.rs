@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrays::Local>()?;
+    module.add_function(wrap_pyfunction!(arrays::locals_of, module)?)?;
     module.add_class::<layout::Distribution>()?;
     module.add_class::<layout::Pieces>()?;
     module.add_class::<comm::Comm>()?;

@@ -23,6 +23,7 @@ use hyperslab_plan::{Ask, Direction, Placement, Preference, Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,6 +61,21 @@ pub struct Contents<'a> {
     pub header_bytes: u64,
     /// The arrays of an existing file; empty for a new one.
     pub arrays: &'a [FileArray],
+}
+
+/// Names of arrays, with shape and type where they are not those of the array before: of hundreds nearly all are alike.
+fn enumerated(arrays: &[FileArray]) -> String {
+    let mut text = String::new();
+    for (number, array) in arrays.iter().enumerate() {
+        let FileArray { name, shape, element } = array;
+        text += if number > 0 { "; " } else { "" };
+        text += name;
+        let before = number.checked_sub(1).map(|before| &arrays[before]);
+        if before.is_none_or(|before| (&before.shape, before.element) != (shape, *element)) {
+            let _ = write!(text, " {shape:?} {element}");
+        }
+    }
+    text
 }
 
 /// An open file of arrays.
@@ -150,10 +166,7 @@ impl RawFile {
             ("mode".into(), mode.name().into()),
             ("order of elements".into(), format!("{order:?}")),
             ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
-            (
-                "arrays of the file".into(),
-                arrays.iter().map(|a| format!("{} {:?} {}", a.name, a.shape, a.element)).collect::<Vec<_>>().join("; "),
-            ),
+            ("arrays of the file".into(), enumerated(arrays)),
             ("durable".into(), options.durable.to_string()),
             ("preferences".into(), format!("{:?}", options.wish)),
         ];

@@ -130,6 +130,18 @@ def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable:
     return [describe(array, guard, writable=writable) for array in arrays]
 
 
+def describe_each(
+    arrays: Sequence[Any], dist: Holding | None, guard: int = 0, *, writable: bool = False
+) -> list[list[_core.Local]]:
+    """Where the elements of a rank's parts of several arrays lie, that are held alike."""
+    # There may be hundreds of them, and all that is asked of each in Python takes longer than the answer.
+    usual = not guard and not isinstance(dist, Boxes)
+    found = _core.locals_of(arrays, writable) if usual else None
+    if found is not None:
+        return [[local] for local in found]
+    return [describe_all(array, dist, guard, writable=writable) for array in arrays]
+
+
 def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
     """Extents of the first local array."""
     return raws[0].shape if raws else ()

@@ -19,6 +19,7 @@ __all__ = [
     "default_profile",
     "explain",
     "identity",
+    "locals_of",
     "machines",
     "measure_alone",
     "measure_together",
@@ -98,6 +99,8 @@ class Local:
     def kind(self) -> str: ...
     @property
     def shape(self) -> list[int]: ...
+
+def locals_of(arrays: Sequence[Any], writable: bool) -> list[Local] | None: ...
 
 @final
 class Comm:

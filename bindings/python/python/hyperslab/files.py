@@ -17,6 +17,7 @@ from hyperslab._calls import (
     attending,
     calling,
     describe_all,
+    describe_each,
     holding,
     local_extents,
     run,
@@ -111,16 +112,31 @@ def open_raw(
         if before < 0:
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
-        known = [
-            (name, tuple(extent.__index__() for extent in shape), type_code(dtype))
-            for name, (shape, dtype) in (arrays or {}).items()
-        ]
+        known = _named(arrays or {})
         core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
     # The core has looked at them, and need not be asked again.
-    file = RawFile(core, member, {name: (shape, type_of(kind)) for name, shape, kind in known})
+    kinds = {kind: type_of(kind) for _, _, kind in known}
+    file = RawFile(core, member, {name: (shape, kinds[kind]) for name, shape, kind in known})
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
     return file
+
+
+def _named(
+    arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]],
+) -> list[tuple[str, tuple[int, ...], str]]:
+    """Name, shape and type of each array, as the compiled module has them."""
+    found: list[tuple[str, tuple[int, ...], str]] = []
+    last: object = None
+    shape: tuple[int, ...] = ()
+    code = ""
+    for name, given in arrays.items():
+        # Of hundreds of arrays nearly all are alike, and often said to be with one object.
+        if given is not last:
+            extents, dtype = given
+            shape, code, last = tuple(extent.__index__() for extent in extents), type_code(dtype), given
+        found.append((name, shape, code))
+    return found
 
 
 class RawFile:
@@ -221,7 +237,7 @@ class RawFile:
         section: SectionLike | None,
         guard: int,
     ) -> tuple[list[tuple[str, list[_core.Local]]], Any, str | None, RawSection | None]:
-        raws = [(name, describe_all(array, dist, guard)) for name, array in arrays.items()]
+        raws = list(zip(arrays, describe_each(list(arrays.values()), dist, guard), strict=True))
         if not raws:
             message = "no array is given"
             raise InvalidError(message)
@@ -347,7 +363,8 @@ class RawFile:
             if each not in targets:
                 native = known[each][1].newbyteorder("=") if dtype is None else type_of(type_code(dtype))
                 targets[each] = spread.empty(self._comm.rank, native, order=order, guard=guard)
-        raws = [raw for each in names for raw in describe_all(targets[each], spread, guard, writable=True)]
+        described = describe_each([targets[each] for each in names], spread, guard, writable=True)
+        raws = [raw for parts in described for raw in parts]
         return targets, (names, spread._core, part, raws)
 
     def close(self) -> None:
