@@ -287,7 +287,7 @@ def made_up() -> list[dict[str, Any]]:
         made += [series(kernel, "alone", start + size / rate, bytes=size, runs=1) for size in (4096, 1 << 20, 1 << 24)]
     made += [series("write", "alone", 3e-6 + 2**20 / 4e9 + runs * 1e-7, bytes=2**20, runs=runs) for runs in (256, 4096)]
     made += [series("read", "alone", 2e-6 + 2**20 / 8e9 + runs * 4e-8, bytes=2**20, runs=runs) for runs in (256, 4096)]
-    made += [series("write-kept", "alone", 5e-4 / 5, bytes=5e5)]
+    made += [series("write-kept", "alone", 3e-6 + 5e5 / 5e9, bytes=5e5)]
     made += [series("sync", "alone", 1e-3 + size / 2e9, bytes=size) for size in (1 << 16, 1 << 26)]
     made += [series("cold", "alone", 4e-3, bytes=4e6)]
     for way, rate in (("write", 2e9), ("read", 3e9)):

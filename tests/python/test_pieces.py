@@ -243,3 +243,8 @@ def test_the_note_of_an_earlier_update_stays(tmp_path: Path) -> None:
         with pytest.raises(hs.InvalidError, match="overlap"):
             file.write({"a": np.zeros(2)}, twice)
         assert note.exists()
+        # Nobody knows which part that was: only what replaces all of the file ends it.
+        file.write({"a": np.zeros(2)}, section=slice(0, 2))
+        assert note.exists()
+        file.write({"a": np.zeros(12)})
+        assert not note.exists()

@@ -69,7 +69,7 @@ fn enumerated(arrays: &[FileArray]) -> String {
     for (number, array) in arrays.iter().enumerate() {
         let FileArray { name, shape, element } = array;
         text += if number > 0 { "; " } else { "" };
-        text += name;
+        let _ = write!(text, "{name:?}");
         let before = number.checked_sub(1).map(|before| &arrays[before]);
         if before.is_none_or(|before| (&before.shape, before.element) != (shape, *element)) {
             let _ = write!(text, " {shape:?} {element}");
@@ -131,6 +131,8 @@ struct Writing<'a> {
     arrays: usize,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
+    /// Whether nothing stays of what the file had.
+    whole: bool,
 }
 
 impl RawFile {
@@ -395,6 +397,7 @@ impl RawFile {
             }),
             arrays: arrays.len(),
             before,
+            whole: section.is_none() && arrays.len() == before.0,
         };
         let result =
             alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| self.put(&writing, moving));
@@ -409,7 +412,7 @@ impl RawFile {
 
     /// Agrees on a write and carries it out.
     fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
-        let Writing { what, fault, asked, arrays, before } = writing;
+        let Writing { what, fault, asked, arrays, before, whole } = writing;
         let (new, durable) = (self.mode.writes_new(), self.options.durable);
         let mut fields = moving.compared(*arrays);
         fields.push(("operation".to_string(), "write".to_string()));
@@ -426,7 +429,7 @@ impl RawFile {
         let directory = self.directory.clone();
         let (hidden, marker) = (hidden(&self.name), marker(&self.name));
         let (header, end, first) = (&self.header, self.laid().end, before.0 == 0);
-        // Whether an earlier write did not end, so that the marker stays whatever becomes of this one.
+        // Whether an earlier write did not end, so that the marker stays unless this one replaces all that it wrote.
         let marked = std::cell::Cell::new(false);
         self.comm.transfer(Call {
             what: what.to_string(),
@@ -448,8 +451,12 @@ impl RawFile {
             }),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             // A new file becomes visible when it is closed.
-            publish: (!new)
-                .then(|| -> Box<dyn FnMut() -> _> { Box::new(|| directory.remove(&marker).map(|()| Vec::new())) }),
+            publish: (!new).then(|| -> Box<dyn FnMut() -> _> {
+                Box::new(|| {
+                    let stays = marked.get() && !whole;
+                    if stays { Ok(()) } else { directory.remove(&marker) }.map(|()| Vec::new())
+                })
+            }),
             undo: Box::new(|moved| {
                 if new && !first {
                     // What was written before stays; the file must not be longer than that.

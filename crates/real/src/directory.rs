@@ -132,15 +132,16 @@ impl Names for Directory {
     /// beside its place takes two, which cost most of what a short durable update takes (ext4: 480 us, so 210).
     fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
         let path = self.path(name);
-        let is_new = path.symlink_metadata().is_err();
+        if self.exists(name) {
+            // It may be somebody else's, and its note must outlast a disk that is full.
+            return self.write(name, note, sync);
+        }
         let marked = File::create(&path).and_then(|mut file| file.write_all(note)).and_then(|()| match path.parent() {
             Some(parent) if sync => File::open(parent)?.sync_all(),
             _ => Ok(()),
         });
         marked.map_err(|error| {
-            if is_new {
-                let _ = fs::remove_file(&path);
-            }
+            let _ = fs::remove_file(&path);
             posix_fault("writing", &path, &error)
         })
     }

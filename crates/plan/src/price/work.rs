@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
+/// Longest runs that are taken for elements, as `processor.turn` has them: those of 16 B that are turned over take as long as
+/// others do, and longer ones longer \[B\].
+const TURNED_BYTES: u64 = 8;
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
 /// round to the next \[B\].
 const CACHED_BYTES: u64 = 4 << 20;
@@ -55,7 +58,9 @@ impl Moved {
             let array_runs = nest.elements() * sizes.0 / in_array;
             let slot_runs = nest.elements() * sizes.1 / in_slot;
             self.runs += runs;
-            self.turned += if array_runs.max(slot_runs) < runs { runs } else { 0 };
+            // Longer runs are no elements that registers hold.
+            let short = nest.elements() * sizes.1.max(sizes.0) <= runs * TURNED_BYTES;
+            self.turned += if short && array_runs.max(slot_runs) < runs { runs } else { 0 };
             self.array_runs += array_runs;
             self.array_lines += lines(array_runs, in_array, sizes.0, nest.hull_a(sizes.0));
             if !kept {

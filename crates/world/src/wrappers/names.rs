@@ -72,6 +72,10 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.write(name, bytes, sync))
     }
 
+    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.mark(name, note, sync))
+    }
+
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.create(name, prefix, bytes))
     }
