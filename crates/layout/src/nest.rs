@@ -66,18 +66,21 @@ impl Nest {
     /// Length of the runs that lie together on side `a`, in whatever order its loops are taken, where elements have so many
     /// bytes \[B\].
     pub fn run_bytes_a(&self, bytes: u64) -> u64 {
-        let mut loops = self.loops.clone();
-        loops.sort_unstable_by_key(|l| l.a.unsigned_abs());
-        let longer = |run: u64, l: &Loop| if l.a.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) };
-        loops.iter().try_fold(bytes, longer).unwrap_or_else(|run| run)
+        self.run_bytes(bytes, |l| l.a)
     }
 
     /// The same on side `b`.
     pub fn run_bytes_b(&self, bytes: u64) -> u64 {
-        let mut loops = self.loops.clone();
-        loops.sort_unstable_by_key(|l| l.b.unsigned_abs());
-        let longer = |run: u64, l: &Loop| if l.b.unsigned_abs() == run { Ok(run * l.count) } else { Err(run) };
-        loops.iter().try_fold(bytes, longer).unwrap_or_else(|run| run)
+        self.run_bytes(bytes, |l| l.b)
+    }
+
+    fn run_bytes(&self, bytes: u64, step: impl Fn(&Loop) -> i64) -> u64 {
+        let mut run = bytes;
+        // A loop whose steps are as long as a run continues it. There are few loops, so that looking is quicker than sorting.
+        while let Some(longer) = self.loops.iter().find(|l| l.count > 1 && step(l).unsigned_abs() == run) {
+            run *= longer.count;
+        }
+        run
     }
 
     /// Drops loops that run once, orders the rest so that the steps on side `b` fall from the outside to the inside
@@ -121,9 +124,9 @@ mod tests {
         // A transposed matrix of 3 x 5: on each side rows lie together, of the other side columns.
         let transposed =
             Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 40, b: 8 }, Loop { count: 5, a: 8, b: 24 }] };
-        assert_eq!((transposed.run_bytes_a(8), transposed.swapped().run_bytes_a(8)), (120, 120));
+        assert_eq!((transposed.run_bytes_a(8), transposed.run_bytes_b(8)), (120, 120));
         let part = Nest { a: 0, b: 0, loops: vec![Loop { count: 3, a: 80, b: 8 }, Loop { count: 5, a: 8, b: 48 }] };
-        assert_eq!((part.run_bytes_a(8), part.swapped().run_bytes_a(8)), (40, 24));
+        assert_eq!((part.run_bytes_a(8), part.run_bytes_b(8)), (40, 24));
         assert_eq!(Nest { a: 0, b: 0, loops: vec![] }.run_bytes_a(4), 4);
     }
 
