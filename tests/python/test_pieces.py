@@ -248,3 +248,22 @@ def test_the_note_of_an_earlier_update_stays(tmp_path: Path) -> None:
         assert note.exists()
         file.write({"a": np.zeros(12)})
         assert not note.exists()
+
+
+def test_several_arrays_are_refused_where_one_of_them_cannot_be_used(tmp_path: Path) -> None:
+    """Many arrays are looked at together, and say what one of them says alone."""
+    arrays = {"a": np.arange(4.0), "b": np.arange(4.0)[::-1]}
+    with hs.open_raw(tmp_path / "a.raw", "w", durable=False) as file:
+        for odd, message in (([1.0, 2.0, 3.0, 4.0], "NumPy array"), (np.array(["x"] * 4, object), "cannot be stored")):
+            for name in arrays:
+                with pytest.raises(hs.InvalidError, match=message):
+                    file.write({**arrays, name: odd})
+        file.write(arrays)
+    known = dict.fromkeys(arrays, ((4,), "f8"))
+    with hs.open_raw(tmp_path / "a.raw", arrays=known) as file:
+        found = {name: np.zeros(4) for name in arrays}
+        file.read(list(arrays), out=found)
+        assert all(np.array_equal(found[name], arrays[name]) for name in arrays)
+        found["b"].flags.writeable = False
+        with pytest.raises(hs.InvalidError, match="read-only"):
+            file.read(list(arrays), out=found)

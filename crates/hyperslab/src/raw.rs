@@ -397,7 +397,7 @@ impl RawFile {
             }),
             arrays: arrays.len(),
             before,
-            whole: section.is_none() && arrays.len() == before.0,
+            whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
         };
         let result =
             alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| self.put(&writing, moving));

@@ -127,7 +127,7 @@ def _named(
 ) -> list[tuple[str, tuple[int, ...], str]]:
     """Name, shape and type of each array, as the compiled module has them."""
     found: list[tuple[str, tuple[int, ...], str]] = []
-    last: object = found
+    last: object = object()
     shape: tuple[int, ...] = ()
     code = ""
     for name, given in arrays.items():

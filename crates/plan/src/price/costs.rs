@@ -181,22 +181,25 @@ impl<'a> Costs<'a> {
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
     /// goes back where it was changed. Measured with a file in column-major order: 11 to 16 ns a line that was.
     pub(super) fn part_lines_ns(&self, lines: u64) -> f64 {
-        let rate = self.measured().map_or(f64::INFINITY, |measured| measured.neighbours.rate);
-        2.0 * (lines * LINE_BYTES) as f64 * 1e9 / rate
+        2.0 * self.memory_ns((lines * LINE_BYTES) as f64)
     }
 
     /// What it takes to bring so many bytes of lines from memory, and back where they are read into.
     fn lines_ns(&self, bytes: f64) -> f64 {
-        let rate = self.measured().map_or(f64::INFINITY, |measured| measured.neighbours.rate);
         let ways = if self.write { 1.0 } else { 2.0 };
-        ways * bytes * 1e9 / rate
+        ways * self.memory_ns(bytes)
+    }
+
+    /// What so many bytes take one way between memory and the processor's cache; nothing on imagined machines.
+    fn memory_ns(&self, bytes: f64) -> f64 {
+        self.measured().map_or(0.0, |measured| bytes * 1e9 / measured.neighbours.rate)
     }
 
     pub(super) fn code_ns(&self, bytes: u64) -> f64 {
         bytes as f64 * 1e9 / self.profile().processor.code_rate
     }
 
-    /// What a message is copied for.
+    /// What copying the data of a message takes.
     fn moved_ns(&self, moved: Moved) -> f64 {
         self.copy_ns(moved.bytes, 0) + self.runs_ns(moved.runs, moved.turned)
     }

@@ -31,7 +31,7 @@ pub(super) struct Moved {
     pub(super) bytes: u64,
     /// Contiguous runs, each of which lies together on both sides.
     pub(super) runs: u64,
-    /// Of these, such as lie together with others on either side, so that a copy turns their order over.
+    /// Of these, short ones that lie together with others on either side, so that a copy turns their order over.
     pub(super) turned: u64,
     /// The same in the user's array, whose elements may be of another type.
     pub(super) array_bytes: u64,

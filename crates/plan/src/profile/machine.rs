@@ -49,7 +49,7 @@ pub struct Processor {
     pub copy_rate: f64,
     /// What each contiguous run of a copy costs besides \[ns\].
     pub run_ns: f64,
-    /// What each element costs besides, where a copy turns the order of dimensions over \[ns\].
+    /// What each run of up to 8 B costs besides, where a copy turns the order of dimensions over \[ns\].
     pub turn_ns: f64,
     /// Rate of compressing and decompressing \[B/s\].
     pub code_rate: f64,
