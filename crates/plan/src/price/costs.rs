@@ -2,7 +2,7 @@
 
 use super::Priced;
 use super::spread::Spread;
-use super::work::{LINE_BYTES, Moved, Request};
+use super::work::{Copied, LINE_BYTES, Moved, Request};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Strategy;
 use crate::transfer::{Direction, Parameters, Placement, Transfer};
@@ -172,15 +172,21 @@ impl<'a> Costs<'a> {
         bytes as f64 * 1e9 / self.profile().processor.copy_rate + self.runs_ns(runs, 0)
     }
 
+    /// What copies on a rank take: lines of its cache come while the processor is busy with runs.
+    pub(super) fn copied_ns(&self, copied: Copied) -> f64 {
+        let runs_ns = self.runs_ns(copied.runs, copied.turned);
+        self.copy_ns(copied.bytes, 0) + runs_ns.max(self.part_lines_ns(copied.part_lines))
+    }
+
     /// What runs of a copy cost besides their bytes; so many of them are turned over, tile by tile.
-    pub(super) fn runs_ns(&self, runs: u64, turned: u64) -> f64 {
+    fn runs_ns(&self, runs: u64, turned: u64) -> f64 {
         let costs = &self.profile().processor;
         runs.saturating_sub(turned) as f64 * costs.run_ns + turned as f64 * costs.turn_ns
     }
 
     /// What it takes besides where copies move only parts of lines of the processor's cache: each line comes from memory, and
     /// goes back where it was changed. Measured with a file in column-major order: 11 to 16 ns a line that was.
-    pub(super) fn part_lines_ns(&self, lines: u64) -> f64 {
+    fn part_lines_ns(&self, lines: u64) -> f64 {
         2.0 * self.memory_ns((lines * LINE_BYTES) as f64)
     }
 

@@ -170,10 +170,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
 fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: &[Stored], at_once: usize) -> Lap {
     let many = 1.0 + round.more;
     let planning = costs.planning_ns(round.steps, (round.pieces as f64 * many) as u64);
-    let copied = costs.copy_ns(round.copied.0 + round.filled.0, round.filled.1);
-    // Lines come while the processor is busy with runs.
-    let runs = costs.runs_ns(round.copied.1, round.copied.2).max(costs.part_lines_ns(round.part_lines));
-    let own = copied + runs + costs.code_ns(round.coded);
+    let own = costs.copied_ns(round.copied) + costs.copied_ns(round.filled) + costs.code_ns(round.coded);
     let slots: f64 = messages.iter().map(|(_, message)| message.slot_ns).sum();
     let asks: f64 = messages.iter().map(|(_, message)| message.ask_ns).sum();
     let parts: Vec<(f64, f64)> =

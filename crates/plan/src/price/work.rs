@@ -103,6 +103,17 @@ pub(super) struct Request {
     pub(super) kept: bool,
 }
 
+/// Copies on a rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Copied {
+    pub(super) bytes: u64,
+    /// Contiguous runs, and those of them whose order is turned over.
+    pub(super) runs: u64,
+    pub(super) turned: u64,
+    /// Lines of the processor's cache that are moved in part, to or from memory that does not stay in the cache.
+    pub(super) part_lines: u64,
+}
+
 /// What a rank does between one use of a buffer and the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
@@ -110,12 +121,9 @@ pub(super) struct Round {
     pub(super) steps: u64,
     pub(super) pieces: u64,
     pub(super) messages: SmallVec<[Moved; 4]>,
-    /// Copies on this rank: bytes, contiguous runs, and those of them whose order is turned over.
-    pub(super) copied: (u64, u64, u64),
-    /// Lines of the processor's cache of which a copy moves only a part, to or from memory that does not stay in the cache.
-    pub(super) part_lines: u64,
-    /// The same as copies of what takes as long as filling.
-    pub(super) filled: (u64, u64),
+    /// Copies on this rank, and copies that take as long as what is filled.
+    pub(super) copied: Copied,
+    pub(super) filled: Copied,
     /// Bytes compressed or decompressed.
     pub(super) coded: u64,
     pub(super) requests: SmallVec<[Request; 2]>,
@@ -127,7 +135,7 @@ impl Round {
     /// What it moves of users' arrays: by messages and copies, or straight from memory to storage \[B\].
     fn moved_bytes(&self) -> f64 {
         let sent: u64 = self.messages.iter().map(|moved| moved.bytes).sum();
-        let exchanged = sent + self.copied.0;
+        let exchanged = sent + self.copied.bytes;
         let straight = || self.requests.iter().map(|request| request.bytes).sum();
         (if exchanged > 0 { exchanged } else { straight() }) as f64
     }
@@ -343,7 +351,7 @@ impl Reader<'_> {
         let Some(round) = self.rounds.last_mut() else { return };
         let stored: u64 = round.requests.iter().map(|request| request.bytes).sum();
         let sent: u64 = round.messages.iter().map(|moved| moved.bytes).sum();
-        round.more = (stored.saturating_sub(round.copied.0) as f64 / sent.max(1) as f64 - 1.0).max(0.0);
+        round.more = (stored.saturating_sub(round.copied.bytes) as f64 / sent.max(1) as f64 - 1.0).max(0.0);
     }
 
     fn step(&mut self, step: Step) {
@@ -361,17 +369,21 @@ impl Reader<'_> {
                 round.steps += 1;
                 let moved = moved.unwrap_or(Moved::nothing(self.rank));
                 let copied = &mut round.copied;
-                *copied = (copied.0 + moved.bytes, copied.1 + moved.runs, copied.2 + moved.turned);
+                copied.bytes += moved.bytes;
+                copied.runs += moved.runs;
+                copied.turned += moved.turned;
+                copied.part_lines += moved.slot_part_lines;
                 if array_bytes > self.memories.cached_bytes() {
                     // Those that what is moved would fill come anyway.
-                    round.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
+                    copied.part_lines += moved.array_lines.saturating_sub(moved.array_bytes / LINE_BYTES);
                 }
-                round.part_lines += moved.slot_part_lines;
             }
             Action::Fill { region, at, .. } => {
                 round.steps += 1;
                 let bytes = if let Place::Slot(_, view) = at { region.elements() * view.element.bytes() } else { 0 };
-                round.filled = (round.filled.0 + bytes / 2, round.filled.1 + 1);
+                // Nothing is read.
+                round.filled.bytes += bytes / 2;
+                round.filled.runs += 1;
             }
             // Encoded objects are taken to be as large as their elements.
             Action::Encode { region, from: Place::Slot(_, view), .. } => {
