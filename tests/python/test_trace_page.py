@@ -1,7 +1,7 @@
 """The page of a trace in a real browser: it draws, zooms, tells what is under the pointer, and stays small.
 
-The browser is looked for on the path; ``HYPERSLAB_CHROMIUM`` names another. Where there is none, these tests are
-skipped with a reason, unless ``HYPERSLAB_BROWSER_REQUIRED=1``.
+``make test-long`` brings the browser. Otherwise it is looked for on the path, or is what ``HYPERSLAB_CHROMIUM`` names;
+where there is none, these tests are skipped with a reason, unless ``HYPERSLAB_BROWSER_REQUIRED=1``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long
 def program() -> str:
     found = chromium.find()
     if found is None:
-        reason = "no Chromium on the path (apt-get install chromium), nor named by HYPERSLAB_CHROMIUM"
+        reason = "no Chromium on the path, nor named by HYPERSLAB_CHROMIUM; scripts/make-browser DIRECTORY makes one"
         if os.environ.get("HYPERSLAB_BROWSER_REQUIRED") == "1":
             pytest.fail(reason)
         pytest.skip(f"PAGES ARE NOT TESTED: {reason}")

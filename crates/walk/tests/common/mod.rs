@@ -187,12 +187,13 @@ impl Drop for Told {
     }
 }
 
-/// The seeds to try: the one that HYPERSLAB_SEED names, or HYPERSLAB_CASES of them, or `count`.
+/// The seeds to try: the one that HYPERSLAB_SEED names, or `count` of them, HYPERSLAB_TIMES as many where it is set: how long
+/// a seed takes differs from test to test, so one number for all would suit none.
 #[allow(clippy::disallowed_methods)] // what a test tries may come from its environment
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match number("HYPERSLAB_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("HYPERSLAB_CASES").unwrap_or(count),
+        None => 0..count * number("HYPERSLAB_TIMES").unwrap_or(1),
     }
 }
