@@ -45,6 +45,21 @@ def test_an_error_goes_to_stderr_with_its_hint(tmp_path: Path) -> None:
     assert "hint:" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (("explain", "--shape", "2,a", "--mesh", "1"), 2, "'2,a' is not a list of numbers such as 128,128,64"),
+        (("explain", "--shape", "8", "--mesh", "1", "--section", "0:a"), 2, "'0:a' is not low:high or low:high:step"),
+        (("plan", "--machine", "here", "--scale", "messages.send"), 2, "is not key=factor, such as messages.send=1.2"),
+        (("plan", "--machine", "here", "--clients", "-1"), 1, "-1 clients: at least one is needed"),
+        (("plan", "--machine", "here", "--clients", "2"), 1, "hint: or name a --benchmark\n"),
+        (("simulate", "--machine", "here", "--clients", "2"), 1, "hint: or name a --benchmark, or --stages\n"),
+    ],
+)
+def test_what_cannot_be_read_is_told(arguments: tuple[str, ...], status: int, told: str) -> None:
+    assert told in run(*arguments, status=status).stderr
+
+
 def test_explain_tells_who_moves_what() -> None:
     shape = ("explain", "--shape", "64,64", "--mesh", "2,2", "--chunks", "48,48", "--cores", 2)
     lines = run(*shape).stdout.splitlines()

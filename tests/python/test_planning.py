@@ -158,6 +158,18 @@ def test_plan_is_a_command() -> None:
     assert "hint:" in lost.stderr
 
 
+def test_what_a_rehearsal_does_not_bear_out_is_not_advised() -> None:
+    array = {"shape": (512, 512, 16), "mesh": (2, 2, 2), "dims": ["block"] * 3}
+    planned = hs.plan("nvme-workstation", {"write": True, "sync": True, "arrays": [array]}, clients=8, rehearse=9)
+    (chunks,) = (variant for variant in planned["variants"] if variant["kind"] == "chunks")
+    # The model takes them for much cheaper; the simulator does not.
+    assert chunks["seconds"] < 0.9 * planned["predicted"]["seconds"]
+    assert chunks["rehearsed"] > 0.95 * planned["rehearsed"]
+    assert planned["advice"]
+    assert not any(chunks["text"] in line for line in planned["advice"])
+    assert "  as asked " in planned.text
+
+
 def test_wrong_questions_are_refused() -> None:
     array = {"shape": (8, 8), "mesh": (2, 2), "dims": ["block"] * 2}
     with pytest.raises(hs.InvalidError, match="no array"):
@@ -258,6 +270,17 @@ def test_a_transfer_never_fails_because_of_a_profile(tmp_path: Path) -> None:
         assert "hyperslab: warning: " in done.stderr, what
         assert str(profile) in done.stderr
         assert "hint:" in done.stderr
+        # Also where nothing is moved: once, although advice asks again.
+        asked = ["explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw"]
+        told = subprocess.run(
+            [sys.executable, "-m", "hyperslab", *asked],
+            env=os.environ | {"HYPERSLAB_PROFILE": str(profile)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert told.stderr.count("hyperslab: warning: ") == 1, what
+        assert "advice: " in told.stdout
     # Numbers that are absurd, but may be written: nothing is chosen that cannot be done.
     profile.write_text(built_in.replace('is = "4.1 GB/s"', 'is = "1 B/s"').replace('is = "6 GB/s"', 'is = "1 B/s"'))
     write_raw(tmp_path / "a.raw", HYPERSLAB_PROFILE=str(profile))

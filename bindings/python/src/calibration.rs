@@ -74,6 +74,12 @@ pub(crate) fn profile_path() -> Option<PathBuf> {
     profile::path()
 }
 
+/// The profile that holds on this machine, as TOML; what is wrong with it is told once.
+#[pyfunction]
+pub(crate) fn profile_in_use() -> String {
+    profile::text_at_hand().to_string()
+}
+
 /// Name of the profile that holds on this machine, whether it is the default, and what is wrong with the one that was
 /// looked for.
 #[pyfunction]

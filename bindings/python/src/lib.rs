@@ -36,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calibration::default_profile, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::profile_path, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::profile_at_hand, module)?)?;
+    module.add_function(wrap_pyfunction!(calibration::profile_in_use, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::simulate_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::plan_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;

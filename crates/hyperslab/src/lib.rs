@@ -45,6 +45,7 @@ mod request;
 mod served;
 pub mod simulate;
 mod telling;
+mod told;
 mod trace;
 mod zarr;
 

@@ -1,11 +1,11 @@
 //! How rank 0 chooses: with a profile of the machine, what was learned from transfers before, and a memory of plans.
 
 mod learned;
-mod told;
 mod trials;
 
 use crate::comm::Comm;
 use crate::report::Report;
+use crate::told;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
@@ -149,8 +149,7 @@ pub(crate) fn decided(
     let choice = match known {
         Some(choice) => choice,
         None => {
-            let (profile, warnings) = crate::profile::at_hand();
-            told::warn(&warnings);
+            let profile = crate::profile::at_hand();
             let machine = machine_at_hand(&profile, comm.ranks_per_node(transfer.ranks));
             let planner = Planner { profile: &profile, machine };
             let choice = Arc::new(
@@ -210,7 +209,7 @@ pub(crate) fn choose_shape(
     if let Some(taken) = planning.shapes.get(&key) {
         return taken.clone();
     }
-    let (profile, _) = crate::profile::at_hand();
+    let profile = crate::profile::at_hand();
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
     let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
     let taken = Planner { profile: &profile, machine }.cheapest_layout(first, ladders, uses);

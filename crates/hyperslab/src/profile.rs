@@ -4,6 +4,7 @@
 //! profile is a warning, and where it cannot be used, a stated default takes its place.
 
 use crate::environment::{self, PROFILE};
+use crate::told;
 pub use hyperslab_plan::profile::BUILT_IN as DEFAULT;
 use hyperslab_plan::profile::{Identity, Profile, parse};
 use hyperslab_real::calibration::{HostIdentity, host_identity};
@@ -26,6 +27,8 @@ const HINT: &str = "'hyperslab calibrate' measures this machine again";
 pub struct Found {
     /// The profile that holds.
     pub profile: Arc<Profile>,
+    /// What it was read from: TOML.
+    pub text: Arc<str>,
     /// Whether it is the built-in one.
     pub is_default: bool,
     /// What the user should know, each a message with a hint.
@@ -72,7 +75,7 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
     let differences = profile.measured.as_ref().map_or(Vec::new(), |it| differences(&profile, &it.identity, here));
     let told = || format!("{file}: the profile was measured {}", differences.join(", "));
     match &differences[..] {
-        [] => Found { profile: Arc::new(profile), is_default: false, warnings: Vec::new() },
+        [] => measured(profile, text, Vec::new()),
         // A home directory may be that of several machines; who names a profile means it.
         _ if other_machine(&profile, here) && !named => {
             let hint = format!("{HINT}; {PROFILE} names a profile that is used all the same");
@@ -80,11 +83,7 @@ fn load_from(path: &Path, named: bool, here: &HostIdentity) -> Found {
         }
         _ => {
             let warning = format!("{}; it is used all the same, but choices may be worse than they could be", told());
-            Found {
-                profile: Arc::new(profile),
-                is_default: false,
-                warnings: vec![format!("{warning}\n  hint: {HINT}")],
-            }
+            measured(profile, text, vec![format!("{warning}\n  hint: {HINT}")])
         }
     }
 }
@@ -104,7 +103,11 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn built_in(warnings: Vec<String>) -> Found {
     let profile = parse(DEFAULT_NAME, DEFAULT, &[]).expect("the built-in profile is tested");
-    Found { profile: Arc::new(profile), is_default: true, warnings }
+    Found { profile: Arc::new(profile), text: DEFAULT.into(), is_default: true, warnings }
+}
+
+fn measured(profile: Profile, text: String, warnings: Vec<String>) -> Found {
+    Found { profile: Arc::new(profile), text: text.into(), is_default: false, warnings }
 }
 
 fn instead(what: &str, hint: &str) -> String {
@@ -132,11 +135,24 @@ fn differences(profile: &Profile, then: &Identity, here: &HostIdentity) -> Vec<S
     differences
 }
 
-/// The profile of this process, found when first asked for, and what is wrong with it.
-pub fn at_hand() -> (Arc<Profile>, Vec<String>) {
+/// The profile of this process, found when first asked for; what is wrong with it is told then.
+pub fn at_hand() -> Arc<Profile> {
+    in_use().0
+}
+
+/// What the [profile of this process](at_hand) was read from: TOML.
+pub fn text_at_hand() -> Arc<str> {
+    in_use().1
+}
+
+fn in_use() -> (Arc<Profile>, Arc<str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known.get_or_insert_with(load);
-    (found.profile.clone(), found.warnings.clone())
+    let found = known.get_or_insert_with(|| {
+        let found = load();
+        told::warn(&found.warnings);
+        found
+    });
+    (found.profile.clone(), found.text.clone())
 }
 
 /// Forgets the profile, so that it is looked for again.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._arguments import dims, integers, section
 
 
 def _inspect(args: argparse.Namespace) -> int:
@@ -66,32 +66,19 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _advice(args: argparse.Namespace, dist: hs.Distribution, told: dict[str, Any]) -> list[str]:
-    """What else would be cheaper on this machine, as far as the model can tell."""
-    if args.section is not None or args.layout != "zarr":
+    """What else would be cheaper on this machine, as far as the model can tell; nothing where something is forced."""
+    forced = ("section", "strategy", "servers", "server_ranks", "subchunk_bytes", "buffer_bytes", "exchange")
+    if any(getattr(args, name) is not None for name in (*forced, "cores", "ranks_per_node")):
         return []
-    store = {"chunks": told["arrays"][0]["chunks"]["shape"]}
-    array = {"shape": dist.shape, "mesh": dist.mesh, "dims": dist.dims, "dtype": args.dtype, "store": store}
+    array = {"shape": dist.shape, "mesh": dist.mesh, "dims": dist.dims, "dtype": args.dtype}
+    if args.layout == "zarr":
+        array["store"] = {"chunks": told["arrays"][0]["chunks"]["shape"]}
+    else:
+        array["order"] = args.order
     names = [args.name] if isinstance(args.name, str) else args.name
     arrays = [{**array, "name": name} for name in names]
     asked = {"write": args.direction == "write", "arrays": arrays, "sync": args.direction == "write"}
     return list(hs.plan("here", asked, clients=dist.size)["advice"])
-
-
-def _section(text: str) -> tuple[slice, ...]:
-    """A section as it is written in Python, such as 0:64:2,3:9."""
-
-    def one(part: str) -> slice:
-        bounds = [int(bound) if bound else None for bound in part.split(":")]
-        if len(bounds) not in (2, 3):
-            message = f"'{part}' is not low:high or low:high:step"
-            raise argparse.ArgumentTypeError(message)
-        return slice(*bounds)
-
-    return tuple(one(part) for part in text.split(","))
-
-
-def _integers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.replace("x", ",").split(",") if part)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -106,21 +93,21 @@ def parser() -> argparse.ArgumentParser:
     inspect.set_defaults(run=_inspect)
 
     explain = verbs.add_parser("explain", help="tell how a transfer would be done")
-    explain.add_argument("--shape", type=_integers, required=True, help="such as 128,128,64")
-    explain.add_argument("--mesh", type=_integers, required=True, help="such as 2,2,2")
-    explain.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
+    explain.add_argument("--shape", type=integers, required=True, help="such as 128,128,64")
+    explain.add_argument("--mesh", type=integers, required=True, help="such as 2,2,2")
+    explain.add_argument("--dims", type=dims, help="such as block,cyclic(4),*")
     explain.add_argument("--dtype", default="f8")
     explain.add_argument("--direction", choices=("write", "read"), default="write")
     explain.add_argument("--name", nargs="+", default="array", help="one array, or several that are held alike")
-    explain.add_argument("--section", type=_section, help="a part of a stored array, such as 0:64:2,3:9")
-    explain.add_argument("--stored-shape", type=_integers, help="shape of the array that the section is of")
+    explain.add_argument("--section", type=section, help="a part of a stored array, such as 0:64:2,3:9")
+    explain.add_argument("--stored-shape", type=integers, help="shape of the array that the section is of")
     explain.add_argument("--layout", choices=("zarr", "raw"), default="zarr")
-    explain.add_argument("--chunks", type=_integers)
+    explain.add_argument("--chunks", type=integers)
     explain.add_argument("--order", choices=("C", "F"), default="C", help="of the elements of a raw file")
     explain.add_argument("--strategy")
     servers = explain.add_mutually_exclusive_group()
     servers.add_argument("--servers", type=int, help="how many ranks are servers")
-    servers.add_argument("--server-ranks", type=_integers, help="which ranks are servers, such as 0,4,8")
+    servers.add_argument("--server-ranks", type=integers, help="which ranks are servers, such as 0,4,8")
     explain.add_argument("--subchunk-bytes", type=int, help="most bytes of a subchunk")
     explain.add_argument("--buffer-bytes", type=int, help="most bytes of buffers on one rank")
     explain.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")

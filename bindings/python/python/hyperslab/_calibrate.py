@@ -57,7 +57,11 @@ def add_verb(verbs: Any) -> None:
     )
     verb.add_argument("--directory", type=Path, default=Path(), help="on the file system to measure; here by default")
     verb.add_argument("--output", type=Path, help="the profile; '-' prints it")
-    verb.add_argument("--ranks", type=_counts, help="numbers of ranks; up to four times the cores by default")
+    verb.add_argument(
+        "--ranks",
+        type=_counts,
+        help="numbers of ranks; by default 1, 2, the cores and more",
+    )
     verb.add_argument("--seconds", type=_seconds, default=80.0, help="about how long it may last; 80 by default")
     verb.add_argument("--threads", action="store_true", help="let threads be the ranks, also where there is MPI")
     verb.add_argument("--here", action="store_true", help="measure with the ranks of this launch of mpiexec")
@@ -248,8 +252,11 @@ def _launching(args: argparse.Namespace) -> int:
 
 def _here(args: argparse.Namespace) -> int:
     """Measure with the ranks of this launch; all call it."""
-    from mpi4py import MPI
-
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        message = f"the ranks of this launch are not known: {error}\n  hint: pip install mpi4py, or leave out --here"
+        raise InvalidError(message) from None
     comm = MPI.COMM_WORLD
     output, directory, scratch, failure = Path("-"), args.directory, None, None
     if comm.rank == 0:

@@ -96,7 +96,7 @@ def measure(
 
 
 def merged(ranks: Sequence[Sequence[Series]]) -> list[Series]:
-    """Times of all ranks as those of one: of each round, that of the slowest; of copies, the mean."""
+    """Times of all ranks as those of one: of each round, that of the slowest; of copies, all."""
     found: dict[str, list[Series]] = {}
     for series in (series for times in ranks for series in times):
         key = json.dumps([series["kernel"], series["at"], series["way"]], sort_keys=True)

@@ -8,8 +8,8 @@ import math
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
-from hyperslab._simulate_command import _factor, _integers, add_array, transfer
-from hyperslab.errors import InvalidError
+from hyperslab._arguments import factor, integers
+from hyperslab._simulate_command import add_array, clients_of, transfer
 from hyperslab.planning import PANDA, plan
 
 
@@ -20,23 +20,20 @@ class _Verbs(Protocol):
 def add_verb(verbs: _Verbs) -> None:
     """Add the command to the others."""
     command = verbs.add_parser("plan", help="tell how a transfer would be done on another machine, and what would help")
-    command.add_argument("--machine", required=True, help="a name (hyperslab simulate --list), or a TOML file")
+    command.add_argument("--machine", required=True, help="a name (hyperslab simulate --list), here, or a TOML file")
     command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
     add_array(command)
-    command.add_argument("--disk-mesh", type=_integers, help="of servers, each with a chunk of each array: 8,1,1")
+    command.add_argument("--disk-mesh", type=integers, help="of servers, each with a chunk of each array: 8,1,1")
     command.add_argument("--panda", action="store_true", help="as Panda 2.0.5 did: one buffer, each chunk by itself")
-    command.add_argument("--rehearse", type=int, default=0, metavar="N", help="run the best N in the simulator")
-    command.add_argument("--scale", type=_factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
+    command.add_argument("--rehearse", type=int, default=0, metavar="N", help="simulate this and the best N")
+    command.add_argument("--scale", type=factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    clients = args.clients or (math.prod(args.mesh) if args.mesh else 0)
-    if clients < 1:
-        message = "the number of ranks is not known\n  hint: --mesh 4,4,2, or --clients 32"
-        raise InvalidError(message)
+    clients = clients_of(args)
     asked = (PANDA if args.panda else {}) | transfer(args, clients)
     servers = args.servers or (math.prod(args.disk_mesh) if args.disk_mesh else 0)
     found = plan(

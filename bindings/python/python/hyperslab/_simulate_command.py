@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
+from hyperslab._arguments import dims, factor, integers
 from hyperslab.errors import InvalidError, NotFoundError
 from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
 
@@ -19,32 +20,20 @@ class _Verbs(Protocol):
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
 
 
-def _integers(text: str) -> list[int]:
-    return [int(part) for part in text.replace("x", ",").split(",") if part]
-
-
-def _factor(text: str) -> tuple[str, float]:
-    key, equals, factor = text.partition("=")
-    if not equals:
-        message = f"'{text}' is not key=factor, such as messages.send=1.2"
-        raise argparse.ArgumentTypeError(message)
-    return key, float(factor)
-
-
 def add_array(command: argparse.ArgumentParser) -> None:
     """Add what says which arrays move, and what of how they do is forced."""
-    command.add_argument("--shape", type=_integers, help="of the array, such as 512,512,512")
-    command.add_argument("--mesh", type=_integers, help="of ranks, such as 4,4,2")
-    command.add_argument("--dims", type=lambda text: re.split(r",(?![^(]*\))", text), help="such as block,cyclic(4),*")
+    command.add_argument("--shape", type=integers, help="of the array, such as 512,512,512")
+    command.add_argument("--mesh", type=integers, help="of ranks, such as 4,4,2")
+    command.add_argument("--dims", type=dims, help="such as block,cyclic(4),*")
     command.add_argument("--dtype", default="f8")
     command.add_argument("--count", type=int, default=1, help="how many arrays alike move in the one call")
-    command.add_argument("--chunks", type=_integers, help="a file for each chunk, instead of one file")
+    command.add_argument("--chunks", type=integers, help="a file for each chunk, instead of one file")
     command.add_argument("--order", choices=("C", "F"), default="C")
     command.add_argument("--direction", choices=("write", "read"), default="write")
     command.add_argument("--strategy", help="the library chooses without")
     command.add_argument("--clients", type=int, help="ranks that hold arrays; those of the mesh without")
     command.add_argument("--servers", type=int, default=0, help="ranks behind them that only serve")
-    command.add_argument("--server-ranks", type=_integers, help="which ranks serve")
+    command.add_argument("--server-ranks", type=integers, help="which ranks serve")
     command.add_argument("--subchunk-bytes", type=int)
     command.add_argument("--buffer-bytes", type=int)
     command.add_argument("--slots", type=int)
@@ -56,7 +45,7 @@ def add_verb(verbs: _Verbs) -> None:
     """Add the command to the others."""
     command = verbs.add_parser("simulate", help="tell what a transfer would cost on another machine")
     command.add_argument("--list", action="store_true", help="list machines and benchmarks")
-    command.add_argument("--machine", help="one of them, or a TOML file; docs/machines.md has the schema")
+    command.add_argument("--machine", help="one of them, here, or a TOML file; docs/machines.md has the schema")
     command.add_argument("--constants", action="store_true", help="list the machine's numbers and their sources")
     command.add_argument("--stages", type=Path, help="a JSON file of stages, instead of one transfer")
     command.add_argument("--benchmark", choices=tuple(_simulate_benchmarks.BENCHMARKS), help="a known program")
@@ -66,7 +55,7 @@ def add_verb(verbs: _Verbs) -> None:
     )
     command.add_argument("--instant-disk", action="store_true", help="what if disks took no time?")
     command.add_argument("--instant-network", action="store_true", help="what if messages took no time?")
-    command.add_argument("--scale", type=_factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
+    command.add_argument("--scale", type=factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
     command.add_argument("--blocking-sends", action="store_true", help="as systems of the 1990s did")
     command.add_argument("--linear-start", action="store_true", help="as systems of the 1990s did")
     command.add_argument("--look-ahead", type=int, default=0, help="steps that a rank derives ahead")
@@ -112,7 +101,7 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
     return simulate(
         machine,
         stages,
-        clients=_clients(args),
+        clients=clients_of(args),
         servers=args.servers,
         seed=args.seed,
         disk_layout=args.disk_layout,
@@ -128,14 +117,15 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
     )
 
 
-def _clients(args: argparse.Namespace) -> int:
+def clients_of(args: argparse.Namespace) -> int:
+    """How many ranks hold arrays."""
     if args.clients is not None:
         if args.clients < 1:
             message = f"{args.clients} clients: at least one is needed"
             raise InvalidError(message)
         return int(args.clients)
     if args.mesh is None:
-        message = "the number of ranks is not known\n  hint: --clients 32"
+        message = "the number of ranks is not known\n  hint: --mesh 4,4,2, or --clients 32"
         raise InvalidError(message)
     return math.prod(args.mesh)
 
@@ -143,7 +133,8 @@ def _clients(args: argparse.Namespace) -> int:
 def _array(args: argparse.Namespace) -> dict[str, Any]:
     missing = [name for name in ("shape", "mesh", "dims") if getattr(args, name) is None]
     if missing:
-        message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a --benchmark, or --stages"
+        instead = "--benchmark, or --stages" if "stages" in args else "--benchmark"
+        message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a {instead}"
         raise InvalidError(message)
     array: dict[str, Any] = {
         "shape": args.shape,
@@ -169,7 +160,7 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
             message = f"'{args.stages}' is not JSON: {error}"
             raise InvalidError(message) from error
         return stages if isinstance(stages, list) else [stages]
-    return [{"open": {}}, {"transfer": transfer(args, _clients(args))}, {"close": {}}]
+    return [{"open": {}}, {"transfer": transfer(args, clients_of(args))}, {"close": {}}]
 
 
 def transfer(args: argparse.Namespace, clients: int) -> dict[str, Any]:

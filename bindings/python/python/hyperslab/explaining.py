@@ -165,6 +165,9 @@ def explain(
     >>> told.to_dict()["servers"][0]["extents"]
     1
     """
+    if direction not in ("write", "read"):
+        message = f"direction '{direction}' is not one of write, read"
+        raise InvalidError(message)
     names = [name] if isinstance(name, str) else list(name)
     held = [dist] if isinstance(dist, Distribution) else [holding(pieces) for pieces in dist]
     if (section is None) != (shape is None):

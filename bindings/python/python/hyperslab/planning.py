@@ -104,9 +104,10 @@ class Plan(dict[str, Any]):
     """What the planner says of a transfer on a machine.
 
     A mapping with ``machine``, ``bytes`` [B], ``strategy`` and its parameters, ``why``, ``predicted`` (``seconds``,
-    ``phases`` and ``busy`` [s], ``bound_by``), ``candidates`` (the same of all that were compared), ``variants`` (what
-    changing one thing would do: ``kind``, ``text``, ``seconds``, ``bound_by``, and ``rehearsed`` [s] or None) and
-    ``advice`` (lines for people).
+    ``phases`` and ``busy`` [s], ``bound_by``), ``candidates`` (the same of those that were compared, the cheapest
+    first, at most 64; ``more_candidates`` counts the rest), ``rehearsed`` (what was asked, in the simulator [s], or
+    None), ``variants`` (what changing one thing would do: ``kind``, ``text``, ``seconds``, ``bound_by``, and
+    ``rehearsed`` [s] or None) and ``advice`` (lines for people).
     """
 
     @property
@@ -130,11 +131,16 @@ class Plan(dict[str, Any]):
             )
         if self["variants"]:
             lines.append(f"{'what if':<44} {'predicted':>12} {'rehearsed':>12}  bound by")
-        for variant in self["variants"]:
-            ran = "" if variant["rehearsed"] is None else f"{variant['rehearsed']:.4g} s"
-            lines.append(f"  {variant['text']:<42} {variant['seconds']:>10.4g} s {ran:>12}  {variant['bound_by']}")
+            asked = {"text": "as asked", "rehearsed": self.get("rehearsed"), **predicted}
+            lines += [_row(one) for one in ([asked] if asked["rehearsed"] is not None else []) + self["variants"]]
         lines += [f"advice: {line}" for line in self["advice"]]
         return "\n".join(lines)
+
+
+def _row(variant: Mapping[str, Any]) -> str:
+    """A line of what would be if something were otherwise."""
+    ran = "" if variant["rehearsed"] is None else f"{variant['rehearsed']:.4g} s"
+    return f"  {variant['text']:<42} {variant['seconds']:>10.4g} s {ran:>12}  {variant['bound_by']}"
 
 
 def plan(
@@ -162,7 +168,7 @@ def plan(
         A mesh of servers over the dimensions of the arrays: each has one chunk of each array (a disk schema of Panda;
         (BLOCK,*,*) on 8 servers is 8, 1, 1).
     rehearse : int
-        How many of what is found to be best are run in the simulator.
+        How many of what is found to be best are run in the simulator, and what is asked beside them.
     scale, period : mapping, optional
         As for `simulate`.
 
@@ -200,7 +206,7 @@ def plan(
     found["rehearsed"] = asked.rehearsed(period) if rehearse else None
     told = ("kind", "text", "seconds", "bound_by", "rehearsed")
     found["variants"] = [{name: getattr(variant, name) for name in told} for variant in variants]
-    found["advice"] = list(_advice(asked, planned["predicted"]["seconds"], variants))
+    found["advice"] = list(_advice(asked, planned["predicted"]["seconds"], variants, found["rehearsed"]))
     return found
 
 
@@ -322,10 +328,15 @@ def _other_ranks(asked: Question) -> Iterator[tuple[str, str, Question]]:
         yield "ranks", f"{ranks} ranks ({_times(other)})", changed
 
 
-def _advice(asked: Question, seconds: float, variants: Sequence[Variant]) -> Iterator[str]:
-    """What is clearly cheaper, the best first, one of each kind; and fewer servers that do as well."""
+def _advice(asked: Question, seconds: float, variants: Sequence[Variant], rehearsed: float | None) -> Iterator[str]:
+    """What is clearly cheaper, the best first, one of each kind; and fewer servers that do as well.
+
+    Of what was rehearsed, nothing that turned out not to be.
+    """
     told: set[str] = set()
     for variant in variants:
+        if variant.rehearsed is not None and rehearsed is not None and variant.rehearsed > rehearsed * (1.0 - BETTER):
+            continue
         if variant.seconds < seconds * (1.0 - BETTER) and variant.kind not in told:
             told.add(variant.kind)
             limit = variant.seconds * (1 + BETTER)

@@ -72,6 +72,7 @@ class Machine:
             message = (
                 f"'{which}' is neither a machine that comes with hyperslab nor a file\n"
                 f"  hint: machines are {', '.join(known)}; 'hyperslab simulate --list' tells of them"
+                "; 'here' is this one"
             )
             raise NotFoundError(message)
         return cls(path.read_text(), str(path))
@@ -79,10 +80,7 @@ class Machine:
     @classmethod
     def _at_hand(cls) -> Machine:
         """The profile that transfers of this process are priced with."""
-        path, (_, built_in, _) = _core.profile_path(), _core.profile_at_hand()
-        if built_in or path is None:
-            return cls(_core.default_profile(), "here.toml")
-        return cls(Path(path).read_text(), "here.toml")
+        return cls(_core.profile_in_use(), "here.toml")
 
     def constants(self) -> list[Constant]:
         """All its numbers, with their sources."""

@@ -129,8 +129,11 @@ def open(  # noqa: A001 (as zarr has it)
     buffer_bytes : int, optional
         Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
         arrays and half for other buffers.
-    subchunk_bytes, servers, strategy : optional
-        Force what is otherwise chosen; see `explain`.
+    subchunk_bytes, servers : int, optional
+        Force what is otherwise chosen: most bytes that a server moves in one round, and how many ranks serve.
+    strategy : str, optional
+        Force one: ``root-gather``, ``independent``, ``data-sieving``, ``two-phase``, ``server-directed`` or
+        ``disk-directed``; docs/planning.md says what they are.
     exchange : {"all", "sharers"}, optional
         For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
     trace : path, optional

@@ -69,7 +69,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         let imagined = planned.names.iter().map(|name| held.imagined(name, planned.element, (rank, size)));
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
-    let (profile, _) = crate::profile::at_hand();
+    let profile = crate::profile::at_hand();
     let planner = Planner { profile: &profile, machine: planned.machine };
     let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);

@@ -86,7 +86,7 @@ impl How {
 /// Times of writes and reads of each size through the cache (`write`, `read`, at `bytes` in `runs`), of writes out of memory
 /// that stays in the processor's cache (`write-kept`, at `bytes`), of such with short
 /// ranges of the file (`write-ranges`, `read-ranges`, at `bytes` and `ranges`), of reads of what it has not (`cold`), past
-/// it if the file system can (`direct-write`, `direct-read`, at `bytes` and `depth`), of making durable (`sync`, at
+/// it if the file system can (`direct-write`, `direct-read`, at `bytes` and `at_once`), of making durable (`sync`, at
 /// `bytes`), and of names (`create`, `open`, `rename`, `remove`). All but `sync` are of one request or name.
 ///
 /// Files are fresh, as those of transfers are, and lie in `directory`, which must exist; they are gone afterwards.

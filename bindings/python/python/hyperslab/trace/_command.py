@@ -90,4 +90,4 @@ def _written(path: Path, contents: str) -> None:
 
 
 def _unwritten(path: Path, error: OSError) -> InvalidError:
-    return InvalidError(f"'{path}' cannot be written: {error.strerror}")
+    return InvalidError(f"'{path}' cannot be written: {error.strerror}\n  hint: -o names another file")

@@ -103,6 +103,7 @@ def blocks(directory: Path) -> Iterator[Block]:
     files = sorted(directory.glob("*.trace"))
     if not files:
         message = f"'{directory}' holds no trace: no file of it ends with .trace"
+        message += "\n  hint: HYPERSLAB_TRACE=directory records one"
         raise NotFoundError(message)
     for file in files:
         yield from _blocks_of(file)

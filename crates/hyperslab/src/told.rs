@@ -1,22 +1,23 @@
-//! Explanations of transfers as they happen, for programs whose code nobody wants to touch.
+//! What is told on the error output: explanations of transfers as they happen, for programs whose code nobody wants to touch,
+//! and what is wrong with the profile.
 
 use crate::report::Report;
 use hyperslab_plan::Explanation;
 use std::sync::OnceLock;
 
 /// Whether explanations are printed.
-pub(super) fn wanted() -> bool {
+pub(crate) fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(crate::environment::explain)
 }
 
 /// Prints what is going to happen.
-pub(super) fn before(told: &Explanation) {
+pub(crate) fn before(told: &Explanation) {
     print(&told.to_string());
 }
 
 /// Prints predicted beside measured.
-pub(super) fn after(report: &Report, planning_ns: u64) {
+pub(crate) fn after(report: &Report, planning_ns: u64) {
     if wanted() {
         let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
         let mut text = format!("{report}\n  planned in {:.0} us\n", planning_ns as f64 / 1e3);
@@ -30,10 +31,9 @@ pub(super) fn after(report: &Report, planning_ns: u64) {
     }
 }
 
-/// Tells once of what is wrong with the profile of the machine.
-pub(super) fn warn(warnings: &[String]) {
-    static TOLD: OnceLock<()> = OnceLock::new();
-    TOLD.get_or_init(|| warnings.iter().for_each(|warning| print(&format!("warning: {warning}\n"))));
+/// Tells of what is wrong.
+pub(crate) fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| print(&format!("warning: {warning}\n")));
 }
 
 fn print(text: &str) {

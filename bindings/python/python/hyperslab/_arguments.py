@@ -1,0 +1,62 @@
+"""Values on command lines, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+
+def integers(text: str) -> list[int]:
+    """Numbers with commas or an ``x`` between them.
+
+    >>> integers("128,128,64"), integers("4x2")
+    ([128, 128, 64], [4, 2])
+    """
+    try:
+        return [int(part) for part in text.replace("x", ",").split(",") if part]
+    except ValueError:
+        message = f"'{text}' is not a list of numbers such as 128,128,64"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def dims(text: str) -> list[str]:
+    """How dimensions are spread; commas in parentheses part nothing.
+
+    >>> dims("block,gen_block(3,4),*")
+    ['block', 'gen_block(3,4)', '*']
+    """
+    return re.split(r",(?![^(]*\))", text)
+
+
+def factor(text: str) -> tuple[str, float]:
+    """A name and what it is multiplied by.
+
+    >>> factor("messages.send=1.2")
+    ('messages.send', 1.2)
+    """
+    key, _, times = text.partition("=")
+    try:
+        return key, float(times)
+    except ValueError:
+        message = f"'{text}' is not key=factor, such as messages.send=1.2"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def section(text: str) -> tuple[slice, ...]:
+    """A section as it is written in Python.
+
+    >>> section("0:64:2,3:9")
+    (slice(0, 64, 2), slice(3, 9, None))
+    """
+    return tuple(map(_slice, text.split(",")))
+
+
+def _slice(part: str) -> slice:
+    try:
+        bounds = [int(bound) if bound else None for bound in part.split(":")]
+    except ValueError:
+        bounds = []
+    if len(bounds) not in (2, 3):
+        message = f"'{part}' is not low:high or low:high:step"
+        raise argparse.ArgumentTypeError(message)
+    return slice(*bounds)
