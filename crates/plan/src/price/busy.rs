@@ -20,7 +20,8 @@ pub(super) struct Costed<'a> {
     pub(super) stored: &'a [Stored],
     /// How many more messages there are, over these.
     pub(super) more: f64,
-    /// The rank's own processor, for data and for calls \[ns\].
+    /// The rank's own processor, for data, and for data and calls \[ns\].
+    pub(super) exchange_ns: f64,
     pub(super) own_ns: f64,
     /// A core that waiting for the lock of a file keeps busy \[ns\].
     pub(super) spun_ns: f64,
@@ -70,6 +71,10 @@ pub(super) struct Busy {
     server_ns: f64,
     /// Of this, waiting for the locks of files.
     server_waits_ns: f64,
+    /// The least that any rank exchanges before its storage has anything to do, or after that.
+    alone_ns: Option<f64>,
+    /// What processors of all ranks do in the first exchange of all that write.
+    first_ns: f64,
     /// What is in the cache and must be made durable: files of their own, by the rank that wrote them, and bytes.
     chunks: BTreeMap<u32, f64>,
     chunks_of_all: f64,
@@ -92,12 +97,15 @@ impl Busy {
         if costs.first_of_node(round.rank) {
             *self.serving_besides.entry(node).or_default() += round.own_ns * round.rounds;
         }
+        let first = if costs.write && round.number == 0 { round.ranks * round.share } else { 0.0 };
+        self.first_ns += round.exchange_ns * first;
         let (mut wire, mut pieces) = (0.0, 0.0);
         let messages = 1.0 + round.more;
         for (moved, message) in round.messages {
             let key = (round.number, moved.peer);
             *self.clients.entry(key).or_default() += message.array_ns * exchanged;
             self.all_cores_ns += message.array_ns * exchanged * messages;
+            self.first_ns += message.array_ns * first * messages;
             if message.wire_ns > 0.0 {
                 let key = (round.number, costs.node(moved.peer));
                 *self.client_links.entry(key).or_default() += message.wire_ns * exchanged;
@@ -136,6 +144,11 @@ impl Busy {
         }
         *self.links.entry(node).or_default() += wire * round.rounds;
         self.asked = self.asked.max(pieces.min(round.servers));
+    }
+
+    /// That a rank exchanges for so long before its storage has anything to do, or after that.
+    pub(super) fn exchanges_alone(&mut self, ns: f64) {
+        self.alone_ns = Some(self.alone_ns.map_or(ns, |least| least.min(ns)));
     }
 
     /// Ends the rounds of arrays that are alike.
@@ -209,6 +222,14 @@ impl Busy {
         let disk = &mut all[Resource::Disk as usize];
         let later = self.later_ns(costs).max(busiest_disk(costs, &self.tails, self.all_tails_ns));
         *disk = (*disk - later).max(0.0);
+        // Nobody asks storage for anything before the first exchange that ends, or after the last that begins. File servers
+        // that are ranks have it in their own time.
+        let begun_ns = if costs.crowded() { self.first_ns / costs.nodes() / costs.cores() } else { 0.0 };
+        let alone_ns = self.alone_ns.unwrap_or(0.0).max(begun_ns);
+        for storage in [Resource::File, Resource::Disk] {
+            let ns = &mut all[storage as usize];
+            *ns += if *ns > 0.0 { alone_ns } else { 0.0 };
+        }
         // Of equals the first, which is nearest to the user.
         let mut busiest = Resource::Server;
         for resource in Resource::ALL {

@@ -136,6 +136,7 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 requests,
                 stored,
                 more: round.more,
+                exchange_ns: lap.exchange_ns,
                 own_ns,
                 spun_ns,
                 servers: spread.map_or(0.0, Spread::servers),
@@ -148,6 +149,8 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         );
         laps.push(lap.times(look.most, chunks.map_or(look.most, |(_, most)| most)));
     }
+    let alone = if costs.write { laps.first() } else { laps.last() };
+    busy.exchanges_alone(alone.map_or(0.0, |lap| lap.exchange_ns + lap.wait_ns));
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;

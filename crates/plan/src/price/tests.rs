@@ -339,6 +339,9 @@ fn writers_of_one_file_take_turns_and_are_not_at_work_meanwhile() {
         let locked = rounds_of_one_file(servers, cores, 1e-6);
         assert!(near(locked, 64.0), "{servers:?} on {cores} cores: {locked}");
     }
+    // Nobody writes before the first exchange is over.
+    let begun = rounds_of_one_file(&[0, 2], 8, 1.0);
+    assert!((begun - 65.0).abs() < 0.1, "{begun}");
     // Exchanging twice as long as writing keeps the turns of two writers apart, but for the first.
     let apart = rounds_of_one_file(&[0, 2], 4, 2.0);
     assert!(near(apart, 32.0 * 3.0 + 1.0), "{apart}");
