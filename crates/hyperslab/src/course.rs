@@ -105,7 +105,7 @@ impl Comm {
         let (Compiled { transfer, users, mine, fault }, decision) = self.open(machine, party, opening)?;
         let opened = started.elapsed();
         noted.tell(party, &transfer, &decision);
-        let Decision { parameters, predicted } = decision;
+        let Decision { parameters, predicted, .. } = decision;
         let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == Direction::Write);
         let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
         // Only a rank that waits is told; the thread of the line must not call the user.

@@ -29,27 +29,30 @@ pub(crate) struct Decision {
     pub(crate) parameters: Parameters,
     /// What the transfer is expected to cost, by phase in the order of [`Phase::ALL`] \[s\].
     pub(crate) predicted: Predicted,
+    /// And what a later call, to make durable what this one leaves in the cache \[s\].
+    pub(crate) later: f64,
 }
 
 /// Seconds by phase, in the order of [`Phase::ALL`] \[s\].
 pub(crate) type Predicted = [f64; Phase::ALL.len()];
 
-const PREDICTED_BYTES: usize = 8 * Phase::ALL.len();
+const SECONDS_BYTES: usize = 8 * (Phase::ALL.len() + 1);
 
 impl Decision {
     /// As the first part of what rank 0 tells.
     pub(crate) fn told(&self) -> Writer {
-        let mut bytes: Vec<u8> = self.predicted.iter().flat_map(|seconds| seconds.to_le_bytes()).collect();
+        let seconds = self.predicted.iter().chain([&self.later]);
+        let mut bytes: Vec<u8> = seconds.flat_map(|seconds| seconds.to_le_bytes()).collect();
         bytes.extend(self.parameters.to_bytes());
         Writer::default().bytes(&bytes)
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Decision> {
-        let (predicted, parameters) = bytes.split_at_checked(PREDICTED_BYTES)?;
+        let (seconds, parameters) = bytes.split_at_checked(SECONDS_BYTES)?;
         let parameters = Parameters::from_bytes(parameters)?;
-        let mut seconds = predicted.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes));
+        let mut seconds = seconds.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes));
         let predicted = std::array::from_fn(|_| seconds.next().unwrap_or(0.0));
-        Some(Decision { parameters, predicted })
+        Some(Decision { parameters, predicted, later: seconds.next().unwrap_or(0.0) })
     }
 }
 
@@ -177,7 +180,8 @@ pub(crate) fn decided(
     let [open, exchange, storage, sync, close] = seconds(&choice.price);
     let learned::Corrections { open: opening, moving, close: closing } = corrections;
     let predicted = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
-    Ok(Decision { parameters: choice.parameters.clone(), predicted })
+    let later = choice.price.later_ns / 1e9 * moving;
+    Ok(Decision { parameters: choice.parameters.clone(), predicted, later })
 }
 
 /// What was chosen of the chunks of a call's new arrays before its parameters are.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::planning::Decision;
 use crate::served;
 use crate::trace::{About, Header, block};
-use hyperslab_plan::Transfer;
+use hyperslab_plan::{Phase, Transfer};
 use hyperslab_real::{Machine, monotonic_ns, neighbour};
 use hyperslab_walk::trace::{Kind, Recorded, Recorder, Span};
 use hyperslab_walk::{Party, Question};
@@ -92,7 +92,10 @@ impl Noted {
     pub(crate) fn tell(&mut self, party: &mut Party, transfer: &Transfer, decision: &Decision) {
         if let Some(trace) = &mut party.trace {
             trace.decides(Kind::Commit);
-            self.about = (party.rank() == 0).then(|| About::new(transfer, &decision.parameters, &decision.predicted));
+            let mut predicted = decision.predicted;
+            // The trace has the closing, too, which makes durable what the call leaves.
+            predicted[Phase::Sync as usize] += decision.later;
+            self.about = (party.rank() == 0).then(|| About::new(transfer, &decision.parameters, &predicted));
         }
     }
 }

@@ -328,8 +328,10 @@ impl<'a> Pricing<'a> {
         };
         exchange += more * exchanging;
         storage += more * (1.0 - exchanging);
-        let durable =
-            if costs.write && (self.transfer.sync || self.durable_later) { busy.sync_ns(&costs, moving) } else { 0.0 };
+        // Before a later call makes it durable, this one ends and that one begins.
+        let between = if self.transfer.sync { 0.0 } else { 2.0 * costs.agreement_ns() };
+        let durable = costs.write && (self.transfer.sync || self.durable_later);
+        let durable = if durable { busy.sync_ns(&costs, moving, between) } else { 0.0 };
         let (sync, later_ns) = if self.transfer.sync { (durable, 0.0) } else { (0.0, durable) };
         let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();

@@ -149,6 +149,19 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
         let served = past_cache(FAST, asked, &wish).parameters;
         assert_eq!((served.strategy, served.servers.len()), (Strategy::DiskDirected, 3));
     }
+    // It has to be clearly faster.
+    let mut near = 0;
+    for tenths in 5..40 {
+        let choice = past_cache((Some(f64::from(tenths) * 1e8), None), &durable, &Preference::default());
+        let disk = |one: &&Candidate| one.parameters.strategy == Strategy::DiskDirected;
+        let Some(best) = choice.candidates.iter().find(disk) else { continue };
+        let through = choice.candidates.iter().find(|one| !disk(one)).unwrap();
+        let times = moving_ns(through) / moving_ns(best);
+        let taken = choice.parameters.strategy == Strategy::DiskDirected;
+        assert_eq!(taken, times > 1.0 + PAST_CACHE_MARGIN, "{tenths}: {times}, {}", choice.why);
+        near += u32::from(times > 1.0 && !taken);
+    }
+    assert!(near > 0);
     // What nobody makes durable is copied into the cache, and that is that.
     let copied = past_cache((Some(2e9), None), &cached, &Preference::default());
     assert_ne!(copied.parameters.strategy, Strategy::DiskDirected, "{}", copied.why);

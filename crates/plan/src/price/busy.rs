@@ -27,14 +27,22 @@ pub(super) struct Costed<'a> {
     pub(super) spun_ns: f64,
     /// File servers on which the arrays lie.
     pub(super) servers: f64,
-    /// Rounds of its rank in all, at least one.
-    pub(super) whole: f64,
     /// Rounds, and ranks, for which it stands.
     pub(super) rounds: f64,
     pub(super) ranks: f64,
     /// What these exchange, and store, over what it seems.
     pub(super) share: f64,
     pub(super) stored_share: f64,
+}
+
+/// What is sent from the cache to the disk at once, where it shall be durable.
+#[derive(Default)]
+struct Sent {
+    bytes: f64,
+    /// Of these, what is sent last, when nothing moves beside it any more.
+    last_bytes: f64,
+    /// When the first is sent \[ns\].
+    begun_ns: Option<f64>,
 }
 
 /// Busy times of shared things \[ns\].
@@ -79,8 +87,7 @@ pub(super) struct Busy {
     chunks: BTreeMap<u32, f64>,
     chunks_of_all: f64,
     cached_bytes: f64,
-    /// Of these, what is sent to the disk at once.
-    sent_bytes: f64,
+    sent: Sent,
 }
 
 impl Busy {
@@ -126,12 +133,10 @@ impl Busy {
             if request.write && !costs.past_cache(request) {
                 let bytes = request.bytes as f64 * stored_all;
                 self.cached_bytes += bytes;
-                // Nothing moves beside what is sent last, and nothing is sent while the first round is exchanged.
-                let storing = (stored.cpu_ns * round.stored_share / round.own_ns.max(1.0)).min(1.0);
-                let begun = 1.0 - (1.0 - storing) / round.whole;
-                let last = if request.gaps == 0 { (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) } else { 1.0 };
-                let last = last / round.whole;
-                self.sent_bytes += if costs.is_sent_on(request) { bytes * (1.0 - last) * begun } else { 0.0 };
+                if costs.is_sent_on(request) {
+                    self.sent.bytes += bytes;
+                    self.sent.last_bytes = self.sent.last_bytes.max(request.bytes as f64 * first_piece(request));
+                }
             }
             self.file_servers_ns += stored.server_ns * stored_all;
             *self.serving.entry(node).or_default() += stored.server_ns * stored_rounds;
@@ -146,9 +151,12 @@ impl Busy {
         self.asked = self.asked.max(pieces.min(round.servers));
     }
 
-    /// That a rank exchanges for so long before its storage has anything to do, or after that.
-    pub(super) fn exchanges_alone(&mut self, ns: f64) {
-        self.alone_ns = Some(self.alone_ns.map_or(ns, |least| least.min(ns)));
+    /// That a rank exchanges for so long before its storage has anything to do, or after that; the first piece of what it
+    /// then writes takes so long.
+    pub(super) fn exchanges_alone(&mut self, ns: f64, piece_ns: f64) {
+        let least = |known: Option<f64>, ns: f64| known.map_or(ns, |least| least.min(ns));
+        self.alone_ns = Some(least(self.alone_ns, ns));
+        self.sent.begun_ns = Some(least(self.sent.begun_ns, ns + piece_ns));
     }
 
     /// Ends the rounds of arrays that are alike.
@@ -224,8 +232,7 @@ impl Busy {
         *disk = (*disk - later).max(0.0);
         // Nobody asks storage for anything before the first exchange that ends, or after the last that begins. File servers
         // that are ranks have it in their own time.
-        let begun_ns = if costs.crowded() { self.first_ns / costs.nodes() / costs.cores() } else { 0.0 };
-        let alone_ns = self.alone_ns.unwrap_or(0.0).max(begun_ns);
+        let alone_ns = self.alone_ns.unwrap_or(0.0).max(self.begun_ns(costs));
         for storage in [Resource::File, Resource::Disk] {
             let ns = &mut all[storage as usize];
             *ns += if *ns > 0.0 { alone_ns } else { 0.0 };
@@ -243,6 +250,11 @@ impl Busy {
             busiest = Resource::File;
         }
         (busiest, ns.max(self.crowded_ns(costs)))
+    }
+
+    /// How long the first exchange of all takes at least, where they share cores \[ns\].
+    fn begun_ns(&self, costs: &Costs<'_>) -> f64 {
+        if costs.crowded() { self.first_ns / costs.nodes() / costs.cores() } else { 0.0 }
     }
 
     /// How long it takes where ranks share cores: a rank that handles storage waits for a core while others have it, and
@@ -263,13 +275,16 @@ impl Busy {
         (fullest / costs.cores()).max(self.all_cores_ns / costs.nodes() / costs.cores())
     }
 
-    /// How long it takes until all is durable, after data have moved for so long \[ns\].
-    pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64) -> f64 {
+    /// How long it takes until all is durable, after data have moved for so long, and something else was done \[ns\].
+    pub(super) fn sync_ns(&self, costs: &Costs<'_>, moving_ns: f64, between_ns: f64) -> f64 {
         if costs.measured().is_some() {
             // Each rank asks for its own, beside the others, but the journal of their node is one.
             let most = self.chunks.values().copied().fold(0.0, f64::max);
             let files = (self.chunks_of_all / costs.nodes()).max(most) + self.files.len() as f64;
-            return costs.sync_ns(files, most, self.cached_bytes, (self.sent_bytes, moving_ns));
+            let beside_ns = moving_ns - self.sent.begun_ns.unwrap_or(0.0).max(self.begun_ns(costs));
+            let Sent { bytes, last_bytes, .. } = self.sent;
+            let beside = (bytes - last_bytes, beside_ns.max(0.0));
+            return costs.sync_ns(files, most, self.cached_bytes, [beside, (last_bytes, between_ns)]);
         }
         // The last request is waited for in any case.
         let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);
@@ -277,6 +292,11 @@ impl Busy {
         let last = costs.flushing_ns(self.asked, self.last_ns);
         behind.max(last)
     }
+}
+
+/// The share of a request that is sent to the disk first.
+pub(super) fn first_piece(request: &Request) -> f64 {
+    if request.gaps == 0 { (SENT_BYTES / request.bytes.max(1) as f64).min(1.0) } else { 1.0 }
 }
 
 /// Of disks that are busy so long, by node and all together, the busiest \[ns\].

@@ -460,14 +460,14 @@ impl<'a> Costs<'a> {
     }
 
     /// Making so many files of a node with so many bytes durable, of which one rank has made at most `most`. So many of the
-    /// bytes were sent to the disk while data moved for so long.
-    pub(super) fn sync_ns(&self, files: f64, most: f64, bytes: f64, (sent, moving_ns): (f64, f64)) -> f64 {
+    /// bytes were sent to the disk while data moved for so long, and so many while something else was done.
+    pub(super) fn sync_ns(&self, files: f64, most: f64, bytes: f64, sent: [(f64, f64); 2]) -> f64 {
         let Some(measured) = self.measured() else { return 0.0 };
         let costs = &measured.files;
         let each = if most > FILES_SYNCED_ALONE { FURTHER_SYNCED_AT_ONCE } else { FURTHER_SYNCED };
         let calls = files.min(1.0) + (files - 1.0).max(0.0) * each;
-        let beside_ns = (sent * 1e9 / costs.sync_rate).min(moving_ns);
-        calls * costs.sync_ns + bytes * 1e9 / costs.sync_rate - (1.0 - SENDING) * beside_ns
+        let [moving_ns, idle_ns] = sent.map(|(bytes, ns)| (bytes * 1e9 / costs.sync_rate).min(ns));
+        calls * costs.sync_ns + bytes * 1e9 / costs.sync_rate - (1.0 - SENDING) * moving_ns - idle_ns
     }
 }
 

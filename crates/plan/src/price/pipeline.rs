@@ -1,7 +1,7 @@
 //! Rounds of one rank, one after another and one beside another.
 
 use super::Effort;
-use super::busy::{Busy, Costed};
+use super::busy::{Busy, Costed, first_piece};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
 use super::look::Look;
@@ -140,7 +140,6 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
                 own_ns,
                 spun_ns,
                 servers: spread.map_or(0.0, Spread::servers),
-                whole: whole.max(1.0),
                 rounds: scale,
                 ranks: look.ranks,
                 share: look.share,
@@ -150,7 +149,11 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         laps.push(lap.times(look.most, chunks.map_or(look.most, |(_, most)| most)));
     }
     let alone = if costs.write { laps.first() } else { laps.last() };
-    busy.exchanges_alone(alone.map_or(0.0, |lap| lap.exchange_ns + lap.wait_ns));
+    let piece = work.rounds.first().and_then(|round| round.requests.first()).map_or(1.0, first_piece);
+    busy.exchanges_alone(
+        alone.map_or(0.0, |lap| lap.exchange_ns + lap.wait_ns),
+        alone.map_or(0.0, |lap| (lap.storage_ns - lap.waited_ns) * piece),
+    );
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
