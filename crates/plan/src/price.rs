@@ -330,8 +330,8 @@ impl<'a> Pricing<'a> {
         storage += more * (1.0 - exchanging);
         // Before a later call makes it durable, this one ends and that one begins.
         let between = if self.transfer.sync { 0.0 } else { 2.0 * costs.agreement_ns() };
-        let durable = costs.write && (self.transfer.sync || self.durable_later);
-        let durable = if durable { busy.sync_ns(&costs, moving, between) } else { 0.0 };
+        let synced = costs.write && (self.transfer.sync || self.durable_later);
+        let durable = if synced { busy.sync_ns(&costs, moving, between) } else { 0.0 };
         let (sync, later_ns) = if self.transfer.sync { (durable, 0.0) } else { (0.0, durable) };
         let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();

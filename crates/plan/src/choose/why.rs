@@ -34,7 +34,16 @@ pub(super) fn why(
         return format!("this strategy was asked for; {price}");
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);
+    let past_cache = |one: &&Candidate| one.parameters.strategy == Strategy::DiskDirected;
+    let told_apart = |one: &&Candidate| one.price.whole_ns() < chosen.price.whole_ns() * (1.0 - super::MARGIN);
     let mut text = match other {
+        Some(other) if past_cache(&other) && told_apart(&other) => {
+            format!(
+                "{price}; {} has {}, but what goes past the system's cache must be cheaper by a quarter",
+                other.parameters.strategy,
+                with_later(&other.price)
+            )
+        }
         Some(other) if other.price.whole_ns() <= chosen.price.whole_ns() * (1.0 + super::MARGIN) => {
             format!(
                 "{price}; no other is cheaper by more than the model's error ({} has {})",

@@ -283,8 +283,10 @@ impl Busy {
             let files = (self.chunks_of_all / costs.nodes()).max(most) + self.files.len() as f64;
             let beside_ns = moving_ns - self.sent.begun_ns.unwrap_or(0.0).max(self.begun_ns(costs));
             let Sent { bytes, last_bytes, .. } = self.sent;
-            let beside = (bytes - last_bytes, beside_ns.max(0.0));
-            return costs.sync_ns(files, most, self.cached_bytes, [beside, (last_bytes, between_ns)]);
+            // What all write may be less than it seems, and so less than a piece.
+            let last_bytes = last_bytes.min(bytes);
+            let sent = [(bytes - last_bytes, beside_ns.max(0.0)), (last_bytes, between_ns)];
+            return costs.sync_ns(files, most, self.cached_bytes, sent);
         }
         // The last request is waited for in any case.
         let tails = busiest_disk(costs, &self.tails, self.all_tails_ns);

@@ -149,11 +149,10 @@ fn of_rank(costs: &Costs<'_>, work: &Work, spread: Option<&Spread>, look: &Look,
         laps.push(lap.times(look.most, chunks.map_or(look.most, |(_, most)| most)));
     }
     let alone = if costs.write { laps.first() } else { laps.last() };
-    let piece = work.rounds.first().and_then(|round| round.requests.first()).map_or(1.0, first_piece);
-    busy.exchanges_alone(
-        alone.map_or(0.0, |lap| lap.exchange_ns + lap.wait_ns),
-        alone.map_or(0.0, |lap| (lap.storage_ns - lap.waited_ns) * piece),
-    );
+    if let Some(lap) = alone {
+        let piece = work.rounds.first().and_then(|round| round.requests.first()).map_or(1.0, first_piece);
+        busy.exchanges_alone(lap.exchange_ns + lap.wait_ns, (lap.storage_ns - lap.waited_ns) * piece);
+    }
     let (seen, slope) = walk(costs, &laps, work.slots.max(1) as usize, costs.at_once(direct));
     let all = seen + slope * (whole - laps.len() as f64).max(0.0);
     let exchange: f64 = laps.iter().map(|lap| lap.exchange_ns).sum::<f64>() * scale;
