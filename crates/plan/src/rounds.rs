@@ -14,6 +14,7 @@ mod client;
 mod clients;
 mod course;
 mod server;
+mod sparse;
 
 use crate::emit::UNIT_ALIGN;
 use crate::facts::{Facts, Mine};

@@ -2,17 +2,13 @@
 
 use super::client::Pieces;
 use super::clients::Clients;
-use super::{Duty, Rounds};
+use super::{Duty, Rounds, sparse};
 use crate::emit::{Emitter, Placed, load, place, save};
 use crate::facts::{Facts, Met};
 use crate::program::{Action, After, Parts, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
 use crate::units::Unit;
-use hyperslab_layout::Region;
 use std::sync::Arc;
-
-/// How many times more a whole unit must be than its explicit pieces for these to be read alone.
-const SPARSE: u64 = 8;
 
 /// The groups of one server, in the sequence.
 enum Groups {
@@ -123,7 +119,7 @@ impl Server {
                 placed.iter().fold(After::none(), |ready, one| merge(ready, &one.prepare(&mut self.lane, &free)))
             }
             Direction::Read => {
-                load(&placed, &mut self.lane, &free, |unit| sparse(&self.facts, unit));
+                load(&placed, &mut self.lane, &free, |unit| sparse::regions(self.facts.met.get(&unit.number)?, unit));
                 self.lane.since(first)
             }
         };
@@ -211,14 +207,6 @@ fn all_held(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
 /// Whether anybody holds something of a unit; otherwise it stays as it is.
 fn wanted(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
     rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit || facts.met.contains_key(&unit.number)
-}
-
-/// The pieces of a unit, when reading them alone is less than reading all between them: explicit pieces may be few.
-fn sparse(facts: &Facts, unit: &Unit) -> Option<Vec<Region>> {
-    let met = facts.met.get(&unit.number)?;
-    let held: u64 = met.iter().map(|met| met.region.elements()).sum();
-    let few = held.saturating_mul(SPARSE) < unit.region().elements();
-    few.then(|| met.iter().map(|met| met.region.clone()).collect())
 }
 
 /// Both, without naming the same steps twice in a row.
