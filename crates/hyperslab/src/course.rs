@@ -208,9 +208,13 @@ impl Comm {
             question.fault = question.fault.map(|fault| fault.context(what));
         }
         let sync = sync.filter(|_| party.poisoned().is_none());
+        let started = Instant::now();
         let result = self
-            .synced_below(machine, party, &mut question, sync)
+            .synced_below(machine, party, &mut question, sync.as_deref())
             .and_then(|()| self.decided(machine, party, question, publish).map(|_| ()));
+        if let Some(below) = sync.filter(|_| party.rank() == 0 && result.is_ok()) {
+            self.planning().synced(&below, started.elapsed().as_secs_f64());
+        }
         self.end_note(machine, party, noted, result.as_ref().err());
         result
     }
@@ -221,14 +225,14 @@ impl Comm {
         machine: &mut Machine,
         party: &mut Party,
         question: &mut Question,
-        below: Option<String>,
+        below: Option<&str>,
     ) -> Result<(), Fault> {
         let Some(below) = below else { return Ok(()) };
         if self.servers() > 0 {
-            served::sync_servers(machine, party, question.clone(), &below)?;
+            served::sync_servers(machine, party, question.clone(), below)?;
         } else if question.fault.is_none() {
             let watched = Watched::by_nobody(&question.what, self.line());
-            question.fault = synced(machine, party, &below, watched)?.err();
+            question.fault = synced(machine, party, below, watched)?.err();
         }
         Ok(())
     }

@@ -21,6 +21,9 @@ const LEARNED: &str = "HYPERSLAB_LEARNED";
 /// Where that file lies below the directory of caches.
 const LEARNED_BELOW: &str = "hyperslab/learned.json";
 
+/// When it is 0, transfers that come again are all carried out as the model chose the first one.
+const TRIALS: &str = "HYPERSLAB_TRIALS";
+
 /// A directory into which all calls of all communicators are recorded; nothing is recorded without it.
 const TRACE: &str = "HYPERSLAB_TRACE";
 
@@ -32,6 +35,11 @@ pub(crate) fn trace() -> Option<PathBuf> {
 /// Whether explanations are printed.
 pub(crate) fn explain() -> bool {
     std::env::var(EXPLAIN).is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
+}
+
+/// Whether a transfer that comes again may be carried out in another way.
+pub(crate) fn trials() -> bool {
+    !std::env::var(TRIALS).is_ok_and(|value| value == "0")
 }
 
 /// Whether somebody named the profile, and where it is.

@@ -5,7 +5,7 @@ mod trials;
 
 use crate::comm::Comm;
 use crate::report::Report;
-use crate::told;
+use crate::{environment, told};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
@@ -82,6 +82,8 @@ pub(crate) struct Planning {
     learned: Learned,
     /// What was chosen last.
     last: Option<Last>,
+    /// Writes that a later call makes durable.
+    unsynced: Vec<Unsynced>,
 }
 
 /// What was chosen, until it is known how long it took.
@@ -93,18 +95,48 @@ struct Last {
     bottleneck: Resource,
     /// How long choosing took \[ns\].
     planning_ns: u64,
+    /// What the names of its objects begin with.
+    below: Arc<[Arc<str>]>,
+}
+
+/// A write that a later call makes durable.
+struct Unsynced {
+    /// Under which number its plan is kept, and the candidate of it that was used.
+    key: u64,
+    candidate: usize,
+    below: Arc<[Arc<str>]>,
+    /// What making durable is taken to take \[ns\].
+    later_ns: f64,
 }
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     pub(crate) fn done(&mut self, report: &Report) {
-        let Some(Last { key, kind, bottleneck, planning_ns }) = self.last.take() else { return };
+        let Some(Last { key, kind, bottleneck, planning_ns, below }) = self.last.take() else { return };
         told::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
-        let Planning { plans, learned, .. } = self;
-        if let Some(trials) = plans.get_mut(&key) {
+        let Planning { plans, learned, unsynced, .. } = self;
+        // A plan that hears nothing stays as it is.
+        if let Some(trials) = plans.get_mut(&key).filter(|_| environment::trials()) {
+            let (candidate, later_ns) = trials.in_use();
+            if later_ns > 0.0 && unsynced.len() < PLANS_MAX {
+                unsynced.push(Unsynced { key, candidate, below, later_ns });
+            }
             let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
             trials.hear(report.seconds - report.phases()[0].2, usual);
+        }
+    }
+
+    /// Learns how long the call took that made durable what was written below a name: of several writes, each has the share
+    /// of it that the model says.
+    pub(crate) fn synced(&mut self, below: &str, seconds: f64) {
+        let is_below = |one: &mut Unsynced| one.below.iter().all(|object| object.starts_with(below));
+        let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
+        let all_ns: f64 = durable.iter().map(|one| one.later_ns).sum();
+        for Unsynced { key, candidate, later_ns, .. } in durable {
+            if let Some(trials) = self.plans.get_mut(&key) {
+                trials.hear_later(candidate, seconds * later_ns / all_ns);
+            }
         }
     }
 }
@@ -162,6 +194,7 @@ pub(crate) fn decided(
             );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
+                planning.unsynced.clear();
             }
             planning.plans.insert(key, Trials::new(choice.clone()));
             choice
@@ -170,7 +203,7 @@ pub(crate) fn decided(
     let bottleneck = choice.price.bottleneck;
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
-    planning.last = Some(Last { key, kind, bottleneck, planning_ns });
+    planning.last = Some(Last { key, kind, bottleneck, planning_ns, below: transfer.objects_below() });
     if told::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
