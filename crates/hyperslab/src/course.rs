@@ -208,33 +208,38 @@ impl Comm {
             question.fault = question.fault.map(|fault| fault.context(what));
         }
         let sync = sync.filter(|_| party.poisoned().is_none());
-        let started = Instant::now();
-        let result = self
-            .synced_below(machine, party, &mut question, sync.as_deref())
-            .and_then(|()| self.decided(machine, party, question, publish).map(|_| ()));
-        if let Some(below) = sync.filter(|_| party.rank() == 0 && result.is_ok()) {
-            self.planning().synced(&below, started.elapsed().as_secs_f64());
+        let synced = self.synced_below(machine, party, &mut question, sync.as_deref());
+        let seconds = synced.as_ref().ok().copied();
+        let result = synced.and_then(|_| self.decided(machine, party, question, publish).map(|_| ()));
+        if let Some(below) = sync.filter(|_| party.rank() == 0) {
+            self.planning().synced(&below, seconds.filter(|_| result.is_ok()));
         }
         self.end_note(machine, party, noted, result.as_ref().err());
         result
     }
 
     /// Makes durable what was written below a name, if one is given; what goes wrong on this rank is for the agreement.
+    /// Gives how long it took this rank \[s\].
     fn synced_below(
         &self,
         machine: &mut Machine,
         party: &mut Party,
         question: &mut Question,
         below: Option<&str>,
-    ) -> Result<(), Fault> {
-        let Some(below) = below else { return Ok(()) };
-        if self.servers() > 0 {
-            served::sync_servers(machine, party, question.clone(), below)?;
-        } else if question.fault.is_none() {
-            let watched = Watched::by_nobody(&question.what, self.line());
-            question.fault = synced(machine, party, below, watched)?.err();
+    ) -> Result<f64, Fault> {
+        let mut walked = Walked::default();
+        match below {
+            Some(below) if self.servers() > 0 => served::sync_servers(machine, party, question.clone(), below)?,
+            Some(below) if question.fault.is_none() => {
+                let watched = Watched::by_nobody(&question.what, self.line());
+                match synced(machine, party, below, watched)? {
+                    Ok(done) => walked = done,
+                    Err(fault) => question.fault = Some(fault),
+                }
+            }
+            _ => {}
         }
-        Ok(())
+        Ok(walked.sync_ns as f64 / 1e9)
     }
 }
 

@@ -44,8 +44,8 @@ mod report;
 mod request;
 mod served;
 pub mod simulate;
+mod stderr;
 mod telling;
-mod told;
 mod trace;
 mod zarr;
 

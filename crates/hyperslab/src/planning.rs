@@ -5,7 +5,7 @@ mod trials;
 
 use crate::comm::Comm;
 use crate::report::Report;
-use crate::{environment, told};
+use crate::{environment, stderr};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
@@ -22,6 +22,8 @@ use trials::Trials;
 
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
+/// Writes that are remembered until a later call makes them durable.
+const UNSYNCED_MAX: usize = 64;
 
 /// What rank 0 tells all others.
 #[derive(Clone, PartialEq, Debug)]
@@ -113,13 +115,17 @@ impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     pub(crate) fn done(&mut self, report: &Report) {
         let Some(Last { key, kind, bottleneck, planning_ns, below }) = self.last.take() else { return };
-        told::after(report, planning_ns);
+        stderr::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
         let Planning { plans, learned, unsynced, .. } = self;
         // A plan that hears nothing stays as it is.
         if let Some(trials) = plans.get_mut(&key).filter(|_| environment::trials()) {
             let (candidate, later_ns) = trials.in_use();
-            if later_ns > 0.0 && unsynced.len() < PLANS_MAX {
+            // A rank that wrote nothing makes nothing durable, and cannot say how long that takes.
+            if later_ns > 0.0 && report.walked().store_bytes > 0 {
+                if unsynced.len() == UNSYNCED_MAX {
+                    unsynced.remove(0);
+                }
                 unsynced.push(Unsynced { key, candidate, below, later_ns });
             }
             let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
@@ -127,18 +133,26 @@ impl Planning {
         }
     }
 
-    /// Learns how long the call took that made durable what was written below a name: of several writes, each has the share
-    /// of it that the model says.
-    pub(crate) fn synced(&mut self, below: &str, seconds: f64) {
-        let is_below = |one: &mut Unsynced| one.below.iter().all(|object| object.starts_with(below));
+    /// Learns how long the call took this rank that made durable what was written below a name, if it did: of several
+    /// writes, each has the share of it that the model says. Where writes by one plan were carried out in several ways,
+    /// nobody can tell what each of these took.
+    pub(crate) fn synced(&mut self, below: &str, seconds: Option<f64>) {
+        let is_below = |one: &mut Unsynced| one.below.iter().all(|object| lies_below(object, below));
         let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
+        let Some(seconds) = seconds else { return };
         let all_ns: f64 = durable.iter().map(|one| one.later_ns).sum();
-        for Unsynced { key, candidate, later_ns, .. } in durable {
-            if let Some(trials) = self.plans.get_mut(&key) {
-                trials.hear_later(candidate, seconds * later_ns / all_ns);
+        let one_way = |key: u64, candidate: usize| durable.iter().all(|o| o.key != key || o.candidate == candidate);
+        for Unsynced { key, candidate, later_ns, .. } in &durable {
+            if let Some(trials) = self.plans.get_mut(key).filter(|_| one_way(*key, *candidate)) {
+                trials.hear_later(*candidate, seconds * later_ns / all_ns);
             }
         }
     }
+}
+
+/// Whether an object is that of this name, or lies in the directory of this name.
+fn lies_below(object: &str, name: &str) -> bool {
+    object.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
 }
 
 /// Chooses parameters on rank 0, as the first part of what it tells. `held` bytes of the budget are set aside for copies
@@ -180,6 +194,10 @@ pub(crate) fn decided(
     // Dedicated servers narrow a wish, but that is not the user's doing.
     let kind = kind(&transfer, asked);
     let can = |parameters: &Parameters| parameters.strategy.feasible(&transfer, parameters).is_ok();
+    // A call that did not come to its end has failed; if another way was tried in it, that may be why.
+    if let Some(trials) = planning.last.take().and_then(|last| planning.plans.get_mut(&last.key)) {
+        trials.fails();
+    }
     let known = planning.plans.get_mut(&key).map(|trials| trials.choice(can));
     let choice = match known {
         Some(choice) => choice,
@@ -204,11 +222,11 @@ pub(crate) fn decided(
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
     planning.last = Some(Last { key, kind, bottleneck, planning_ns, below: transfer.objects_below() });
-    if told::wanted() {
+    if stderr::wanted() {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
         shown.why += &shaped.said;
-        told::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
+        stderr::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
     }
     let [open, exchange, storage, sync, close] = seconds(&choice.price);
     let learned::Corrections { open: opening, moving, close: closing } = corrections;
@@ -318,4 +336,52 @@ fn served(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference) -> Result<(A
     let server_ranks = Some((clients..clients + servers).collect());
     let strategy = Some(Strategy::ServerDirected);
     Ok((transfer, Preference { strategy, server_ranks, servers: None, ..wish.clone() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two plans, and writes by them that are not durable yet: plan, directory of the objects, and what it should take.
+    fn planning(writes: &[(u64, &str, f64)]) -> Planning {
+        let mut planning = Planning::default();
+        for key in [1, 2] {
+            let mut trials = trials::tests::plan(&[(Strategy::ServerDirected, 10.0)]);
+            trials.hear(0.01, |_| 1.0);
+            planning.plans.insert(key, trials);
+        }
+        planning.unsynced.extend(writes.iter().map(|&(key, name, later_ns)| {
+            let below: Arc<[Arc<str>]> = [name.into()].into();
+            Unsynced { key, candidate: 0, below, later_ns }
+        }));
+        planning
+    }
+
+    fn heard(planning: &Planning) -> [Vec<f64>; 2] {
+        [1, 2].map(|key| planning.plans[&key].heard_later(0).to_vec())
+    }
+
+    #[test]
+    fn writes_share_what_making_them_durable_took() {
+        let mut planning = planning(&[(1, "/s/a/", 1.0), (2, "/s/b/", 3.0), (1, "/s1/a/", 1.0)]);
+        planning.synced("/s", Some(8.0));
+        assert_eq!(heard(&planning), [vec![2.0], vec![6.0]]);
+        assert_eq!(planning.unsynced.len(), 1, "that of another directory, whose name begins alike");
+    }
+
+    #[test]
+    fn what_failed_to_become_durable_teaches_nothing() {
+        let mut planning = planning(&[(1, "/s/a/", 1.0)]);
+        planning.synced("/s", None);
+        assert!(heard(&planning).concat().is_empty());
+        assert!(planning.unsynced.is_empty());
+    }
+
+    #[test]
+    fn of_writes_in_several_ways_nobody_knows_what_each_took() {
+        let mut planning = planning(&[(1, "/s/a/", 1.0), (1, "/s/b/", 1.0), (2, "/s/c/", 2.0)]);
+        planning.unsynced[1].candidate = 1;
+        planning.synced("/s/", Some(8.0));
+        assert_eq!(heard(&planning), [vec![], vec![4.0]]);
+    }
 }

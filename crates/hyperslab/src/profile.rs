@@ -4,7 +4,7 @@
 //! profile is a warning, and where it cannot be used, a stated default takes its place.
 
 use crate::environment::{self, PROFILE};
-use crate::told;
+use crate::stderr;
 pub use hyperslab_plan::profile::BUILT_IN as DEFAULT;
 use hyperslab_plan::profile::{Identity, Profile, parse};
 use hyperslab_real::calibration::{HostIdentity, host_identity};
@@ -149,7 +149,7 @@ fn in_use() -> (Arc<Profile>, Arc<str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let found = known.get_or_insert_with(|| {
         let found = load();
-        told::warn(&found.warnings);
+        stderr::warn(&found.warnings);
         found
     });
     (found.profile.clone(), found.text.clone())

@@ -115,7 +115,7 @@ pub(crate) fn load(placed: &[Placed], lane: &mut Emitter, after: &After, only: i
     for run in placed.chunk_by(|_, next| next.joins) {
         match run {
             [one] => {
-                one.load(lane, after, only(&one.unit));
+                one.load(lane, after, &only);
             }
             [first, ..] => {
                 let (object, region, to, there) = first.together(run);
@@ -131,7 +131,7 @@ pub(crate) fn load(placed: &[Placed], lane: &mut Emitter, after: &After, only: i
 pub(crate) fn save(placed: &[Placed], lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) {
     for run in placed.chunk_by(|_, next| next.joins) {
         match run {
-            [one] => one.save(lane, after, only(&one.unit)),
+            [one] => one.save(lane, after, &only),
             [first, ..] => {
                 let (object, region, from, there) = first.together(run);
                 let (replace, direct) = (false, first.direct);
@@ -246,11 +246,11 @@ impl Placed {
     }
 
     /// Reads what the section needs of the unit; of a file, only these regions, when ranks want no more of it.
-    pub(crate) fn load(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) -> After {
+    pub(crate) fn load(&self, lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) -> After {
         let mark = lane.mark();
         match &self.ask().stored.placement {
             Placement::File { .. } => {
-                let regions = only.unwrap_or_else(|| vec![self.unit.region()]);
+                let regions = only(&self.unit).unwrap_or_else(|| vec![self.unit.region()]);
                 regions.into_iter().for_each(|region| self.load_section(lane, after, region, None));
             }
             Placement::Chunks { codecs, .. } if codecs.is_plain() && !codecs.checksum_trailer() => {
@@ -289,7 +289,7 @@ impl Placed {
     }
 
     /// Writes the unit from its slot. Of a file, only these regions are written, when ranks hold no more of it.
-    pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: Option<Vec<Region>>) {
+    pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) {
         let ask = self.ask();
         if self.sieved {
             let (object, region, from, there) = self.covered();
@@ -298,7 +298,7 @@ impl Placed {
             return;
         }
         let Placement::Chunks { codecs, fresh, .. } = &ask.stored.placement else {
-            let regions = only.unwrap_or_else(|| vec![self.unit.region()]);
+            let regions = only(&self.unit).unwrap_or_else(|| vec![self.unit.region()]);
             regions.into_iter().for_each(|region| self.save_section(lane, after, region));
             return;
         };

@@ -225,9 +225,9 @@ pub(crate) fn carry_chunk(lane: &mut Emitter, placed: &Placed, pieces: Pieces, f
             lane.emit(&ready, Action::Copy { region, from: user(exposed), to: placed.section() });
         }
         let filled = lane.since(filling);
-        placed.save(lane, &filled, None);
+        placed.save(lane, &filled, |_| None);
     } else {
-        let loaded = placed.load(lane, free, None);
+        let loaded = placed.load(lane, free, |_| None);
         for (exposed, region) in pieces {
             lane.emit(&loaded, Action::Copy { region, from: placed.section(), to: user(exposed) });
         }

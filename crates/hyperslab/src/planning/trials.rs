@@ -6,9 +6,9 @@
 //! as far as a small part of the time pays for it. Of those that were tried, the fastest stays.
 //!
 //! What counts is how long it took until all ranks were done: rank 0, which alone learns, may itself have little to do. To
-//! that comes what making durable took, in the later call that does it.
+//! that comes what making durable took rank 0, in the later call that does it.
 
-use hyperslab_plan::{Candidate, Choice, Parameters, Phase};
+use hyperslab_plan::{Candidate, Choice, Parameters, Phase, Price};
 use std::sync::Arc;
 
 /// Transfers after which a candidate is judged, since the first one often meets cold caches and fresh pages; and those after
@@ -25,10 +25,12 @@ const BETTER: f64 = 0.9;
 const PROMISING: f64 = 0.85;
 /// What a candidate may be expected to take, over the one in use, to be tried although nothing speaks for it.
 const CONCEIVABLE: f64 = 1.7;
-/// What such trials may cost, over the time that all transfers by the plan took.
+/// What such trials may be expected to cost, with what all trials before them cost, over the time of all transfers by the plan.
 const SPENT_ON_TRIALS: f64 = 0.05;
 /// What each transfer of such a trial is taken to cost at least, over one by the candidate in use.
-const RISK: f64 = 0.25;
+const RISK: f64 = 0.1;
+/// A candidate that takes so many times as long as the one in use is judged at once.
+const HOPELESS: f64 = 2.0;
 /// By how much each candidate of a strategy that was tried makes others of it less interesting.
 const ANOTHER_OF_IT: f64 = 0.25;
 /// The first choice is tried once more where it took no longer than this over the one in use: it was measured first, and so
@@ -52,8 +54,8 @@ pub(super) struct Trials {
     tried: Vec<Tried>,
     /// Whether the first one was tried once more.
     once_more: bool,
-    /// How long all transfers had taken by the best candidate that was known, and how much longer trials took \[s\].
-    spent: f64,
+    /// How many transfers there were, and how much longer trials took than they would have by the best candidate \[s\].
+    transfers: u64,
     lost: f64,
 }
 
@@ -86,21 +88,26 @@ impl Trials {
     pub(super) fn new(choice: Arc<Choice>) -> Trials {
         let chosen = choice.candidates.iter().position(|one| one.parameters == choice.parameters).unwrap_or(0);
         let (used, tried, refused) = (choice.clone(), Vec::new(), Vec::new());
-        Trials { choice, used, taken: chosen, best: chosen, refused, tried, once_more: false, spent: 0.0, lost: 0.0 }
+        Trials { choice, used, taken: chosen, best: chosen, refused, tried, once_more: false, transfers: 0, lost: 0.0 }
     }
 
     /// How the transfer is carried out now; `can` tells whether it can be so.
     pub(super) fn choice(&mut self, can: impl Fn(&Parameters) -> bool) -> Arc<Choice> {
-        let Some(one) = self.choice.candidates.get(self.taken) else { return self.choice.clone() };
-        if one.parameters != self.used.parameters {
-            if can(&one.parameters) {
-                self.used = Arc::new(self.told(one.clone()));
-            } else {
-                self.refused.push(self.taken);
-                self.taken = self.number_of(&self.used.parameters);
-            }
+        if self.choice.candidates.get(self.taken).is_some_and(|one| !can(&one.parameters)) {
+            self.fails();
+        }
+        if let Some(one) = self.choice.candidates.get(self.taken).filter(|one| one.parameters != self.used.parameters) {
+            self.used = Arc::new(self.told(one.clone()));
         }
         self.used.clone()
+    }
+
+    /// Gives up a trial that does not work, or did not.
+    pub(super) fn fails(&mut self) {
+        if self.taken != self.best {
+            self.refused.push(self.taken);
+            self.taken = self.best;
+        }
     }
 
     fn number_of(&self, parameters: &Parameters) -> usize {
@@ -132,36 +139,50 @@ impl Trials {
         if !(seconds.is_finite() && long) || self.choice.candidates.is_empty() {
             return;
         }
-        let known = self.measured(self.best);
         let at = self.note(seconds);
-        // What took far longer than usual shall not pay for trials.
-        self.spent += known.map_or(seconds, |known| seconds.min(known));
-        self.lost += known.filter(|_| self.taken != self.best).map_or(0.0, |known| (seconds - known).max(0.0));
-        if self.tried[at].seconds.len() < JUDGED_AFTER {
+        self.transfers += 1;
+        let known = self.measured(self.best).unwrap_or(seconds);
+        if self.taken != self.best {
+            self.lost += (seconds - known).max(0.0);
+        }
+        if self.tried[at].seconds.len() >= JUDGED_AFTER || seconds > HOPELESS * known {
+            self.judge(&self.expected(usual));
+        }
+    }
+
+    /// Takes another candidate, or goes back to the best.
+    fn judge(&mut self, expected: &[f64]) {
+        let least = |some: Vec<usize>| some.into_iter().min_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        let better = self.tried.iter().filter(|one| expected[one.candidate] < BETTER * expected[self.best]);
+        let (sure, unsure): (Vec<&Tried>, Vec<&Tried>) = better.partition(|one| one.seconds.len() >= SURE_AFTER);
+        let [sure, unsure] = [sure, unsure].map(|some| least(some.iter().map(|one| one.candidate).collect()));
+        if unsure.is_some() && sure.is_none() {
+            self.taken = unsure.unwrap_or(self.best);
             return;
         }
-        let expected = self.expected(usual);
-        let better = |one: &&Tried| expected[one.candidate] < BETTER * expected[self.best];
-        let sure = |one: &&Tried| one.seconds.len() >= SURE_AFTER;
-        if better(&&self.tried[at]) && !sure(&&self.tried[at]) {
-            return;
-        }
-        let best = self.tried.iter().filter(better).filter(sure).map(|one| one.candidate);
-        if let Some(best) = best.min_by(|&a, &b| expected[a].total_cmp(&expected[b])) {
+        if let Some(best) = sure {
             self.best = best;
             // What is said of it changes.
             self.used = self.choice.clone();
         }
         if !self.tries_first_once_more() {
-            self.taken = self.promising(&expected).or_else(|| self.conceivable(&expected)).unwrap_or(self.best);
+            self.taken = self.promising(expected).or_else(|| self.conceivable(expected)).unwrap_or(self.best);
         }
     }
 
     /// Learns how long making durable took what a transfer by a candidate had written.
     pub(super) fn hear_later(&mut self, candidate: usize, seconds: f64) {
-        if let Some(tried) = self.tried.iter_mut().find(|tried| tried.candidate == candidate) {
+        let known = self.later(self.best).filter(|_| candidate != self.best);
+        if let Some(tried) = self.tried.iter_mut().find(|tried| tried.candidate == candidate && seconds.is_finite()) {
             remember(&mut tried.later, seconds);
+            self.lost += known.map_or(0.0, |known| (seconds - known).max(0.0));
         }
+    }
+
+    /// What was heard of how long making durable took.
+    #[cfg(test)]
+    pub(super) fn heard_later(&self, candidate: usize) -> &[f64] {
+        self.tried(candidate).map_or(&[], |tried| &tried.later)
     }
 
     /// Notes a measurement of the candidate in use; gives its place among those tried.
@@ -184,7 +205,7 @@ impl Trials {
         if again {
             self.once_more = true;
             let first = &mut self.tried[0];
-            // It is judged by its next time, unless the last one was shorter.
+            // What it took when caches were cold is forgotten.
             first.seconds.drain(..first.seconds.len() - 1);
             self.taken = first.candidate;
         }
@@ -208,7 +229,7 @@ impl Trials {
     fn conceivable(&self, expected: &[f64]) -> Option<usize> {
         let best = expected[self.best];
         let costs = |one: usize| JUDGED_AFTER as f64 * (expected[one] - best).max(RISK * best);
-        let paid = |one: usize| self.lost + costs(one) <= SPENT_ON_TRIALS * self.spent;
+        let paid = |one: usize| self.lost + costs(one) <= SPENT_ON_TRIALS * self.transfers as f64 * best;
         let way = |one: usize| {
             let Parameters { strategy, exchange, .. } = &self.choice.candidates[one].parameters;
             (*strategy, *exchange)
@@ -226,6 +247,11 @@ impl Trials {
         self.tried.iter().find(|tried| tried.candidate == candidate)
     }
 
+    /// What making durable took after transfers by a candidate, once that is known \[s\].
+    fn later(&self, candidate: usize) -> Option<f64> {
+        median(&self.tried(candidate).filter(|tried| tried.later.len() >= JUDGED_AFTER)?.later)
+    }
+
     /// The median of what a candidate took \[s\].
     fn measured(&self, candidate: usize) -> Option<f64> {
         median(&self.tried(candidate)?.seconds)
@@ -236,15 +262,14 @@ impl Trials {
     fn expected(&self, usual: impl FnMut(&Candidate) -> f64) -> Vec<f64> {
         let usual: Vec<f64> = self.choice.candidates.iter().map(usual).collect();
         let priced_later = |candidate: usize| self.choice.candidates[candidate].price.later_ns / 1e9;
-        let later = |candidate: usize| median(&self.tried(candidate)?.later);
-        // What else the later call does, it does for all.
-        let besides = later(self.best).map_or(0.0, |known| known - priced_later(self.best));
+        // Where the model is off, it is so of all.
+        let besides = self.later(self.best).map_or(0.0, |known| known - priced_later(self.best));
         let one = |candidate: usize| {
             let moving = self.measured(candidate).unwrap_or_else(|| {
                 let one = &self.choice.candidates[candidate];
                 priced(one) * self.off(candidate, usual[candidate])
             });
-            moving + later(candidate).unwrap_or_else(|| (priced_later(candidate) + besides).max(0.0))
+            moving + self.later(candidate).unwrap_or_else(|| (priced_later(candidate) + besides).max(0.0))
         };
         (0..self.choice.candidates.len()).map(one).collect()
     }
@@ -267,9 +292,12 @@ impl Trials {
 
     /// Whether two candidates do the same work, as far as the model can tell.
     fn same_work(&self, one: usize, other: usize) -> bool {
-        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= ALIKE * a.max(*b);
-        let phases = |candidate: usize| &self.choice.candidates[candidate].price.phases;
-        phases(one).iter().zip(phases(other)).all(near)
+        let near = |(a, b): (f64, f64)| (a - b).abs() <= ALIKE * a.max(b);
+        let parts = |candidate: usize| {
+            let Price { phases, later_ns, .. } = &self.choice.candidates[candidate].price;
+            phases.iter().copied().chain([*later_ns])
+        };
+        parts(one).zip(parts(other)).all(near)
     }
 }
 
@@ -279,12 +307,12 @@ fn priced(one: &Candidate) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use hyperslab_plan::{Price, Resource, Strategy};
+    use hyperslab_plan::{Resource, Strategy};
 
     /// A plan with candidates at these prices, of which the first is chosen \[ms\].
-    fn plan(prices: &[(Strategy, f64)]) -> Trials {
+    pub(in crate::planning) fn plan(prices: &[(Strategy, f64)]) -> Trials {
         let candidates: Vec<Candidate> = prices
             .iter()
             .map(|&(strategy, ms)| {
@@ -315,9 +343,9 @@ mod tests {
 
     #[test]
     fn what_takes_as_long_as_was_said_stays() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 20.0)]);
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 20.0), (TwoPhase, 25.0)]);
         let took = [(ServerDirected, 11.5), (Independent, 1.0)];
-        assert_eq!(used(&mut trials, &took, 9), [ServerDirected; 9]);
+        assert_eq!(used(&mut trials, &took, 99), [ServerDirected; 99]);
     }
 
     #[test]
@@ -347,7 +375,7 @@ mod tests {
         let took = [(ServerDirected, 10.0), (Independent, 15.0), (TwoPhase, 8.0), (RootGather, 1.0)];
         let used = used(&mut plan(&prices), &took, 100);
         let count = |strategy| used.iter().filter(|&&one| one == strategy).count();
-        assert_eq!(used[..9], [ServerDirected; 9]);
+        assert_eq!(used[..4], [ServerDirected; 4]);
         assert_eq!((count(Independent), count(RootGather)), (2, 0), "{used:?}");
         assert_eq!(used[60..], [TwoPhase; 40], "{used:?}");
     }
@@ -402,18 +430,77 @@ mod tests {
     #[test]
     fn what_cannot_be_is_not_taken() {
         let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 40.0)]);
+        let asked = std::cell::Cell::new(0);
+        let can = |one: &Parameters| {
+            asked.set(asked.get() + u32::from(one.strategy == Independent));
+            one.strategy != Independent
+        };
         for _ in 0..9 {
-            assert_eq!(trials.choice(|one| one.strategy != Independent).parameters.strategy, ServerDirected);
+            assert_eq!(trials.choice(can).parameters.strategy, ServerDirected);
             trials.hear(0.02, |_| 1.0);
+        }
+        assert_eq!(asked.get(), 1);
+    }
+
+    /// A transfer that fails in a trial fails once: the next one is carried out as before.
+    #[test]
+    fn what_failed_is_not_tried_again() {
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        let mut used = Vec::new();
+        for _ in 0..99 {
+            used.push(trials.choice(|_| true).parameters.strategy);
+            match used.last() {
+                Some(ServerDirected) => trials.hear(0.01, |_| 1.0),
+                _ => trials.fails(),
+            }
+        }
+        assert_eq!(used.iter().filter(|&&one| one == Independent).count(), 1, "{used:?}");
+        trials.fails();
+        assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected, "the best is no trial");
+    }
+
+    #[test]
+    fn what_was_nearly_as_fast_has_its_turn_when_the_best_gets_slower() {
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        used(&mut trials, &[(ServerDirected, 10.0), (Independent, 9.5)], 40);
+        assert_eq!(trials.taken, trials.best);
+        let used = used(&mut trials, &[(ServerDirected, 20.0), (Independent, 9.5)], 20);
+        assert_eq!(used[10..], [Independent; 10], "{used:?}");
+    }
+
+    #[test]
+    fn what_takes_far_too_long_is_tried_once() {
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        let used = used(&mut trials, &[(ServerDirected, 10.0), (Independent, 900.0)], 400);
+        assert_eq!(used.iter().filter(|&&one| one == Independent).count(), 1, "{used:?}");
+    }
+
+    /// Neither a first transfer beside cold caches pays for trials, nor is a call so short that its trials are not paid for
+    /// when what it leaves takes long to be made durable.
+    #[test]
+    fn trials_are_paid_for_by_what_transfers_usually_take() {
+        let first_trial = |cold: f64, later: f64| {
+            let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+            let turn = |turn: &usize| {
+                let taken = trials.in_use().0;
+                trials.hear(if *turn == 0 { cold } else { 0.01 }, |_| 1.0);
+                trials.hear_later(taken, later);
+                trials.choice(|_| true).parameters.strategy == Independent
+            };
+            (0..99).find(turn)
+        };
+        for (cold, later) in [(0.01, 0.0), (0.1, 0.0), (0.01, 1.0)] {
+            let after = first_trial(cold, later);
+            assert!(matches!(after, Some(3 | 4)), "{after:?} transfers beside {cold} and {later} s");
         }
     }
 
     #[test]
     fn one_odd_measurement_turns_nothing() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 18.0)]);
         used(&mut trials, &[(ServerDirected, 10.0)], 5);
         trials.hear(1.0, |_| 1.0);
-        assert_eq!(used(&mut trials, &[(ServerDirected, 10.0)], 3), [ServerDirected; 3]);
+        assert_eq!(used(&mut trials, &[(ServerDirected, 10.0)], 9), [ServerDirected; 9]);
     }
 
     #[test]
@@ -425,7 +512,7 @@ mod tests {
 
     #[test]
     fn where_all_transfers_take_longer_than_was_said_nothing_is_tried() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 11.0), (TwoPhase, 14.0)]);
+        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 18.0), (TwoPhase, 19.0)]);
         for _ in 0..9 {
             assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
             trials.hear(0.03, |_| 3.0);

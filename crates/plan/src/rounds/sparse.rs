@@ -3,15 +3,18 @@
 use crate::facts::Met;
 use crate::units::Unit;
 use hyperslab_layout::{IndexSet, Region};
+use std::collections::HashSet;
 
 /// How many times more a whole unit must be than what is wanted of it for that to be read alone.
 const SPARSE: u64 = 8;
+/// Pieces that are compared each with each.
+const COMPARED_MAX: usize = 64;
 
 /// What to read of a unit whose pieces are few, each element once; `None` to read all of it.
 pub(super) fn regions(met: &[Met], unit: &Unit) -> Option<Vec<Region>> {
     let whole = unit.region();
     let few = |elements: u64| elements.saturating_mul(SPARSE) < whole.elements();
-    // Most units are wanted whole, and one piece is looked at much faster than all are sorted.
+    // Most units are wanted whole, and to look at pieces is much faster than to sort them.
     if !met.iter().all(|met| few(met.region.elements())) {
         return None;
     }
@@ -19,23 +22,37 @@ pub(super) fn regions(met: &[Met], unit: &Unit) -> Option<Vec<Region>> {
     few(apart.iter().map(Region::elements).sum()).then_some(apart)
 }
 
-/// The pieces, which are parted along one dimension or another as long as there is a gap between some. Where none is, they
-/// are equal (ranks often want the same box), or they are taken together, with what lies between them in the unit.
+/// Regions that have no element in common and cover the pieces. These are parted, along one dimension or another, where
+/// none of them reaches over; what cannot be parted further mostly is one box that several ranks want.
 fn apart(pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
     let (mut apart, mut bundles) = (Vec::new(), vec![pieces]);
     while let Some(bundle) = bundles.pop() {
         let parted = (0..whole.ndim()).map(|d| part(&bundle, d)).find(|parted| parted.len() > 1);
-        match (parted, &bundle[..]) {
-            (Some(parted), _) => bundles.extend(parted.into_iter().rev()),
-            (None, [first, others @ ..]) if others.iter().all(|other| other == first) => apart.push((*first).clone()),
-            (None, _) => apart.push(whole.intersect(&about(&bundle, whole.ndim()))),
+        match parted {
+            Some(parted) => bundles.extend(parted.into_iter().rev()),
+            None => apart.extend(distinct(bundle, whole)),
         }
     }
     apart
 }
 
-/// Pieces in bundles with gaps between them along a dimension, in its order.
+/// Pieces that reach over each other: each once, where they have no element in common, as when ranks take turns; otherwise
+/// what the unit has in the box about them.
+fn distinct(mut pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
+    let mut seen = HashSet::new();
+    pieces.retain(|&piece| seen.insert(piece));
+    let meet = |(i, piece): (usize, &&Region)| pieces[..i].iter().any(|other| !other.intersect(piece).is_empty());
+    if pieces.len() <= COMPARED_MAX && !pieces.iter().enumerate().any(meet) {
+        return pieces.into_iter().cloned().collect();
+    }
+    vec![whole.intersect(&about(&pieces, whole.ndim()))]
+}
+
+/// Pieces in bundles, in the order of a dimension, none of which reaches over another there.
 fn part<'a>(pieces: &[&'a Region], d: usize) -> Vec<Vec<&'a Region>> {
+    if pieces.len() == 1 {
+        return vec![pieces.to_vec()];
+    }
     let mut pieces = pieces.to_vec();
     pieces.sort_by_key(|piece| along(piece, d).0);
     let (mut bundles, mut reached) = (Vec::new(), 0);
@@ -91,5 +108,34 @@ mod tests {
     fn pieces_that_overlap_are_taken_together() {
         let all = boxes(&[[[1, 1], [3, 4]], [[2, 2], [5, 3]], [[7, 2], [8, 3]]]);
         assert_eq!(parted(&all), boxes(&[[[1, 1], [5, 4]], [[7, 2], [8, 3]]]));
+    }
+
+    #[test]
+    fn ranks_that_take_turns_are_not_taken_together() {
+        let turns = |start: u64| Region {
+            dims: [IndexSet::range(3, 4), IndexSet::progression(start, 1, 20, 4).unwrap()].into_iter().collect(),
+        };
+        let (even, odd) = (turns(0), turns(10));
+        assert_eq!(parted(&[even.clone(), odd.clone(), even.clone()]), [even, odd]);
+    }
+
+    /// Whatever pieces there are, each of their elements is in one region, and no element in two.
+    #[test]
+    fn each_element_is_covered_once() {
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..500 {
+            let mut some = || {
+                let low = [random.u64(0..12), random.u64(0..12)];
+                Region::boxed(&low, &[low[0] + random.u64(1..5), low[1] + random.u64(1..5)])
+            };
+            let pieces: Vec<Region> = (0..6).map(|_| some()).collect();
+            let regions = parted(&pieces);
+            let times = |y, x| regions.iter().filter(|r| r.dims[0].contains(y) && r.dims[1].contains(x)).count();
+            for (y, x) in (0..16 * 16).map(|at| (at / 16, at % 16)) {
+                let wanted = pieces.iter().any(|piece| piece.dims[0].contains(y) && piece.dims[1].contains(x));
+                let times = times(y, x);
+                assert!(times <= 1 && (times == 1 || !wanted), "{y}, {x} of {pieces:?}: {regions:?}");
+            }
+        }
     }
 }
