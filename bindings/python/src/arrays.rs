@@ -7,20 +7,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// Where the elements of one array lie, with the object that owns them.
+/// Where the elements of one array lie; its memory keeps alive the object that owns them.
 #[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct Local {
-    /// Of the lowest byte.
-    address: usize,
-    bytes: u64,
-    element: ElementType,
-    shape: Vec<u64>,
-    strides: Vec<i64>,
-    /// Of the first element \[B\].
-    offset: i64,
-    /// Keeps the memory alive.
-    _owner: Py<PyAny>,
-}
+pub(crate) struct Local(LocalArray);
 
 #[pymethods]
 impl Local {
@@ -33,7 +22,7 @@ impl Local {
         let held = match PyUntypedBuffer::get(array) {
             Err(_) if array.getattr("ndim")?.extract::<usize>()? == 0 => {
                 let one = Local::new(&array.call_method1("reshape", (1,))?, kind)?;
-                return Ok(Local { shape: Vec::new(), strides: Vec::new(), ..one });
+                return Ok(Local(LocalArray { shape: Vec::new(), strides: Vec::new(), ..one.0 }));
             }
             held => held?,
         };
@@ -47,12 +36,12 @@ impl Local {
     /// The type of the elements, as NumPy calls it.
     #[getter]
     fn kind(&self) -> String {
-        self.element.numpy()
+        self.0.element.numpy()
     }
 
     #[getter]
     fn shape(&self) -> Vec<u64> {
-        self.shape.clone()
+        self.0.shape.clone()
     }
 }
 
@@ -71,7 +60,10 @@ impl Local {
         }
         let address = (held.buf_ptr() as usize).wrapping_add_signed(low as isize);
         let owner = array.clone().unbind();
-        Local { address, bytes: (high - low) as u64, element, shape, strides, offset: -low, _owner: owner }
+        // SAFETY: address and extent are those of a NumPy array, which `owner` keeps alive, and whose memory stays where it
+        // is also without the export: resizing an array that others refer to is refused.
+        let memory = unsafe { Memory::foreign(address as *mut u8, (high - low) as u64, Box::new(owner)) };
+        Local(LocalArray { memory, element, shape, strides, offset: -low })
     }
 }
 
@@ -110,19 +102,9 @@ fn of_format(format: &str, bytes: usize) -> PyResult<ElementType> {
 /// Start, stride, count and block of each dimension.
 pub(crate) type RawSection = Vec<(u64, u64, u64, u64)>;
 
-fn local(described: Py<Local>) -> LocalArray {
-    let Local { address, bytes, element, shape, strides, offset, .. } = described.get();
-    let (address, bytes, element, offset) = (*address, *bytes, *element, *offset);
-    let (shape, strides) = (shape.clone(), strides.clone());
-    // SAFETY: address and extent are those of a NumPy array, which `described` keeps alive, and whose memory stays where it
-    // is also without the export: resizing an array that others refer to is refused.
-    let memory = unsafe { Memory::foreign(address as *mut u8, bytes, Box::new(described)) };
-    LocalArray { memory, element, shape, strides, offset }
-}
-
 /// The local arrays of one array, one for each piece.
 pub(crate) fn locals(described: Vec<Py<Local>>) -> Vec<LocalArray> {
-    described.into_iter().map(local).collect()
+    described.iter().map(|one| one.get().0.clone()).collect()
 }
 
 pub(crate) fn element(kind: &str) -> PyResult<ElementType> {

@@ -87,6 +87,13 @@ impl LocalArray {
         Ok(Exposed { memory: self.memory.clone(), view: Arc::new(view) })
     }
 
+    /// Whether only the memory is another one.
+    pub(crate) fn lies_as(&self, other: &LocalArray) -> bool {
+        (self.element, self.offset) == (other.element, other.offset)
+            && self.shape == other.shape
+            && self.strides == other.strides
+    }
+
     /// How it lies in its memory, for the model.
     pub(crate) fn laid(&self) -> Laid {
         let dims: Vec<(u64, i64)> = self.shape.iter().copied().zip(self.strides.iter().copied()).collect();

@@ -9,11 +9,11 @@ use crate::array::LocalArray;
 use crate::comm::Comm;
 use crate::course::{Call, Compiled, new_target};
 use crate::error::{Error, format_fault};
-use crate::holding::{Holding, number_parts};
+use crate::holding::{Exposing, Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
-use alike::Moving;
+use alike::{Arrays, Each, Group, Moving};
 use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
@@ -24,6 +24,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::iter::repeat_n;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -318,12 +319,6 @@ impl RawFile {
         self.directory.full(&name)
     }
 
-    /// How arrays with these numbers are stored.
-    fn stored(&self, indices: &[usize]) -> Vec<Stored> {
-        let (laid, object) = (self.laid(), self.object().into());
-        indices.iter().map(|&array| self.stored_in(&object, &laid.arrays[array], laid.offsets[array])).collect()
-    }
-
     fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
         let FileArray { shape, element, .. } = array;
         let order: Vec<usize> = match self.order {
@@ -366,25 +361,18 @@ impl RawFile {
             (laid.arrays.len(), laid.end)
         };
         let at = (self.comm.rank(), self.ranks);
+        let mut exposing = Exposing::new(at);
         let parts: Result<Vec<_>, Fault> =
-            arrays.iter().map(|(name, locals)| holding.expose(name, locals, at)).collect();
-        let prepared = self.add(arrays, holding, element, section);
-        let (indices, parts, fault) = match (prepared, parts) {
-            (Ok(indices), Ok(parts)) => (indices, parts, None),
-            (Err(fault), _) | (_, Err(fault)) => (Vec::new(), Vec::new(), Some(fault.context(&what))),
+            arrays.iter().map(|(name, locals)| exposing.expose(holding, name, locals)).collect();
+        let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
+            let memory = |number: usize, stored| crate::zarr::memory_type(Some(&arrays[number].1), 0, stored);
+            let groups = self.groups(&numbers, Some(holding), section, memory)?;
+            Ok((numbers, groups.into_iter().map(|(group, _)| group).collect(), parts?))
+        });
+        let (indices, groups, parts, fault) = match prepared {
+            Ok((indices, groups, parts)) => (indices, groups, parts, None),
+            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
-        let asks: Vec<Ask> = self
-            .stored(&indices)
-            .into_iter()
-            .zip(arrays)
-            .map(|(stored, (name, locals))| Ask {
-                name: name.clone(),
-                section: section.cloned().unwrap_or_else(|| Section::whole(holding.shape())),
-                spread: holding.spread(),
-                memory: crate::zarr::memory_type(Some(locals), 0, stored.element),
-                stored,
-            })
-            .collect();
         let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
         let writing = Writing {
             what: &what,
@@ -399,8 +387,8 @@ impl RawFile {
             before,
             whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
         };
-        let result =
-            alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| self.put(&writing, moving));
+        let moving = Arrays { names: &names, groups, parts };
+        let result = alike::carried_out(&what, &moving, &self.apart, |moving| self.put(&writing, moving));
         if result.is_err() && new {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
@@ -491,14 +479,14 @@ impl RawFile {
         }
         let mut indices = Vec::with_capacity(arrays.len());
         let mut laid = self.laid();
-        let mut taken: HashSet<String> = laid.arrays.iter().map(|array| array.name.clone()).collect();
+        let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
+        if let Some((name, _)) = arrays.iter().find(|(name, _)| section.is_some() || !taken.insert(name)) {
+            return fail(
+                format!("array '{name}' of a new file is written once and whole"),
+                "mode r+ changes a file that exists",
+            );
+        }
         for (name, locals) in arrays {
-            if section.is_some() || !taken.insert(name.clone()) {
-                return fail(
-                    format!("array '{name}' of a new file is written once and whole"),
-                    "mode r+ changes a file that exists",
-                );
-            }
             let Some(element) = element.or(locals.first().map(|array| array.element)) else {
                 return fail(
                     format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
@@ -542,17 +530,20 @@ impl RawFile {
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
-        let prepared = self.asks(names, holding, section, into.as_deref()).and_then(|asks| {
-            let made = crate::zarr::destinations(&asks, into.as_deref(), (rank, self.ranks))?;
-            made.2.clone().map_or(Ok((asks, made)), Err)
+        let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
+            let each = groups.iter().flat_map(|(group, held)| repeat_n((group.first.memory, held), group.count));
+            let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
+            let made = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
+            made.2.clone().map_or(Ok(()), Err)?;
+            Ok((groups, made))
         });
-        let (asks, made, fault) = match prepared {
-            Ok((asks, made)) => (asks, made, None),
+        let (groups, made, fault) = match prepared {
+            Ok((groups, made)) => (groups, made, None),
             Err(fault) => (Vec::new(), Default::default(), Some(fault.context(&what))),
         };
         let (parts, locals, _) = made;
-        let asks = asks.into_iter().map(|(ask, _)| ask).collect();
-        let report = alike::carried_out(&what, Moving { asks, parts }, &self.apart, |moving| {
+        let groups = groups.into_iter().map(|(group, _)| group).collect();
+        let report = alike::carried_out(&what, &Arrays { names, groups, parts }, &self.apart, |moving| {
             let mut fields = moving.compared(names.len());
             fields.push(("operation".to_string(), "read".to_string()));
             fields.push(("file".into(), self.path().display().to_string()));
@@ -586,13 +577,14 @@ impl RawFile {
         })
     }
 
-    fn asks(
+    /// What is asked of arrays to read, and how ranks hold it.
+    fn wanted(
         &self,
         names: &[&str],
         holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<&[LocalArray]>,
-    ) -> Result<Vec<(Ask, Holding)>, Fault> {
+    ) -> Result<Vec<(Group, Holding)>, Fault> {
         let each = holding.map_or(1, Holding::arrays);
         if into.is_some_and(|arrays| arrays.len() != names.len() * each) {
             return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
@@ -601,17 +593,44 @@ impl RawFile {
             return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
                 .hint("close it, and open it with mode r"));
         }
-        let indices = self.numbers(names)?;
-        let asks = self.stored(&indices).into_iter().zip(names).enumerate().map(|(i, (stored, name))| {
-            // Without a distribution, every rank gets everything.
-            let all = || Holding::replicated(&section.map_or_else(|| stored.shape.clone(), Section::shape), self.ranks);
+        let memory = |number: usize, stored: ElementType| {
+            crate::zarr::memory_type(into, number * each, ElementType::native(stored.kind))
+        };
+        self.groups(&self.numbers(names)?, holding, section, memory)
+    }
+
+    /// What is asked of arrays with these numbers in the file, those together that are alike, and how ranks hold it; `memory`
+    /// tells the type of the elements in the memories, by the number of the array in the call and the type in the file.
+    /// Without a holding every rank gets everything.
+    fn groups(
+        &self,
+        numbers: &[usize],
+        holding: Option<&Holding>,
+        section: Option<&Section>,
+        memory: impl Fn(usize, ElementType) -> ElementType,
+    ) -> Result<Vec<(Group, Holding)>, Fault> {
+        let (laid, object) = (self.laid(), self.object().into());
+        let each = |(i, &number): (usize, &usize)| {
+            let array = &laid.arrays[number];
+            Each { array, number, memory: memory(i, array.element) }
+        };
+        let each: Vec<Each> = numbers.iter().enumerate().map(each).collect();
+        // Of pieces that no closed form describes, each array has its own.
+        let regular = holding.is_none_or(|holding| holding.regular().is_some());
+        let runs = if regular { alike::runs(&each) } else { vec![1; each.len()] };
+        let mut groups = Vec::with_capacity(runs.len());
+        let mut begin = 0;
+        for count in runs {
+            let Each { array, number, memory } = each[begin];
+            let all = || Holding::replicated(&section.map_or_else(|| array.shape.clone(), Section::shape), self.ranks);
             let held = holding.cloned().map_or_else(all, Ok)?;
-            let section = crate::zarr::checked_section(name, section, &stored.shape, held.shape())?;
-            let native = ElementType::native(stored.element.kind);
-            let memory = crate::zarr::memory_type(into, i * each, native);
-            Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
-        });
-        asks.collect()
+            let section = crate::zarr::checked_section(&array.name, section, &array.shape, held.shape())?;
+            let stored = self.stored_in(&object, array, laid.offsets[number]);
+            let first = Ask { name: array.name.clone(), section, spread: held.spread(), memory, stored };
+            groups.push((Group { count, first }, held));
+            begin += count;
+        }
+        Ok(groups)
     }
 
     /// Calls of this file use what those before them left.

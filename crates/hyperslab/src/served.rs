@@ -9,7 +9,7 @@ use crate::holding::{Holding, number_parts};
 use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::telling;
-use crate::zarr::destinations;
+use crate::zarr::{destinations, wanted};
 use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
@@ -140,7 +140,7 @@ impl Comm {
         (what, transfer, parameters, durable): (&str, Transfer, Parameters, bool),
     ) -> Result<Result<(), Fault>, Fault> {
         let asks: Vec<_> = transfer.asks.iter().map(|ask| (ask.clone(), Holding::of_others(ask))).collect();
-        let made = destinations(&asks, None, (party.rank(), party.size()));
+        let made = destinations(wanted(&asks), None, (party.rank(), party.size()));
         let (users, mine) = number_parts(made.map_err(|fault| party.abandon(machine, fault.context(what)))?.0);
         let watched = Watched::by_nobody(what, self.line());
         Ok(moved(machine, party, (Arc::new(transfer), users, mine), &parameters, durable, watched)?.map(|_| ()))

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use call::{checked_section, destinations, listed, memory_type};
+pub(crate) use call::{checked_section, destinations, listed, memory_type, wanted};
 pub use explain::{Layout, Planned, explain};
 pub use step::Step;
 

@@ -3,13 +3,13 @@
 //! What each of hundreds of small arrays costs by itself, from the question who holds what to the message about it, takes
 //! longer than its bytes do.
 
+use super::FileArray;
 use crate::holding::Part;
-use hyperslab_layout::{Axis, IndexSet, Listed, Term, Triplet, View};
+use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Placement, Spread};
+use hyperslab_plan::{Ask, Placement, Spread, Stored};
 use hyperslab_walk::differ_only_in;
 use hyperslab_world::{Exposed, Fault};
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const COMPARED: &str = "arrays taken together";
 
 /// What a call moves, and this rank's parts of it.
-#[derive(Clone)]
 pub(super) struct Moving {
     pub(super) asks: Vec<Ask>,
     pub(super) parts: Vec<Vec<Part>>,
@@ -29,25 +28,80 @@ impl Moving {
         let told = if self.asks.len() < arrays { format!("{arrays} as {}", self.asks.len()) } else { "none".into() };
         vec![(COMPARED.to_string(), told)]
     }
+}
 
-    /// The same with arrays that are alike taken together, as far as this rank's parts allow that; `None` where no arrays
-    /// are alike, or this rank holds them in different ways.
-    pub(super) fn together(&self) -> Option<Moving> {
-        let groups = groups(&self.asks);
-        if groups.len() == self.asks.len() || self.parts.len() != self.asks.len() {
+/// Arrays that follow each other in a file and are alike.
+pub(super) struct Group {
+    /// How many.
+    pub(super) count: usize,
+    /// What is asked of the first of them.
+    pub(super) first: Ask,
+}
+
+/// An array of a call, as far as that says which others are like it.
+pub(super) struct Each<'a> {
+    pub(super) array: &'a FileArray,
+    /// Its number in the file, in which arrays lie one after another.
+    pub(super) number: usize,
+    /// Type of its elements in the memories.
+    pub(super) memory: ElementType,
+}
+
+impl Each<'_> {
+    fn follows(&self, before: &Each) -> bool {
+        let (one, other) = (self.array, before.array);
+        self.number == before.number + 1
+            && self.memory == before.memory
+            && one.element == other.element
+            && one.shape == other.shape
+    }
+}
+
+/// How many arrays are alike and follow each other, run by run.
+pub(super) fn runs(arrays: &[Each]) -> Vec<usize> {
+    arrays.chunk_by(|before, one| one.follows(before)).map(<[Each]>::len).collect()
+}
+
+/// The arrays of a call. What is asked of each is made out of what is asked of the first one like it.
+pub(super) struct Arrays<'a> {
+    pub(super) names: &'a [&'a str],
+    pub(super) groups: Vec<Group>,
+    /// This rank's parts, array by array.
+    pub(super) parts: Vec<Vec<Part>>,
+}
+
+impl Arrays<'_> {
+    /// What moves when arrays that are alike are taken together, as far as this rank's parts allow that; `None` where no
+    /// arrays are alike, or this rank holds them in different ways.
+    fn together(&self) -> Option<Moving> {
+        if self.groups.iter().all(|group| group.count == 1) {
             return None;
         }
-        let (mut asks, mut parts) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
-        for group in groups {
-            if group.len() == 1 {
-                asks.push(self.asks[group.start].clone());
-                parts.push(self.parts[group.start].clone());
+        let (mut asks, mut parts) = (Vec::new(), Vec::new());
+        let mut begin = 0;
+        for Group { count, first } in &self.groups {
+            let end = begin + count;
+            if *count == 1 {
+                asks.push(first.clone());
+                parts.push(self.parts[begin].clone());
             } else {
-                asks.push(one_ask(&self.asks[group.clone()])?);
-                parts.push(vec![one_part(&self.parts[group])?]);
+                asks.push(one_ask(first, *count as u64, self.names[end - 1])?);
+                parts.push(vec![one_part(&self.parts[begin..end])?]);
             }
+            begin = end;
         }
         Some(Moving { asks, parts })
+    }
+
+    /// What moves array by array.
+    fn apart(&self) -> Moving {
+        let all = self.groups.iter().flat_map(|group| (0..group.count as u64).map(move |number| (group, number)));
+        let asks = all.zip(self.names).map(|((group, number), name)| Ask {
+            name: (*name).to_string(),
+            stored: Stored { placement: placed(&group.first.stored, number), ..group.first.stored.clone() },
+            ..group.first.clone()
+        });
+        Moving { asks: asks.collect(), parts: self.parts.clone() }
     }
 }
 
@@ -55,54 +109,39 @@ impl Moving {
 /// later calls that `apart` belongs to.
 pub(super) fn carried_out<T>(
     what: &str,
-    moving: Moving,
+    arrays: &Arrays,
     apart: &AtomicBool,
     mut carry_out: impl FnMut(Moving) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     if apart.load(Ordering::Relaxed) {
-        return carry_out(moving);
+        return carry_out(arrays.apart());
     }
-    match carry_out(moving.together().unwrap_or_else(|| moving.clone())) {
+    match carry_out(arrays.together().unwrap_or_else(|| arrays.apart())) {
         // All ranks are told the same, so that all begin again, or none; nothing has moved.
         Err(fault) if differ_only_in(&fault, what, COMPARED) => {
             apart.store(true, Ordering::Relaxed);
-            carry_out(moving)
+            carry_out(arrays.apart())
         }
         done => done,
     }
 }
 
-/// Which arrays follow each other in a file and are alike.
-fn groups(asks: &[Ask]) -> Vec<Range<usize>> {
-    let mut groups: Vec<Range<usize>> = Vec::new();
-    for number in 0..asks.len() {
-        match groups.last_mut() {
-            Some(last) if follows(&asks[number], &asks[number - 1]) => last.end += 1,
-            _ => groups.push(number..number + 1),
+/// Where the array lies that comes so many after another one like it.
+fn placed(first: &Stored, number: u64) -> Placement {
+    let bytes = first.shape.iter().product::<u64>() * first.element.bytes();
+    match &first.placement {
+        Placement::File { object, offset } => {
+            Placement::File { object: object.clone(), offset: offset + number * bytes }
         }
+        chunks @ Placement::Chunks { .. } => chunks.clone(),
     }
-    groups
-}
-
-fn follows(ask: &Ask, before: &Ask) -> bool {
-    let (one, other) = (&ask.stored, &before.stored);
-    let (Placement::File { object, offset }, Placement::File { object: other_object, offset: other_offset }) =
-        (&one.placement, &other.placement)
-    else {
-        return false;
-    };
-    let bytes = one.shape.iter().product::<u64>() * one.element.bytes();
-    let alike = (&one.shape, one.element, &one.order) == (&other.shape, other.element, &other.order);
-    let spread = matches!(ask.spread, Spread::Regular(_)) && ask.spread == before.spread;
-    alike && spread && object == other_object && *offset == other_offset + bytes && ask.section == before.section
 }
 
 /// Arrays that follow each other, as one.
-fn one_ask(asks: &[Ask]) -> Option<Ask> {
-    let (first, count) = (asks.first()?, asks.len() as u64);
+fn one_ask(first: &Ask, count: u64, last: &str) -> Option<Ask> {
     let spread = Spread::Regular(first.spread.regular()?.stacked(count)?);
     let mut one = Ask { spread, ..first.clone() };
-    one.name = format!("{} to {} ({count} arrays)", first.name, asks.last()?.name);
+    one.name = format!("{} to {last} ({count} arrays)", first.name);
     one.section.dims.insert(0, Triplet::whole(count));
     one.stored.shape.insert(0, count);
     one.stored.order = [0].into_iter().chain(first.stored.order.iter().map(|dim| dim + 1)).collect();
@@ -160,8 +199,7 @@ fn axis_of(places: &[i64], one_memory: bool) -> (i64, (Axis, i64)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, dense_strides, product};
-    use hyperslab_plan::Stored;
+    use hyperslab_layout::{Dim, Distribution, Kind, Section, dense_strides, product};
     use hyperslab_world::FaultKind;
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
@@ -183,25 +221,39 @@ mod tests {
 
     #[test]
     fn only_arrays_that_follow_each_other_and_are_alike_are_taken_together() {
-        let bytes = 4 * 3 * 5;
-        let asks = [
-            ask("a", &[3, 5], 8),
-            ask("b", &[3, 5], 8 + bytes),
-            ask("c", &[5, 3], 8 + 2 * bytes),
-            ask("d", &[5, 3], 8 + 4 * bytes),
-            ask("e", &[5, 3], 8 + 5 * bytes),
-            ask("f", &[5, 3], 8 + 6 * bytes),
+        let array = |shape: &[u64]| FileArray { name: "any".into(), shape: shape.to_vec(), element: ELEMENT };
+        let (wide, high) = (array(&[3, 5]), array(&[5, 3]));
+        let double = ElementType::native(Kind::Float64);
+        let stored = FileArray { element: double, ..high.clone() };
+        let each = |array, number, memory| Each { array, number, memory };
+        let arrays = [
+            each(&wide, 0, ELEMENT),
+            each(&wide, 1, ELEMENT),
+            each(&high, 2, ELEMENT),
+            each(&high, 4, ELEMENT),
+            each(&high, 5, ELEMENT),
+            each(&high, 6, ELEMENT),
+            each(&high, 7, double),
+            each(&stored, 8, double),
+            each(&high, 7, double),
         ];
-        assert_eq!(groups(&asks), [0..2, 2..3, 3..6]);
-        let one = one_ask(&asks[3..]).unwrap();
+        assert_eq!(runs(&arrays), [2, 1, 3, 1, 1, 1]);
+        assert!(runs(&[]).is_empty());
+        let one = one_ask(&ask("d", &[5, 3], 8), 3, "f").unwrap();
         assert_eq!(
             (&*one.name, &one.stored.shape[..], &one.stored.order[..]),
             ("d to f (3 arrays)", &[3, 5, 3][..], &[0, 2, 1][..])
         );
-        assert_eq!(one.stored_bytes(), 3 * bytes);
-        let mut explicit = asks.clone();
-        explicit[1].spread = Spread::Explicit;
-        assert_eq!(groups(&explicit)[..2], [0..1, 1..2]);
+        assert_eq!(one.stored_bytes(), 3 * 4 * 3 * 5);
+    }
+
+    #[test]
+    fn arrays_that_move_by_themselves_lie_where_they_do() {
+        let groups =
+            vec![Group { count: 2, first: ask("a", &[3, 5], 8) }, Group { count: 1, first: ask("c", &[5, 3], 128) }];
+        let asks = Arrays { names: &["a", "b", "c"], groups, parts: Vec::new() }.apart().asks;
+        let own = [ask("a", &[3, 5], 8), ask("b", &[3, 5], 68), ask("c", &[5, 3], 128)];
+        assert_eq!(format!("{asks:?}"), format!("{own:?}"));
     }
 
     /// Each element of arrays taken together lies where it does in its own array, wherever the arrays are: in memories
@@ -212,7 +264,7 @@ mod tests {
         let whole = Memory::from_vec(vec![0; 4000]);
         for turn in 0..300 {
             let (count, shape) = (random.u64(2..6), [random.u64(1..7), random.u64(1..4)]);
-            let asks: Vec<Ask> = (0..count).map(|i| ask(&i.to_string(), &shape, i * 4 * shape[0] * shape[1])).collect();
+            let first = ask("0", &shape, 0);
             let order: &[usize] = if random.bool() { &[0, 1] } else { &[1, 0] };
             let place = |i: u64, random: &mut fastrand::Rng| match turn % 3 {
                 0 => 4 * random.i64(0..900),
@@ -220,15 +272,16 @@ mod tests {
                 _ => 800 - 100 * i as i64,
             };
             let parts: Vec<Vec<Part>> =
-                asks.iter().zip(0..).map(|(ask, i)| vec![part(ask, &whole, place(i, &mut random), order)]).collect();
-            let moving = Moving { asks, parts };
-            let together = moving.together().expect("alike");
+                (0..count).map(|i| vec![part(&first, &whole, place(i, &mut random), order)]).collect();
+            let groups = vec![Group { count: count as usize, first }];
+            let arrays = Arrays { names: &["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts };
+            let together = arrays.together().expect("alike");
             let (one, ask) = (&together.parts[0][0].exposed, &together.asks[0]);
             let at = |one: &Exposed, index: &[u64]| one.memory.address() as i64 + one.view.address(index);
             let held = ask.spread.regular().unwrap().owned(1);
             let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
             for index in product(&held.dims.iter().map(indices).collect::<Vec<_>>()) {
-                let own = &moving.parts[index[0] as usize][0].exposed;
+                let own = &arrays.parts[index[0] as usize][0].exposed;
                 assert_eq!(at(one, &index), at(own, &index[1..]), "{index:?} of {shape:?}");
             }
         }
@@ -236,20 +289,20 @@ mod tests {
 
     #[test]
     fn arrays_of_which_one_lies_otherwise_stay_apart() {
-        let asks = [ask("a", &[4, 3], 0), ask("b", &[4, 3], 48)];
+        let first = ask("a", &[4, 3], 0);
         let whole = Memory::from_vec(vec![0; 200]);
-        let moving = |order: &[usize]| {
-            let parts = vec![vec![part(&asks[0], &whole, 0, &[0, 1])], vec![part(&asks[1], &whole, 100, order)]];
-            Moving { asks: asks.to_vec(), parts }
+        let arrays = |order: &[usize]| {
+            let parts = vec![vec![part(&first, &whole, 0, &[0, 1])], vec![part(&first, &whole, 100, order)]];
+            Arrays { names: &["a", "b"], groups: vec![Group { count: 2, first: first.clone() }], parts }
         };
-        assert!(moving(&[0, 1]).together().is_some());
-        assert!(moving(&[1, 0]).together().is_none());
+        assert!(arrays(&[0, 1]).together().is_some());
+        assert!(arrays(&[1, 0]).together().is_none());
         // All ranks are told that they differ in this, and only then begin again.
         let mut calls = Vec::new();
         let text =
             format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 as 1 on rank 1");
         let mut call = |fault: &str, apart: &AtomicBool| {
-            carried_out("write", moving(&[0, 1]), apart, |moving| {
+            carried_out("write", &arrays(&[0, 1]), apart, |moving| {
                 calls.push((moving.asks.len(), moving.compared(2)));
                 if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, fault)) } else { Ok(()) }
             })

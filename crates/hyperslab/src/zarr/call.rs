@@ -7,7 +7,7 @@ use crate::array::{LocalArray, natural_chunks};
 use crate::course::{Call, Compiled};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
-use crate::holding::{Holding, Part, number_parts};
+use crate::holding::{Exposing, Holding, Part, number_parts};
 use crate::planning::{Shaped, choose_parameters};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
@@ -293,7 +293,7 @@ impl Store {
             }),
             compile: Box::new(|payload| {
                 let asks = asks(&hear(payload)?)?;
-                let (parts, locals, fault) = destinations(&asks, into.as_deref(), at)?;
+                let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
                 arrays.replace(locals);
                 let (users, mine) = number_parts(parts);
                 Ok(Compiled { transfer: Arc::new(transfer(only(asks))), users, mine, fault })
@@ -415,24 +415,28 @@ pub(crate) fn memory_type(into: Option<&[LocalArray]>, first: usize, fresh: Elem
 /// Parts to read into, the local arrays of all of them, and what is wrong with them.
 pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
 
+/// An array that is read: its name, the type of its elements in the memories, and how ranks hold it.
+pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Holding);
+
 /// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
-pub(crate) fn destinations(
-    asks: &[(Ask, Holding)],
-    into: Option<&[LocalArray]>,
+pub(crate) fn destinations<'a>(
+    wanted: impl Iterator<Item = Wanted<'a>>,
+    into: Option<&'a [LocalArray]>,
     (rank, size): (u32, u32),
 ) -> Result<Destinations, Fault> {
     let (mut parts, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
-    for (ask, holding) in asks {
+    let mut exposing = Exposing::new((rank, size));
+    for (name, memory, holding) in wanted {
         let fresh = || {
-            let arrays = holding.stand_in(rank, ask.memory)?;
-            Ok((holding.expose(&ask.name, &arrays, (rank, size))?, arrays))
+            let arrays = holding.stand_in(rank, memory)?;
+            Ok((holding.expose(name, &arrays, (rank, size))?, arrays))
         };
         let made = match into {
             None => fresh(),
             Some(all) => {
                 let first = locals.len().min(all.len());
-                let arrays = all[first..all.len().min(first + holding.arrays())].to_vec();
-                holding.expose(&ask.name, &arrays, (rank, size)).map(|parts| (parts, arrays))
+                let arrays = &all[first..all.len().min(first + holding.arrays())];
+                exposing.expose(holding, name, arrays).map(|parts| (parts, arrays.to_vec()))
             }
         };
         let (part, arrays) = match made {
@@ -446,6 +450,11 @@ pub(crate) fn destinations(
         locals.extend(arrays);
     }
     Ok((parts, locals, fault))
+}
+
+/// What is read by these.
+pub(crate) fn wanted(asks: &[(Ask, Holding)]) -> impl Iterator<Item = Wanted<'_>> {
+    asks.iter().map(|(ask, holding)| (&*ask.name, ask.memory, holding))
 }
 
 fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
