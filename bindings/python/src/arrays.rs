@@ -61,7 +61,8 @@ impl Local {
         let address = (held.buf_ptr() as usize).wrapping_add_signed(low as isize);
         let owner = array.clone().unbind();
         // SAFETY: address and extent are those of a NumPy array, which `owner` keeps alive, and whose memory stays where it
-        // is also without the export: resizing an array that others refer to is refused.
+        // is also without the export: NumPy refuses to resize an array that others refer to, unless the program says that
+        // nobody does (`refcheck=False`), which is then for the program to know.
         let memory = unsafe { Memory::foreign(address as *mut u8, (high - low) as u64, Box::new(owner)) };
         Local(LocalArray { memory, element, shape, strides, offset: -low })
     }

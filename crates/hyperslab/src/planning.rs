@@ -23,7 +23,7 @@ use trials::Trials;
 /// Plans that are kept.
 const PLANS_MAX: usize = 1024;
 /// Writes that are remembered until a later call makes them durable.
-const UNSYNCED_MAX: usize = 64;
+const UNSYNCED_MAX: usize = 1024;
 
 /// What rank 0 tells all others.
 #[derive(Clone, PartialEq, Debug)]
@@ -86,6 +86,8 @@ pub(crate) struct Planning {
     last: Option<Last>,
     /// Writes that a later call makes durable.
     unsynced: Vec<Unsynced>,
+    /// Whether there were more, so that nobody knows what the next call makes durable.
+    too_many: bool,
 }
 
 /// What was chosen, until it is known how long it took.
@@ -117,16 +119,16 @@ impl Planning {
         let Some(Last { key, kind, bottleneck, planning_ns, below }) = self.last.take() else { return };
         stderr::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
-        let Planning { plans, learned, unsynced, .. } = self;
+        let Planning { plans, learned, unsynced, too_many, .. } = self;
         // A plan that hears nothing stays as it is.
         if let Some(trials) = plans.get_mut(&key).filter(|_| environment::trials()) {
             let (candidate, later_ns) = trials.in_use();
             // A rank that wrote nothing makes nothing durable, and cannot say how long that takes.
             if later_ns > 0.0 && report.walked().store_bytes > 0 {
-                if unsynced.len() == UNSYNCED_MAX {
-                    unsynced.remove(0);
+                match unsynced.len() {
+                    UNSYNCED_MAX => *too_many = true,
+                    _ => unsynced.push(Unsynced { key, candidate, below, later_ns }),
                 }
-                unsynced.push(Unsynced { key, candidate, below, later_ns });
             }
             let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
             trials.hear(report.seconds - report.phases()[0].2, usual);
@@ -137,6 +139,9 @@ impl Planning {
     /// writes, each has the share of it that the model says. Where writes by one plan were carried out in several ways,
     /// nobody can tell what each of these took.
     pub(crate) fn synced(&mut self, below: &str, seconds: Option<f64>) {
+        if std::mem::take(&mut self.too_many) {
+            self.unsynced.clear();
+        }
         let is_below = |one: &mut Unsynced| one.below.iter().all(|object| lies_below(object, below));
         let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
         let Some(seconds) = seconds else { return };

@@ -3,28 +3,29 @@
 
 mod alike;
 mod disk;
+mod reading;
 mod requests;
+mod writing;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
-use crate::course::{Call, Compiled, new_target};
+use crate::course::new_target;
 use crate::error::{Error, format_fault};
-use crate::holding::{Exposing, Holding, number_parts};
-use crate::planning::{Shaped, decided, laid};
+use crate::holding::Holding;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
-use alike::{Arrays, Each, Group, Moving};
-use disk::{follow_disk, hidden, lay_out, lengthen, marker, not_there, open_file, open_file_told, parts};
+use alike::{Each, Group};
+use disk::{hidden, lay_out, not_there, open_file, open_file_told, parts};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{Ask, Direction, Placement, Preference, Stored, Transfer};
+use hyperslab_plan::{Ask, Placement, Stored};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::iter::repeat_n;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,21 +121,6 @@ struct Laid {
 
 /// What ranks compare before bytes move: names and values.
 type Fields = Vec<(String, String)>;
-
-/// A write of arrays, as the user asked for it.
-struct Writing<'a> {
-    what: &'a str,
-    /// What is wrong with it on this rank.
-    fault: Option<Fault>,
-    /// Adds what ranks compare of it.
-    asked: Box<dyn Fn(&mut Fields) + 'a>,
-    /// How many arrays.
-    arrays: usize,
-    /// How many arrays the file had before, and where the last of them ended \[B\].
-    before: (usize, u64),
-    /// Whether nothing stays of what the file had.
-    whole: bool,
-}
 
 impl RawFile {
     /// Opens a file on all ranks.
@@ -335,174 +321,6 @@ impl RawFile {
         }
     }
 
-    /// Writes arrays: after the ones that are there, in a new file; over the ones of the same names, in a file open for
-    /// update. Collective.
-    ///
-    /// # Errors
-    /// The same on all ranks.
-    pub fn write(
-        &self,
-        arrays: &[(String, Vec<LocalArray>)],
-        holding: &Holding,
-        element: Option<ElementType>,
-        section: Option<&Section>,
-    ) -> Result<Report, Error> {
-        if self.comm.goes_on_alone() {
-            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false);
-            return Ok(later.wait()?.1);
-        }
-        let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
-        let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
-        let new = self.mode.writes_new();
-        // The calls before this one decide where it may begin.
-        self.await_calls();
-        let before = {
-            let laid = self.laid();
-            (laid.arrays.len(), laid.end)
-        };
-        let at = (self.comm.rank(), self.ranks);
-        let mut exposing = Exposing::new(at);
-        let parts: Result<Vec<_>, Fault> =
-            arrays.iter().map(|(name, locals)| exposing.expose(holding, name, locals)).collect();
-        let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
-            let memory = |number: usize, stored| crate::zarr::memory_type(Some(&arrays[number].1), 0, stored);
-            let groups = self.groups(&numbers, Some(holding), section, memory)?;
-            Ok((numbers, groups.into_iter().map(|(group, _)| group).collect(), parts?))
-        });
-        let (indices, groups, parts, fault) = match prepared {
-            Ok((indices, groups, parts)) => (indices, groups, parts, None),
-            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
-        };
-        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
-        let writing = Writing {
-            what: &what,
-            fault,
-            asked: Box::new(move |fields| {
-                fields.push(("type of the stored elements".into(), format!("{element:?}")));
-                let described =
-                    arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-                crate::described::describe(fields, described);
-            }),
-            arrays: arrays.len(),
-            before,
-            whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
-        };
-        let moving = Arrays { names: &names, groups, parts };
-        let result = alike::carried_out(&what, &moving, &self.apart, |moving| self.put(&writing, moving));
-        if result.is_err() && new {
-            let mut laid = self.laid();
-            laid.arrays.truncate(before.0);
-            laid.offsets.truncate(before.0);
-            laid.end = before.1;
-        }
-        Ok(result?)
-    }
-
-    /// Agrees on a write and carries it out.
-    fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
-        let Writing { what, fault, asked, arrays, before, whole } = writing;
-        let (new, durable) = (self.mode.writes_new(), self.options.durable);
-        let mut fields = moving.compared(*arrays);
-        fields.push(("operation".to_string(), "write".to_string()));
-        fields.push(("file".into(), self.path().display().to_string()));
-        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
-        asked(&mut fields);
-        let Moving { asks, parts } = moving;
-        let (users, mine) = number_parts(parts);
-        let lying = laid(&users);
-        let transfer =
-            Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: durable && !new });
-        // A new file is made durable when it is closed.
-        let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
-        let directory = self.directory.clone();
-        let (hidden, marker) = (hidden(&self.name), marker(&self.name));
-        let (header, end, first) = (&self.header, self.laid().end, before.0 == 0);
-        // Whether an earlier write did not end, so that the marker stays unless this one replaces all that it wrote.
-        let marked = std::cell::Cell::new(false);
-        self.comm.transfer(Call {
-            what: what.to_string(),
-            fields,
-            durable,
-            prepared: fault.clone(),
-            decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying, &Shaped::default())?;
-                if new {
-                    lengthen(&*directory, &hidden, header, end, first)?;
-                } else {
-                    let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
-                    marked.set(directory.exists(&marker));
-                    directory.mark(&marker, note.as_bytes(), durable)?;
-                }
-                let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
-                follow_disk(&mut decision.parameters, &transfer, &*directory, (name, new_bytes))?;
-                Ok(decision.told().0)
-            }),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
-            // A new file becomes visible when it is closed.
-            publish: (!new).then(|| -> Box<dyn FnMut() -> _> {
-                Box::new(|| {
-                    let stays = marked.get() && !whole;
-                    if stays { Ok(()) } else { directory.remove(&marker) }.map(|()| Vec::new())
-                })
-            }),
-            undo: Box::new(|moved| {
-                if new && !first {
-                    // What was written before stays; the file must not be longer than that.
-                    let _ = directory.resize(&hidden, before.1);
-                } else if !new && !moved && !marked.get() {
-                    let _ = directory.remove(&marker);
-                }
-            }),
-            tidy: Box::new(|| {}),
-        })
-    }
-
-    /// Numbers of the arrays to write; in a new file they are added to it.
-    fn add(
-        &self,
-        arrays: &[(String, Vec<LocalArray>)],
-        holding: &Holding,
-        element: Option<ElementType>,
-        section: Option<&Section>,
-    ) -> Result<Vec<usize>, Fault> {
-        let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
-        if self.mode == Mode::Read {
-            return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
-        }
-        if !self.mode.writes_new() {
-            let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-            let indices = self.numbers(&names)?;
-            for (name, &index) in names.iter().zip(&indices) {
-                crate::zarr::checked_section(name, section, &self.laid().arrays[index].shape, holding.shape())?;
-            }
-            return Ok(indices);
-        }
-        let mut indices = Vec::with_capacity(arrays.len());
-        let mut laid = self.laid();
-        let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
-        if let Some((name, _)) = arrays.iter().find(|(name, _)| section.is_some() || !taken.insert(name)) {
-            return fail(
-                format!("array '{name}' of a new file is written once and whole"),
-                "mode r+ changes a file that exists",
-            );
-        }
-        for (name, locals) in arrays {
-            let Some(element) = element.or(locals.first().map(|array| array.element)) else {
-                return fail(
-                    format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
-                    "give dtype= on all ranks",
-                );
-            };
-            let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
-            let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
-            laid.end = start + added.bytes()?;
-            laid.arrays.push(added);
-            laid.offsets.push(start);
-            indices.push(laid.arrays.len() - 1);
-        }
-        Ok(indices)
-    }
-
     /// Numbers of arrays of the file.
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
         let laid = self.laid();
@@ -517,98 +335,16 @@ impl RawFile {
         names.iter().map(number).collect()
     }
 
-    /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
-    ///
-    /// # Errors
-    /// The same on all ranks.
-    pub fn read(
-        &self,
-        names: &[&str],
-        holding: Option<&Holding>,
-        section: Option<&Section>,
-        into: Option<Vec<LocalArray>>,
-    ) -> Result<(Vec<LocalArray>, Report), Error> {
-        let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
-        let rank = self.comm.rank();
-        let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
-            let each = groups.iter().flat_map(|(group, held)| repeat_n((group.first.memory, held), group.count));
-            let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
-            let made = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
-            made.2.clone().map_or(Ok(()), Err)?;
-            Ok((groups, made))
-        });
-        let (groups, made, fault) = match prepared {
-            Ok((groups, made)) => (groups, made, None),
-            Err(fault) => (Vec::new(), Default::default(), Some(fault.context(&what))),
-        };
-        let (parts, locals, _) = made;
-        let groups = groups.into_iter().map(|(group, _)| group).collect();
-        let report = alike::carried_out(&what, &Arrays { names, groups, parts }, &self.apart, |moving| {
-            let mut fields = moving.compared(names.len());
-            fields.push(("operation".to_string(), "read".to_string()));
-            fields.push(("file".into(), self.path().display().to_string()));
-            crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-            self.get(&what, fields, fault.clone(), moving)
-        })?;
-        Ok((locals, report))
-    }
-
-    /// Agrees on a read and carries it out.
-    fn get(&self, what: &str, fields: Fields, fault: Option<Fault>, moving: Moving) -> Result<Report, Fault> {
-        let Moving { asks, parts } = moving;
-        let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
-        let (users, mine) = number_parts(parts);
-        let lying = laid(&users);
-        self.comm.transfer(Call {
-            what: what.to_string(),
-            fields,
-            durable: false,
-            prepared: fault,
-            decide: Box::new(|| {
-                let mut decision =
-                    decided(&self.comm, &transfer, &self.options.wish, self.held, &lying, &Shaped::default())?;
-                follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
-                Ok(decision.told().0)
-            }),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
-            publish: None,
-            undo: Box::new(|_| {}),
-            tidy: Box::new(|| {}),
-        })
-    }
-
-    /// What is asked of arrays to read, and how ranks hold it.
-    fn wanted(
-        &self,
-        names: &[&str],
-        holding: Option<&Holding>,
-        section: Option<&Section>,
-        into: Option<&[LocalArray]>,
-    ) -> Result<Vec<(Group, Holding)>, Fault> {
-        let each = holding.map_or(1, Holding::arrays);
-        if into.is_some_and(|arrays| arrays.len() != names.len() * each) {
-            return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
-        }
-        if self.mode.writes_new() {
-            return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
-                .hint("close it, and open it with mode r"));
-        }
-        let memory = |number: usize, stored: ElementType| {
-            crate::zarr::memory_type(into, number * each, ElementType::native(stored.kind))
-        };
-        self.groups(&self.numbers(names)?, holding, section, memory)
-    }
-
     /// What is asked of arrays with these numbers in the file, those together that are alike, and how ranks hold it; `memory`
-    /// tells the type of the elements in the memories, by the number of the array in the call and the type in the file.
+    /// tells the type of the elements in the memories, by the position of the array in the call and the type in the file.
     /// Without a holding every rank gets everything.
-    fn groups(
+    fn groups<'h>(
         &self,
         numbers: &[usize],
-        holding: Option<&Holding>,
+        holding: Option<&'h Holding>,
         section: Option<&Section>,
         memory: impl Fn(usize, ElementType) -> ElementType,
-    ) -> Result<Vec<(Group, Holding)>, Fault> {
+    ) -> Result<Vec<(Group, Cow<'h, Holding>)>, Fault> {
         let (laid, object) = (self.laid(), self.object().into());
         let each = |(i, &number): (usize, &usize)| {
             let array = &laid.arrays[number];
@@ -623,7 +359,7 @@ impl RawFile {
         for count in runs {
             let Each { array, number, memory } = each[begin];
             let all = || Holding::replicated(&section.map_or_else(|| array.shape.clone(), Section::shape), self.ranks);
-            let held = holding.cloned().map_or_else(all, Ok)?;
+            let held = holding.map_or_else(|| all().map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))?;
             let section = crate::zarr::checked_section(&array.name, section, &array.shape, held.shape())?;
             let stored = self.stored_in(&object, array, laid.offsets[number]);
             let first = Ask { name: array.name.clone(), section, spread: held.spread(), memory, stored };

@@ -5,9 +5,10 @@
 
 use super::FileArray;
 use crate::holding::Part;
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Placement, Spread, Stored};
+use hyperslab_plan::{Ask, Placement, Spread};
 use hyperslab_walk::differ_only_in;
 use hyperslab_world::{Exposed, Fault};
 use std::sync::Arc;
@@ -20,12 +21,16 @@ const COMPARED: &str = "arrays taken together";
 pub(super) struct Moving {
     pub(super) asks: Vec<Ask>,
     pub(super) parts: Vec<Vec<Part>>,
+    /// How many arrays are taken together in each of what is asked; empty when all move by themselves.
+    counts: Vec<usize>,
 }
 
 impl Moving {
-    /// What ranks compare of how the arrays of a call are taken; the first of what they compare.
-    pub(super) fn compared(&self, arrays: usize) -> Vec<(String, String)> {
-        let told = if self.asks.len() < arrays { format!("{arrays} as {}", self.asks.len()) } else { "none".into() };
+    /// What ranks compare of how the arrays of a call are taken; the first of what they compare. Which arrays are alike
+    /// depends on the types that their elements have in a rank's memory.
+    pub(super) fn compared(&self) -> Vec<(String, String)> {
+        let counts: Vec<String> = self.counts.iter().map(usize::to_string).collect();
+        let told = if counts.is_empty() { "none".into() } else { counts.join(" + ") };
         vec![(COMPARED.to_string(), told)]
     }
 }
@@ -90,18 +95,21 @@ impl Arrays<'_> {
             }
             begin = end;
         }
-        Some(Moving { asks, parts })
+        Some(Moving { asks, parts, counts: self.groups.iter().map(|group| group.count).collect() })
     }
 
     /// What moves array by array.
     fn apart(&self) -> Moving {
         let all = self.groups.iter().flat_map(|group| (0..group.count as u64).map(move |number| (group, number)));
-        let asks = all.zip(self.names).map(|((group, number), name)| Ask {
-            name: (*name).to_string(),
-            stored: Stored { placement: placed(&group.first.stored, number), ..group.first.stored.clone() },
-            ..group.first.clone()
+        let asks = all.zip(self.names).map(|((group, number), name)| {
+            let mut ask = Ask { name: (*name).to_string(), ..group.first.clone() };
+            let bytes = volume(&ask.stored.shape).unwrap_or(0) * ask.stored.element.bytes();
+            if let Placement::File { offset, .. } = &mut ask.stored.placement {
+                *offset += number * bytes;
+            }
+            ask
         });
-        Moving { asks: asks.collect(), parts: self.parts.clone() }
+        Moving { asks: asks.collect(), parts: self.parts.clone(), counts: Vec::new() }
     }
 }
 
@@ -123,17 +131,6 @@ pub(super) fn carried_out<T>(
             carry_out(arrays.apart())
         }
         done => done,
-    }
-}
-
-/// Where the array lies that comes so many after another one like it.
-fn placed(first: &Stored, number: u64) -> Placement {
-    let bytes = first.shape.iter().product::<u64>() * first.element.bytes();
-    match &first.placement {
-        Placement::File { object, offset } => {
-            Placement::File { object: object.clone(), offset: offset + number * bytes }
-        }
-        chunks @ Placement::Chunks { .. } => chunks.clone(),
     }
 }
 
@@ -200,6 +197,7 @@ fn axis_of(places: &[i64], one_memory: bool) -> (i64, (Axis, i64)) {
 mod tests {
     use super::*;
     use hyperslab_layout::{Dim, Distribution, Kind, Section, dense_strides, product};
+    use hyperslab_plan::Stored;
     use hyperslab_world::FaultKind;
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
@@ -287,6 +285,19 @@ mod tests {
         }
     }
 
+    /// Ranks with other types in memory may find other arrays alike, and as many groups.
+    #[test]
+    fn ranks_that_take_other_arrays_together_differ() {
+        let whole = Memory::from_vec(vec![0; 200]);
+        let compared = |counts: [usize; 2]| {
+            let firsts = [ask("a", &[2, 3], 0), ask("b", &[2, 3], 24 * counts[0] as u64)];
+            let parts = (0..3).map(|i| vec![part(&firsts[0], &whole, 12 * i, &[0, 1])]).collect();
+            let groups = counts.into_iter().zip(firsts).map(|(count, first)| Group { count, first }).collect();
+            Arrays { names: &["a", "b", "c"], groups, parts }.together().unwrap().compared()
+        };
+        assert_ne!(compared([2, 1]), compared([1, 2]));
+    }
+
     #[test]
     fn arrays_of_which_one_lies_otherwise_stay_apart() {
         let first = ask("a", &[4, 3], 0);
@@ -300,10 +311,10 @@ mod tests {
         // All ranks are told that they differ in this, and only then begin again.
         let mut calls = Vec::new();
         let text =
-            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 as 1 on rank 1");
+            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 on rank 1");
         let mut call = |fault: &str, apart: &AtomicBool| {
             carried_out("write", &arrays(&[0, 1]), apart, |moving| {
-                calls.push((moving.asks.len(), moving.compared(2)));
+                calls.push((moving.asks.len(), moving.compared()));
                 if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, fault)) } else { Ok(()) }
             })
         };
@@ -315,7 +326,7 @@ mod tests {
             assert!(other.is_empty() || call(&format!("{text}{other}"), &AtomicBool::new(false)).is_err());
         }
         let told = |what: &str| vec![(COMPARED.to_string(), what.to_string())];
-        assert_eq!(calls[..3], [(1, told("2 as 1")), (2, told("none")), (2, told("none"))]);
+        assert_eq!(calls[..3], [(1, told("2")), (2, told("none")), (2, told("none"))]);
         assert!(calls[3..].iter().all(|call| call.0 == 1));
     }
 }

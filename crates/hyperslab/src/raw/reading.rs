@@ -1,0 +1,101 @@
+//! Reading arrays of a file.
+
+use super::alike::{self, Arrays, Group, Moving};
+use super::disk::follow_disk;
+use super::{Fields, RawFile};
+use crate::array::LocalArray;
+use crate::course::{Call, Compiled};
+use crate::error::Error;
+use crate::holding::{Holding, number_parts};
+use crate::planning::{Shaped, decided, laid};
+use crate::report::Report;
+use hyperslab_layout::{ElementType, Section};
+use hyperslab_plan::{Direction, Transfer};
+use hyperslab_world::{Fault, FaultKind};
+use std::borrow::Cow;
+use std::iter::repeat_n;
+use std::sync::Arc;
+
+impl RawFile {
+    /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn read(
+        &self,
+        names: &[&str],
+        holding: Option<&Holding>,
+        section: Option<&Section>,
+        into: Option<Vec<LocalArray>>,
+    ) -> Result<(Vec<LocalArray>, Report), Error> {
+        let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
+        let rank = self.comm.rank();
+        let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
+            let each = groups.iter().flat_map(|(group, held)| repeat_n((group.first.memory, &**held), group.count));
+            let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
+            let (parts, locals, unfit) = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
+            match unfit {
+                Some(unfit) => Err(unfit),
+                None => Ok((groups.into_iter().map(|(group, _)| group).collect(), parts, locals)),
+            }
+        });
+        let (groups, parts, locals, fault) = match prepared {
+            Ok((groups, parts, locals)) => (groups, parts, locals, None),
+            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
+        };
+        let report = alike::carried_out(&what, &Arrays { names, groups, parts }, &self.apart, |moving| {
+            let mut fields = moving.compared();
+            fields.push(("operation".to_string(), "read".to_string()));
+            fields.push(("file".into(), self.path().display().to_string()));
+            crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+            self.get(&what, fields, fault.clone(), moving)
+        })?;
+        Ok((locals, report))
+    }
+
+    /// Agrees on a read and carries it out.
+    fn get(&self, what: &str, fields: Fields, fault: Option<Fault>, moving: Moving) -> Result<Report, Fault> {
+        let Moving { asks, parts, .. } = moving;
+        let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
+        let (users, mine) = number_parts(parts);
+        let lying = laid(&users);
+        self.comm.transfer(Call {
+            what: what.to_string(),
+            fields,
+            durable: false,
+            prepared: fault,
+            decide: Box::new(|| {
+                let mut decision =
+                    decided(&self.comm, &transfer, &self.options.wish, self.held, &lying, &Shaped::default())?;
+                follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
+                Ok(decision.told().0)
+            }),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
+            publish: None,
+            undo: Box::new(|_| {}),
+            tidy: Box::new(|| {}),
+        })
+    }
+
+    /// What is asked of arrays to read, and how ranks hold it.
+    fn wanted<'h>(
+        &self,
+        names: &[&str],
+        holding: Option<&'h Holding>,
+        section: Option<&Section>,
+        into: Option<&[LocalArray]>,
+    ) -> Result<Vec<(Group, Cow<'h, Holding>)>, Fault> {
+        let each = holding.map_or(1, Holding::arrays);
+        if into.is_some_and(|arrays| arrays.len() != names.len() * each) {
+            return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
+        }
+        if self.mode.writes_new() {
+            return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
+                .hint("close it, and open it with mode r"));
+        }
+        let memory = |position: usize, stored: ElementType| {
+            crate::zarr::memory_type(into, position * each, ElementType::native(stored.kind))
+        };
+        self.groups(&self.numbers(names)?, holding, section, memory)
+    }
+}

@@ -1,0 +1,197 @@
+//! Writing arrays of a file.
+
+use super::alike::{self, Arrays, Moving};
+use super::disk::{follow_disk, hidden, lengthen, marker};
+use super::{Fields, FileArray, RawFile};
+use crate::array::LocalArray;
+use crate::course::{Call, Compiled};
+use crate::error::Error;
+use crate::holding::{Exposing, Holding, number_parts};
+use crate::planning::{Shaped, decided, laid};
+use crate::report::Report;
+use crate::zarr::Mode;
+use hyperslab_layout::{ElementType, Section};
+use hyperslab_plan::{Direction, Preference, Transfer};
+use hyperslab_world::{Fault, FaultKind};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A write of arrays, as the user asked for it.
+struct Writing<'a> {
+    what: &'a str,
+    /// What is wrong with it on this rank.
+    fault: Option<Fault>,
+    /// Adds what ranks compare of it.
+    asked: Box<dyn Fn(&mut Fields) + 'a>,
+    /// How many arrays the file had before, and where the last of them ended \[B\].
+    before: (usize, u64),
+    /// Whether nothing stays of what the file had.
+    whole: bool,
+}
+
+impl RawFile {
+    /// Writes arrays: after the ones that are there, in a new file; over the ones of the same names, in a file open for
+    /// update. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn write(
+        &self,
+        arrays: &[(String, Vec<LocalArray>)],
+        holding: &Holding,
+        element: Option<ElementType>,
+        section: Option<&Section>,
+    ) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false);
+            return Ok(later.wait()?.1);
+        }
+        let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+        let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+        let new = self.mode.writes_new();
+        // The calls before this one decide where it may begin.
+        self.await_calls();
+        let before = {
+            let laid = self.laid();
+            (laid.arrays.len(), laid.end)
+        };
+        let at = (self.comm.rank(), self.ranks);
+        let mut exposing = Exposing::new(at);
+        let parts: Result<Vec<_>, Fault> =
+            arrays.iter().map(|(name, locals)| exposing.expose(holding, name, locals)).collect();
+        let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
+            let memory = |position: usize, stored| crate::zarr::memory_type(Some(&arrays[position].1), 0, stored);
+            let groups = self.groups(&numbers, Some(holding), section, memory)?;
+            Ok((numbers, groups.into_iter().map(|(group, _)| group).collect(), parts?))
+        });
+        let (indices, groups, parts, fault) = match prepared {
+            Ok((indices, groups, parts)) => (indices, groups, parts, None),
+            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
+        };
+        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
+        let writing = Writing {
+            what: &what,
+            fault,
+            asked: Box::new(move |fields| {
+                fields.push(("type of the stored elements".into(), format!("{element:?}")));
+                let described =
+                    arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
+                crate::described::describe(fields, described);
+            }),
+            before,
+            whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
+        };
+        let moving = Arrays { names: &names, groups, parts };
+        let result = alike::carried_out(&what, &moving, &self.apart, |moving| self.put(&writing, moving));
+        if result.is_err() && new {
+            let mut laid = self.laid();
+            laid.arrays.truncate(before.0);
+            laid.offsets.truncate(before.0);
+            laid.end = before.1;
+        }
+        Ok(result?)
+    }
+
+    /// Agrees on a write and carries it out.
+    fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
+        let Writing { what, fault, asked, before, whole } = writing;
+        let (new, durable) = (self.mode.writes_new(), self.options.durable);
+        let mut fields = moving.compared();
+        fields.push(("operation".to_string(), "write".to_string()));
+        fields.push(("file".into(), self.path().display().to_string()));
+        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
+        asked(&mut fields);
+        let Moving { asks, parts, .. } = moving;
+        let (users, mine) = number_parts(parts);
+        let lying = laid(&users);
+        let transfer =
+            Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: durable && !new });
+        // A new file is made durable when it is closed.
+        let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
+        let directory = self.directory.clone();
+        let (hidden, marker) = (hidden(&self.name), marker(&self.name));
+        let (header, end, first) = (&self.header, self.laid().end, before.0 == 0);
+        // Whether an earlier write did not end, so that the marker stays unless this one replaces all that it wrote.
+        let marked = std::cell::Cell::new(false);
+        self.comm.transfer(Call {
+            what: what.to_string(),
+            fields,
+            durable,
+            prepared: fault.clone(),
+            decide: Box::new(|| {
+                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying, &Shaped::default())?;
+                if new {
+                    lengthen(&*directory, &hidden, header, end, first)?;
+                } else {
+                    let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
+                    marked.set(directory.exists(&marker));
+                    directory.mark(&marker, note.as_bytes(), durable)?;
+                }
+                let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
+                follow_disk(&mut decision.parameters, &transfer, &*directory, (name, new_bytes))?;
+                Ok(decision.told().0)
+            }),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
+            // A new file becomes visible when it is closed.
+            publish: (!new).then(|| -> Box<dyn FnMut() -> _> {
+                Box::new(|| {
+                    let stays = marked.get() && !whole;
+                    if stays { Ok(()) } else { directory.remove(&marker) }.map(|()| Vec::new())
+                })
+            }),
+            undo: Box::new(|moved| {
+                if new && !first {
+                    // What was written before stays; the file must not be longer than that.
+                    let _ = directory.resize(&hidden, before.1);
+                } else if !new && !moved && !marked.get() {
+                    let _ = directory.remove(&marker);
+                }
+            }),
+            tidy: Box::new(|| {}),
+        })
+    }
+
+    /// Numbers of the arrays to write; in a new file they are added to it.
+    fn add(
+        &self,
+        arrays: &[(String, Vec<LocalArray>)],
+        holding: &Holding,
+        element: Option<ElementType>,
+        section: Option<&Section>,
+    ) -> Result<Vec<usize>, Fault> {
+        let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
+        if self.mode == Mode::Read {
+            return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
+        }
+        if !self.mode.writes_new() {
+            let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+            return self.numbers(&names);
+        }
+        let mut indices = Vec::with_capacity(arrays.len());
+        let mut laid = self.laid();
+        let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
+        for (name, _) in arrays {
+            if section.is_some() || !taken.insert(name) {
+                return fail(
+                    format!("array '{name}' of a new file is written once and whole"),
+                    "mode r+ changes a file that exists",
+                );
+            }
+        }
+        for (name, locals) in arrays {
+            let Some(element) = element.or(locals.first().map(|array| array.element)) else {
+                return fail(
+                    format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
+                    "give dtype= on all ranks",
+                );
+            };
+            let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
+            let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
+            laid.end = start + added.bytes()?;
+            laid.arrays.push(added);
+            laid.offsets.push(start);
+            indices.push(laid.arrays.len() - 1);
+        }
+        Ok(indices)
+    }
+}
