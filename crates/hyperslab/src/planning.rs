@@ -86,7 +86,7 @@ pub(crate) struct Planning {
     last: Option<Last>,
     /// Writes that a later call makes durable.
     unsynced: Vec<Unsynced>,
-    /// Whether there were more, so that nobody knows what the next call makes durable.
+    /// Whether there were more, so that nobody knows what calls make durable until all of these are.
     too_many: bool,
 }
 
@@ -139,12 +139,11 @@ impl Planning {
     /// writes, each has the share of it that the model says. Where writes by one plan were carried out in several ways,
     /// nobody can tell what each of these took.
     pub(crate) fn synced(&mut self, below: &str, seconds: Option<f64>) {
-        if std::mem::take(&mut self.too_many) {
-            self.unsynced.clear();
-        }
         let is_below = |one: &mut Unsynced| one.below.iter().all(|object| lies_below(object, below));
         let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
-        let Some(seconds) = seconds else { return };
+        let known = !self.too_many;
+        self.too_many &= !self.unsynced.is_empty();
+        let Some(seconds) = seconds.filter(|_| known) else { return };
         let all_ns: f64 = durable.iter().map(|one| one.later_ns).sum();
         let one_way = |key: u64, candidate: usize| durable.iter().all(|o| o.key != key || o.candidate == candidate);
         for Unsynced { key, candidate, later_ns, .. } in &durable {
@@ -218,6 +217,7 @@ pub(crate) fn decided(
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
                 planning.unsynced.clear();
+                planning.too_many = true;
             }
             planning.plans.insert(key, Trials::new(choice.clone()));
             choice
@@ -380,6 +380,18 @@ mod tests {
         planning.synced("/s", None);
         assert!(heard(&planning).concat().is_empty());
         assert!(planning.unsynced.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_remembered_is_not_charged_to_the_rest() {
+        let mut planning = planning(&[(1, "/a", 1.0), (2, "/b", 1.0)]);
+        planning.too_many = true;
+        planning.synced("/a", Some(8.0));
+        planning.synced("/b", Some(8.0));
+        assert!(heard(&planning).concat().is_empty());
+        planning.unsynced.push(Unsynced { key: 1, candidate: 0, below: ["/c".into()].into(), later_ns: 1.0 });
+        planning.synced("/c", Some(8.0));
+        assert_eq!(heard(&planning), [vec![8.0], vec![]]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::error::{Error, format_fault};
 use crate::holding::Holding;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
-use alike::{Each, Group};
+use alike::{Group, Numbered};
 use disk::{hidden, lay_out, not_there, open_file, open_file_told, parts};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
@@ -346,24 +346,21 @@ impl RawFile {
         memory: impl Fn(usize, ElementType) -> ElementType,
     ) -> Result<Vec<(Group, Cow<'h, Holding>)>, Fault> {
         let (laid, object) = (self.laid(), self.object().into());
-        let each = |(i, &number): (usize, &usize)| {
-            let array = &laid.arrays[number];
-            Each { array, number, memory: memory(i, array.element) }
-        };
-        let each: Vec<Each> = numbers.iter().enumerate().map(each).collect();
+        let each: Vec<Numbered> = numbers.iter().map(|&number| (number, &laid.arrays[number])).collect();
         // Of pieces that no closed form describes, each array has its own.
         let regular = holding.is_none_or(|holding| holding.regular().is_some());
         let runs = if regular { alike::runs(&each) } else { vec![1; each.len()] };
         let mut groups = Vec::with_capacity(runs.len());
         let mut begin = 0;
         for count in runs {
-            let Each { array, number, memory } = each[begin];
+            let (number, array) = each[begin];
+            let types: Vec<_> = (begin..begin + count).map(|position| memory(position, array.element)).collect();
             let all = || Holding::replicated(&section.map_or_else(|| array.shape.clone(), Section::shape), self.ranks);
             let held = holding.map_or_else(|| all().map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))?;
             let section = crate::zarr::checked_section(&array.name, section, &array.shape, held.shape())?;
             let stored = self.stored_in(&object, array, laid.offsets[number]);
-            let first = Ask { name: array.name.clone(), section, spread: held.spread(), memory, stored };
-            groups.push((Group { count, first }, held));
+            let first = Ask { name: array.name.clone(), section, spread: held.spread(), memory: types[0], stored };
+            groups.push((Group { first, memory: types }, held));
             begin += count;
         }
         Ok(groups)

@@ -120,10 +120,9 @@ impl Trials {
 
     /// Gives up another candidate than the first choice when a transfer by it cannot be, or did not come to its end.
     pub(super) fn fails(&mut self) {
-        if self.taken == self.first {
-            return;
+        if self.taken != self.first {
+            self.refused.push(self.taken);
         }
-        self.refused.push(self.taken);
         if self.best == self.taken {
             (self.best, self.used) = (self.first, self.choice.clone());
         }

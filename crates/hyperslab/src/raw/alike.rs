@@ -21,50 +21,34 @@ const COMPARED: &str = "arrays taken together";
 pub(super) struct Moving {
     pub(super) asks: Vec<Ask>,
     pub(super) parts: Vec<Vec<Part>>,
-    /// How many arrays are taken together in each of what is asked; empty when all move by themselves.
-    counts: Vec<usize>,
 }
 
 impl Moving {
-    /// What ranks compare of how the arrays of a call are taken; the first of what they compare. Which arrays are alike
-    /// depends on the types that their elements have in a rank's memory.
-    pub(super) fn compared(&self) -> Vec<(String, String)> {
-        let counts: Vec<String> = self.counts.iter().map(usize::to_string).collect();
-        let told = if counts.is_empty() { "none".into() } else { counts.join(" + ") };
+    /// What ranks compare of how so many arrays are taken; the first of what they compare. Which are alike follows from
+    /// what all ranks know, so ranks differ in no more than whether they take them together.
+    pub(super) fn compared(&self, arrays: usize) -> Vec<(String, String)> {
+        let told = if self.asks.len() < arrays { format!("{arrays} as {}", self.asks.len()) } else { "none".into() };
         vec![(COMPARED.to_string(), told)]
     }
 }
 
 /// Arrays that follow each other in a file and are alike.
 pub(super) struct Group {
-    /// How many.
-    pub(super) count: usize,
     /// What is asked of the first of them.
     pub(super) first: Ask,
+    /// Of each, the type of its elements in this rank's memory.
+    pub(super) memory: Vec<ElementType>,
 }
 
-/// An array of a call, as far as that says which others are like it.
-pub(super) struct Each<'a> {
-    pub(super) array: &'a FileArray,
-    /// Its number in the file, in which arrays lie one after another.
-    pub(super) number: usize,
-    /// Type of its elements in the memories.
-    pub(super) memory: ElementType,
-}
-
-impl Each<'_> {
-    fn follows(&self, before: &Each) -> bool {
-        let (one, other) = (self.array, before.array);
-        self.number == before.number + 1
-            && self.memory == before.memory
-            && one.element == other.element
-            && one.shape == other.shape
-    }
-}
+/// An array of a call, and its number in the file, in which arrays lie one after another.
+pub(super) type Numbered<'a> = (usize, &'a FileArray);
 
 /// How many arrays are alike and follow each other, run by run.
-pub(super) fn runs(arrays: &[Each]) -> Vec<usize> {
-    arrays.chunk_by(|before, one| one.follows(before)).map(<[Each]>::len).collect()
+pub(super) fn runs(arrays: &[Numbered]) -> Vec<usize> {
+    let follows = |&(before, other): &Numbered, &(number, one): &Numbered| {
+        number == before + 1 && one.element == other.element && one.shape == other.shape
+    };
+    arrays.chunk_by(follows).map(<[Numbered]>::len).collect()
 }
 
 /// The arrays of a call. What is asked of each is made out of what is asked of the first one like it.
@@ -79,37 +63,37 @@ impl Arrays<'_> {
     /// What moves when arrays that are alike are taken together, as far as this rank's parts allow that; `None` where no
     /// arrays are alike, or this rank holds them in different ways.
     fn together(&self) -> Option<Moving> {
-        if self.groups.iter().all(|group| group.count == 1) {
+        if self.groups.iter().all(|group| group.memory.len() == 1) {
             return None;
         }
         let (mut asks, mut parts) = (Vec::new(), Vec::new());
         let mut begin = 0;
-        for Group { count, first } in &self.groups {
-            let end = begin + count;
-            if *count == 1 {
+        for Group { first, memory } in &self.groups {
+            let end = begin + memory.len();
+            if memory.len() == 1 {
                 asks.push(first.clone());
                 parts.push(self.parts[begin].clone());
             } else {
-                asks.push(one_ask(first, *count as u64, self.names[end - 1])?);
+                asks.push(one_ask(first, memory.len() as u64, self.names[end - 1])?);
                 parts.push(vec![one_part(&self.parts[begin..end])?]);
             }
             begin = end;
         }
-        Some(Moving { asks, parts, counts: self.groups.iter().map(|group| group.count).collect() })
+        Some(Moving { asks, parts })
     }
 
     /// What moves array by array.
     fn apart(&self) -> Moving {
-        let all = self.groups.iter().flat_map(|group| (0..group.count as u64).map(move |number| (group, number)));
-        let asks = all.zip(self.names).map(|((group, number), name)| {
-            let mut ask = Ask { name: (*name).to_string(), ..group.first.clone() };
+        let all = self.groups.iter().flat_map(|group| (0..).zip(&group.memory).map(move |one| (&group.first, one)));
+        let asks = all.zip(self.names).map(|((first, (number, &memory)), name)| {
+            let mut ask = Ask { name: (*name).to_string(), memory, ..first.clone() };
             let bytes = volume(&ask.stored.shape).unwrap_or(0) * ask.stored.element.bytes();
             if let Placement::File { offset, .. } = &mut ask.stored.placement {
                 *offset += number * bytes;
             }
             ask
         });
-        Moving { asks: asks.collect(), parts: self.parts.clone(), counts: Vec::new() }
+        Moving { asks: asks.collect(), parts: self.parts.clone() }
     }
 }
 
@@ -121,10 +105,8 @@ pub(super) fn carried_out<T>(
     apart: &AtomicBool,
     mut carry_out: impl FnMut(Moving) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    if apart.load(Ordering::Relaxed) {
-        return carry_out(arrays.apart());
-    }
-    match carry_out(arrays.together().unwrap_or_else(|| arrays.apart())) {
+    let together = if apart.load(Ordering::Relaxed) { None } else { arrays.together() };
+    match carry_out(together.unwrap_or_else(|| arrays.apart())) {
         // All ranks are told the same, so that all begin again, or none; nothing has moved.
         Err(fault) if differ_only_in(&fault, what, COMPARED) => {
             apart.store(true, Ordering::Relaxed);
@@ -221,19 +203,17 @@ mod tests {
     fn only_arrays_that_follow_each_other_and_are_alike_are_taken_together() {
         let array = |shape: &[u64]| FileArray { name: "any".into(), shape: shape.to_vec(), element: ELEMENT };
         let (wide, high) = (array(&[3, 5]), array(&[5, 3]));
-        let double = ElementType::native(Kind::Float64);
-        let stored = FileArray { element: double, ..high.clone() };
-        let each = |array, number, memory| Each { array, number, memory };
+        let stored = FileArray { element: ElementType::native(Kind::Float64), ..high.clone() };
         let arrays = [
-            each(&wide, 0, ELEMENT),
-            each(&wide, 1, ELEMENT),
-            each(&high, 2, ELEMENT),
-            each(&high, 4, ELEMENT),
-            each(&high, 5, ELEMENT),
-            each(&high, 6, ELEMENT),
-            each(&high, 7, double),
-            each(&stored, 8, double),
-            each(&high, 7, double),
+            (0, &wide),
+            (1, &wide),
+            (2, &high),
+            (4, &high),
+            (5, &high),
+            (6, &high),
+            (7, &stored),
+            (8, &high),
+            (7, &high),
         ];
         assert_eq!(runs(&arrays), [2, 1, 3, 1, 1, 1]);
         assert!(runs(&[]).is_empty());
@@ -247,10 +227,14 @@ mod tests {
 
     #[test]
     fn arrays_that_move_by_themselves_lie_where_they_do() {
-        let groups =
-            vec![Group { count: 2, first: ask("a", &[3, 5], 8) }, Group { count: 1, first: ask("c", &[5, 3], 128) }];
+        let double = ElementType::native(Kind::Float64);
+        let groups = vec![
+            Group { first: ask("a", &[3, 5], 8), memory: vec![ELEMENT, double] },
+            Group { first: ask("c", &[5, 3], 128), memory: vec![ELEMENT] },
+        ];
         let asks = Arrays { names: &["a", "b", "c"], groups, parts: Vec::new() }.apart().asks;
-        let own = [ask("a", &[3, 5], 8), ask("b", &[3, 5], 68), ask("c", &[5, 3], 128)];
+        let other = Ask { memory: double, ..ask("b", &[3, 5], 68) };
+        let own = [ask("a", &[3, 5], 8), other, ask("c", &[5, 3], 128)];
         assert_eq!(format!("{asks:?}"), format!("{own:?}"));
     }
 
@@ -271,7 +255,7 @@ mod tests {
             };
             let parts: Vec<Vec<Part>> =
                 (0..count).map(|i| vec![part(&first, &whole, place(i, &mut random), order)]).collect();
-            let groups = vec![Group { count: count as usize, first }];
+            let groups = vec![Group { first, memory: vec![ELEMENT; count as usize] }];
             let arrays = Arrays { names: &["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts };
             let together = arrays.together().expect("alike");
             let (one, ask) = (&together.parts[0][0].exposed, &together.asks[0]);
@@ -285,36 +269,23 @@ mod tests {
         }
     }
 
-    /// Ranks with other types in memory may find other arrays alike, and as many groups.
-    #[test]
-    fn ranks_that_take_other_arrays_together_differ() {
-        let whole = Memory::from_vec(vec![0; 200]);
-        let compared = |counts: [usize; 2]| {
-            let firsts = [ask("a", &[2, 3], 0), ask("b", &[2, 3], 24 * counts[0] as u64)];
-            let parts = (0..3).map(|i| vec![part(&firsts[0], &whole, 12 * i, &[0, 1])]).collect();
-            let groups = counts.into_iter().zip(firsts).map(|(count, first)| Group { count, first }).collect();
-            Arrays { names: &["a", "b", "c"], groups, parts }.together().unwrap().compared()
-        };
-        assert_ne!(compared([2, 1]), compared([1, 2]));
-    }
-
     #[test]
     fn arrays_of_which_one_lies_otherwise_stay_apart() {
         let first = ask("a", &[4, 3], 0);
         let whole = Memory::from_vec(vec![0; 200]);
         let arrays = |order: &[usize]| {
             let parts = vec![vec![part(&first, &whole, 0, &[0, 1])], vec![part(&first, &whole, 100, order)]];
-            Arrays { names: &["a", "b"], groups: vec![Group { count: 2, first: first.clone() }], parts }
+            Arrays { names: &["a", "b"], groups: vec![Group { first: first.clone(), memory: vec![ELEMENT; 2] }], parts }
         };
         assert!(arrays(&[0, 1]).together().is_some());
         assert!(arrays(&[1, 0]).together().is_none());
         // All ranks are told that they differ in this, and only then begin again.
         let mut calls = Vec::new();
         let text =
-            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 on rank 1");
+            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 as 1 on rank 1");
         let mut call = |fault: &str, apart: &AtomicBool| {
             carried_out("write", &arrays(&[0, 1]), apart, |moving| {
-                calls.push((moving.asks.len(), moving.compared()));
+                calls.push((moving.asks.len(), moving.compared(2)));
                 if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, fault)) } else { Ok(()) }
             })
         };
@@ -326,7 +297,7 @@ mod tests {
             assert!(other.is_empty() || call(&format!("{text}{other}"), &AtomicBool::new(false)).is_err());
         }
         let told = |what: &str| vec![(COMPARED.to_string(), what.to_string())];
-        assert_eq!(calls[..3], [(1, told("2")), (2, told("none")), (2, told("none"))]);
+        assert_eq!(calls[..3], [(1, told("2 as 1")), (2, told("none")), (2, told("none"))]);
         assert!(calls[3..].iter().all(|call| call.0 == 1));
     }
 }

@@ -13,7 +13,6 @@ use hyperslab_layout::{ElementType, Section};
 use hyperslab_plan::{Direction, Transfer};
 use hyperslab_world::{Fault, FaultKind};
 use std::borrow::Cow;
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 impl RawFile {
@@ -28,10 +27,12 @@ impl RawFile {
         section: Option<&Section>,
         into: Option<Vec<LocalArray>>,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
+        // The calls before this one may have found how ranks hold arrays.
+        self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
         let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
-            let each = groups.iter().flat_map(|(group, held)| repeat_n((group.first.memory, &**held), group.count));
+            let each = groups.iter().flat_map(|(group, held)| group.memory.iter().map(|&memory| (memory, &**held)));
             let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
             let (parts, locals, unfit) = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
             match unfit {
@@ -44,7 +45,7 @@ impl RawFile {
             Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
         let report = alike::carried_out(&what, &Arrays { names, groups, parts }, &self.apart, |moving| {
-            let mut fields = moving.compared();
+            let mut fields = moving.compared(names.len());
             fields.push(("operation".to_string(), "read".to_string()));
             fields.push(("file".into(), self.path().display().to_string()));
             crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));

@@ -23,6 +23,8 @@ struct Writing<'a> {
     fault: Option<Fault>,
     /// Adds what ranks compare of it.
     asked: Box<dyn Fn(&mut Fields) + 'a>,
+    /// How many arrays.
+    arrays: usize,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
     /// Whether nothing stays of what the file had.
@@ -78,6 +80,7 @@ impl RawFile {
                     arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
                 crate::described::describe(fields, described);
             }),
+            arrays: arrays.len(),
             before,
             whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
         };
@@ -94,9 +97,9 @@ impl RawFile {
 
     /// Agrees on a write and carries it out.
     fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
-        let Writing { what, fault, asked, before, whole } = writing;
+        let Writing { what, fault, asked, arrays, before, whole } = writing;
         let (new, durable) = (self.mode.writes_new(), self.options.durable);
-        let mut fields = moving.compared();
+        let mut fields = moving.compared(*arrays);
         fields.push(("operation".to_string(), "write".to_string()));
         fields.push(("file".into(), self.path().display().to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
