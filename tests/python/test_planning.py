@@ -301,7 +301,9 @@ def test_where_a_choice_takes_far_longer_others_are_tried_on_all_ranks_alike(tmp
 
     tried = used()
     assert tried[0] == tried[1], "one measurement is none"
-    assert 2 <= len(set(tried)) <= 4, tried
+    assert len(set(tried)) >= 2, tried
+    # The first, and two that should be clearly faster; nothing else is paid for before the fifth.
+    assert len(set(tried[:5])) <= 3, tried
     assert len(set(used(HYPERSLAB_TRIALS="0"))) == 1
 
 

@@ -192,7 +192,7 @@ def check_given_up(store: hs.Store, dist: hs.Distribution, comm: hs.ThreadComm) 
 
 @pytest.mark.parametrize("strategy", [None, "server-directed", "two-phase", "root-gather", "independent"])
 def test_ranks_read_arrays_that_are_alike_into_types_of_their_own(strategy: str | None, tmp_path: Path) -> None:
-    """Which arrays move as one depends on the types in a rank's memory; ranks that differ in that read all the same."""
+    """Whether arrays move as one depends on the types in a rank's memory, in which ranks may differ."""
     names, shape = ["a", "b", "c", "d"], (40, 6)
     stored = {name: np.random.default_rng(i).integers(0, 99, shape).astype("f4") for i, name in enumerate(names)}
     types = [["f4", "f4", "f8", "f8"], ["f4", "f8", "f8", "f8"], ["f8", "f8", "f8", "f4"]]

@@ -255,7 +255,7 @@ impl Trials {
         let interest = |one: usize| expected[one] * (1.0 + ANOTHER_OF_IT * same(one));
         let other = |one: usize| !self.tried.iter().any(|tried| self.same_work(tried.candidate, one));
         self.untried()
-            .filter(|_| self.tried.len() < TRIED_MAX && best < FELT)
+            .filter(|_| self.tried.len() < TRIED_MAX && (SECONDS_MIN..FELT).contains(&best))
             .filter(|&one| expected[one] < CONCEIVABLE * best && paid(one) && other(one))
             .min_by(|&a, &b| interest(a).total_cmp(&interest(b)))
     }
@@ -465,7 +465,7 @@ pub(super) mod tests {
         assert_eq!(asked.get(), 1);
     }
 
-    /// Nor is a candidate that was measured before it failed, or was the best already: the first choice is none of them.
+    /// Nor one that failed only after it had been measured, or even was the best by then.
     #[test]
     fn what_fails_later_is_not_taken_again() {
         for works in 1..9 {
@@ -569,6 +569,10 @@ pub(super) mod tests {
             trials.hear(seconds, |_| 1.0);
             assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
         }
+        // Nor is anything tried then for which nothing speaks.
+        let mut trials = plan(&[(ServerDirected, 0.6), (Independent, 0.7)]);
+        trials.hear(1.1e-3, |_| 1.0);
+        assert_eq!(used(&mut trials, &[(ServerDirected, 0.6)], 99), [ServerDirected; 99]);
     }
 
     #[test]

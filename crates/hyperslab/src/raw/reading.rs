@@ -56,7 +56,7 @@ impl RawFile {
 
     /// Agrees on a read and carries it out.
     fn get(&self, what: &str, fields: Fields, fault: Option<Fault>, moving: Moving) -> Result<Report, Fault> {
-        let Moving { asks, parts, .. } = moving;
+        let Moving { asks, parts } = moving;
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
         let (users, mine) = number_parts(parts);
         let lying = laid(&users);

@@ -104,7 +104,7 @@ impl RawFile {
         fields.push(("file".into(), self.path().display().to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         asked(&mut fields);
-        let Moving { asks, parts, .. } = moving;
+        let Moving { asks, parts } = moving;
         let (users, mine) = number_parts(parts);
         let lying = laid(&users);
         let transfer =

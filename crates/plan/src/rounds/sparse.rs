@@ -119,6 +119,29 @@ mod tests {
         assert_eq!(parted(&[even.clone(), odd.clone(), even.clone()]), [even, odd]);
     }
 
+    /// A tenth of a unit is read by itself, however many ranks want it; more, or what lies far apart in it, with all of it.
+    #[test]
+    fn only_little_is_read_by_itself() {
+        let unit = Unit {
+            number: 0,
+            array: 0,
+            at: vec![0, 0],
+            bounds: vec![(0, 100), (0, 100)],
+            low: vec![0, 0],
+            extent: vec![100, 100],
+            covered: true,
+        };
+        let read = |pieces: Vec<Region>| {
+            let met = |(rank, region): (u32, Region)| Met { rank, exposed: 0, region };
+            regions(&(0..).zip(pieces).map(met).collect::<Vec<_>>(), &unit)
+        };
+        let rows = |low: u64, high: u64| Region::boxed(&[low, 0], &[high, 100]);
+        assert_eq!(read(vec![rows(20, 30); 50]), Some(vec![rows(20, 30)]));
+        assert_eq!(read(vec![rows(20, 30), rows(40, 50)]), None);
+        let crossing = vec![Region::boxed(&[0, 50], &[100, 51]), Region::boxed(&[50, 0], &[51, 100])];
+        assert_eq!(read(crossing), None);
+    }
+
     /// Whatever pieces there are, each of their elements is in one region, and no element in two.
     #[test]
     fn each_element_is_covered_once() {
