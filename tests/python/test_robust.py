@@ -97,22 +97,6 @@ def test_an_exception_inside_a_step_on_one_rank_ends_it_for_all_and_nothing_else
     assert max(hs.threads(3, rank)) < 10
 
 
-def test_what_was_put_aside_to_be_replaced_comes_back(tmp_path: Path) -> None:
-    values = np.arange(6.0)
-    with hs.open(tmp_path / "s.zarr", "w") as store:
-        store.write("a", values)
-    # What a crash leaves where names cannot be exchanged: the old array aside, the new one not yet in its place.
-    aside = tmp_path / ".s.zarr.hyperslab-partial" / "arrays"
-    aside.mkdir(parents=True)
-    (tmp_path / "s.zarr" / "a").rename(aside / "a.old")
-    (aside / "a").mkdir()
-    with pytest.warns(UserWarning, match="left unfinished: a"):
-        store = hs.open(tmp_path / "s.zarr", "r+")
-    with store:
-        assert store.removed == ("a",)
-        assert np.array_equal(store.read("a"), values)
-
-
 def test_an_update_that_did_not_end_is_told_of_until_the_array_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "s.zarr"
     with hs.open(path, "w") as store:

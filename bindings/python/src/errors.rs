@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether Ctrl-C was noticed in this process and not yet raised.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-const NAMES: [(FaultKind, &str); 11] = [
+const NAMES: [(FaultKind, &str); 13] = [
     (FaultKind::Invalid, "InvalidError"),
     (FaultKind::Disagreement, "DisagreementError"),
     (FaultKind::Timeout, "TimeoutError"),
@@ -20,6 +20,8 @@ const NAMES: [(FaultKind, &str); 11] = [
     (FaultKind::Unsupported, "UnsupportedError"),
     (FaultKind::Peer, "PeerError"),
     (FaultKind::Poisoned, "PoisonedError"),
+    (FaultKind::Busy, "BusyError"),
+    (FaultKind::Unsynced, "UnsyncedError"),
 ];
 
 /// The kind of failure with this exception name.

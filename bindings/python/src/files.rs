@@ -86,6 +86,10 @@ impl RawFile {
         self.with(py, |file| Ok(file.removed().to_vec()))
     }
 
+    fn unfinished(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |file| Ok(file.unfinished().to_vec()))
+    }
+
     /// Name, shape and NumPy type of each array.
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<u64>, String)>> {
         let describe = |array: &FileArray| (array.name.clone(), array.shape.clone(), array.element.numpy());

@@ -15,8 +15,9 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Durable, seconds to wait for arrival and for progress, buffer bytes, subchunk bytes, servers, strategy, exchange.
-pub(crate) type RawOptions = (bool, f64, f64, Option<u64>, Option<u64>, Option<u32>, Option<String>, Option<String>);
+/// Durable, seconds to wait for arrival, for progress and for storage, buffer bytes, subchunk bytes, servers, strategy, exchange.
+pub(crate) type RawOptions =
+    (bool, (f64, f64, f64), Option<u64>, Option<u64>, Option<u32>, Option<String>, Option<String>);
 
 /// Chunks, typical requests, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON,
 /// overwrite.
@@ -64,7 +65,7 @@ fn strategy(name: Option<String>) -> PyResult<Option<Strategy>> {
 }
 
 pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
-    let (durable, arrival, progress, buffer_bytes_max, subchunk_bytes, servers, name, exchange) = raw;
+    let (durable, limits, buffer_bytes_max, subchunk_bytes, servers, name, exchange) = raw;
     let parse = |name: String| {
         Exchange::from_name(&name).ok_or_else(|| {
             PyValueError::new_err(format!("there is no exchange '{name}'\n  hint: there are all, sharers"))
@@ -86,7 +87,8 @@ pub(crate) fn options(raw: RawOptions) -> PyResult<Options> {
         buffer_bytes_max,
         ..Preference::default()
     };
-    Ok(Options { durable, arrival: limit(arrival)?, progress: limit(progress)?, wish })
+    let (arrival, progress, storage) = (limit(limits.0)?, limit(limits.1)?, limit(limits.2)?);
+    Ok(Options { durable, arrival, progress, storage, wish })
 }
 
 pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
@@ -278,9 +280,9 @@ impl Store {
         self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into)))).map(Request)
     }
 
-    fn step(&self, py: Python<'_>, name: &str, attributes: &str) -> PyResult<Store> {
+    fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Store> {
         let attributes = map(attributes)?;
-        let step = self.with(py, |store| store.step(name, attributes))?;
+        let step = self.with(py, |store| store.step(name, attributes, hooked))?;
         Ok(Store(Mutex::new(Some(Inner::Step(step)))))
     }
 

@@ -318,9 +318,15 @@ impl Comm {
         Ok(closed.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?)
     }
 
-    /// How long calls wait for other ranks to arrive, and for progress.
-    pub fn set_limits(&self, arrival: Duration, progress: Duration) {
-        self.member().party.limits = Limits { arrival, progress };
+    /// How long calls wait: for other ranks to arrive, for progress, for storage.
+    pub fn set_limits(&self, limits: Limits) {
+        self.member().party.limits = limits;
+    }
+
+    /// Does something with names, after all other such work; nobody asks what came of it.
+    pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
+        let desk = self.member().machine.desk();
+        desk.later(work, at_once);
     }
 
     /// Agreements made so far; each collective call makes one to open and one to close.

@@ -7,12 +7,12 @@ use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
 use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
-use hyperslab_real::Machine;
+use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Limits, Party, Question, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, World};
+use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
+use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Root, World};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,11 +28,31 @@ pub(crate) fn new_target() -> u64 {
 }
 
 impl Comm {
-    /// Agrees that all ranks do the same, and gives everybody what rank 0 finds.
+    /// Agrees that all ranks do the same, and gives everybody what rank 0 finds: what waits for nothing far away.
     pub(crate) fn agree(
         &self,
+        question: Question,
+        mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Result<Vec<u8>, Fault> {
+        self.agree_polled(question, |_| Some(decide()))
+    }
+
+    /// Agrees that all ranks do the same, and gives everybody what rank 0 finds or makes in storage. With `at_once`, on its
+    /// own thread.
+    pub(crate) fn agree_on(
+        &self,
+        question: Question,
+        at_once: bool,
+        work: impl FnOnce() -> Result<Vec<u8>, Fault> + Send + 'static,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut work: Option<Work> = Some(Box::new(work));
+        self.agree_polled(question, move |desk| worked(desk, &mut work, at_once))
+    }
+
+    fn agree_polled(
+        &self,
         mut question: Question,
-        decide: impl FnMut() -> Result<Vec<u8>, Fault>,
+        decide: impl FnMut(&Desk) -> Option<Result<Vec<u8>, Fault>>,
     ) -> Result<Vec<u8>, Fault> {
         let mut member = self.member();
         self.bring_failure(&mut question, NO_TARGET);
@@ -41,7 +61,19 @@ impl Comm {
         let noted = self.begin_note(machine, party, &question.what, Kind::Commit);
         let decided = self.decided(machine, party, question, decide);
         self.end_note(machine, party, noted, decided.as_ref().err());
-        decided
+        self.ended(machine, party, decided)
+    }
+
+    /// The end of a call. After a failure that ends the use of the communicator, nothing more of what it asked for may begin:
+    /// others may go on where it left off. Who finds that it ended in a call that had returned before hears why.
+    fn ended<T>(&self, machine: &mut Machine, party: &Party, result: Result<T, Fault>) -> Result<T, Fault> {
+        if party.poisoned().is_some() {
+            machine.cut();
+        }
+        match result {
+            Err(fault) if fault.kind == FaultKind::Poisoned => Err(self.line().take_failure(ANY_TARGET).unwrap_or(fault)),
+            result => result,
+        }
     }
 
     /// Agrees on something that servers need not know.
@@ -50,12 +82,15 @@ impl Comm {
         machine: &mut Machine,
         party: &mut Party,
         question: Question,
-        mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
+        mut decide: impl FnMut(&Desk) -> Option<Result<Vec<u8>, Fault>>,
     ) -> Result<Vec<u8>, Fault> {
+        let desk = machine.desk();
         if self.servers() == 0 {
-            return party.agree(machine, question, decide);
+            return party.agree_with(machine, question, |_| decide(&desk));
         }
-        let told = party.agree(machine, question, || decide().map(|payload| served::plain(&payload)))?;
+        let told = party.agree_with(machine, question, |_| {
+            decide(&desk).map(|decided| decided.map(|payload| served::plain(&payload)))
+        })?;
         served::payload(&told)
     }
 
@@ -68,7 +103,7 @@ impl Comm {
 
     /// Waits for all calls before, on all ranks.
     pub(crate) fn settle(&self, what: &str) -> Result<(), crate::Error> {
-        Ok(self.sync_and(what, ANY_TARGET, None, || Ok(Vec::new()), None)?)
+        Ok(self.sync_and(End::of(what, "settle", ""), ANY_TARGET, Publish::nothing())?)
     }
 
     /// Carries out a collective transfer.
@@ -79,7 +114,7 @@ impl Comm {
         let mut noted = self.begin_note(machine, party, &call.what, Kind::Plan);
         let report = self.carry_out(machine, party, observer, call, &mut noted);
         self.end_note(machine, party, noted, report.as_ref().err());
-        report
+        self.ended(machine, party, report)
     }
 
     fn carry_out(
@@ -98,11 +133,22 @@ impl Comm {
         }
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
-        let Call { what, fields, durable, prepared, decide, compile, publish, mut undo, tidy } = call;
+        let Call { what, fields, durable, prepared, target, compile, publishes, at_once } = call;
         let mut question = Question::opening(what.clone(), fields, prepared);
         self.bring_failure(&mut question, NO_TARGET);
-        let opening = Opening { question, decide, compile, durable };
-        let (Compiled { transfer, users, mine, fault }, decision) = self.open(machine, party, opening)?;
+        let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
+        let desk = machine.desk();
+        // Rank 0's work with the target, for which nobody waits.
+        let afterwards = |work: fn(&mut dyn Target)| {
+            if let Some(target) = target.clone() {
+                desk.later(move || work(&mut **lock(&target)), at_once);
+            }
+        };
+        let opening = Opening { question, target: target.clone(), compile, durable, at_once };
+        let opened = self.open(machine, party, opening);
+        let (Compiled { transfer, users, mine, fault }, decision, roots) = opened.inspect_err(|_| {
+            afterwards(|target| target.undo(false));
+        })?;
         let opened = started.elapsed();
         noted.tell(party, &transfer, &decision);
         let Decision { parameters, predicted, .. } = decision;
@@ -111,15 +157,16 @@ impl Comm {
         // Only a rank that waits is told; the thread of the line must not call the user.
         let observer = observer.as_mut().filter(|_| !self.is_inside());
         let watched = Watched { what: &what, total: bytes, scale, observer, line: self.line() };
+        machine.enter(roots.into());
         let moved = match moved(machine, party, (transfer, users, mine), &parameters, durable, watched) {
-            // Who was told that pieces overlap leaves with it; nothing was written.
-            Err(fault) if party.poisoned().is_none() => {
-                if party.rank() == 0 {
-                    undo(false);
-                }
+            Ok(moved) => moved,
+            Err(fault) => {
+                // Who was told that pieces overlap leaves with it; nothing was written.
+                let nothing = party.poisoned().is_none();
+                machine.cut_if(!nothing);
+                afterwards(if nothing { |target| target.undo(false) } else { |target| target.abandon() });
                 return Err(fault);
             }
-            moved => moved?,
         };
         let (walked, outcome) = match moved {
             Ok(walked) => (walked, fault),
@@ -133,18 +180,24 @@ impl Comm {
             // Also when something went wrong here: no other rank can know that before the end.
             self.line().leave(call, report.clone());
         }
-        let lasts = publish.is_some();
-        let question = Question { what: format!("end of {what}"), fault: outcome, lasts, ..Question::default() };
-        let mut publish = publish.unwrap_or_else(|| Box::new(|| Ok(Vec::new())));
-        if let Err(fault) = self.decided(machine, party, question, &mut *publish) {
-            if party.rank() == 0 {
-                undo(true);
-            }
+        let question = Question { what: format!("end of {what}"), fault: outcome, lasts: publishes, ..Question::default() };
+        let publishing = target.clone().filter(|_| publishes);
+        let mut work: Option<Work> = publishing.map(|target| Box::new(move || lock(&target).publish()) as Work);
+        let published = self.decided(machine, party, question, |desk| match publishes {
+            true => worked(desk, &mut work, at_once),
+            false => Some(Ok(Vec::new())),
+        });
+        if let Err(fault) = published {
+            machine.cut_if(party.poisoned().is_some());
+            afterwards(match fault.kind {
+                // It is visible.
+                FaultKind::Unsynced => |target| target.keep(),
+                _ if party.poisoned().is_some() => |target| target.abandon(),
+                _ => |target| target.undo(true),
+            });
             return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
         }
-        if party.rank() == 0 {
-            tidy();
-        }
+        afterwards(|target| target.tidy());
         let whole = started.elapsed().as_secs_f64();
         let measured = Measured { close: whole - seconds, ..report.measured };
         let report = Report { seconds: whole, measured, ..report };
@@ -154,34 +207,41 @@ impl Comm {
         Ok(report)
     }
 
-    /// Agrees on a transfer; gives it, and how it is carried out.
-    fn open(&self, machine: &mut Machine, party: &mut Party, opening: Opening) -> Result<(Compiled, Decision), Fault> {
-        let Opening { question, mut decide, compile, durable } = opening;
+    /// Agrees on a transfer; gives it, how it is carried out, and where its objects lie.
+    fn open(&self, machine: &mut Machine, party: &mut Party, opening: Opening) -> Result<Opened, Fault> {
+        let Opening { question, target, compile, durable, at_once } = opening;
         let what = question.what.clone();
         let (mut compile, mut made) = (Some(compile), None);
-        let mut finish = |payload: &[u8]| -> Result<(Compiled, Decision), Fault> {
+        let alone = machine.is_one_process();
+        let mut finish = |payload: &[u8]| -> Result<Opened, Fault> {
             let compile = compile.take().expect("a transfer is made once");
-            let decision = Reader::new(payload).bytes().and_then(Decision::from_bytes);
+            let mut r = Reader::new(payload);
+            let decision = r.bytes().and_then(Decision::from_bytes);
+            let roots = r.bytes().and_then(Root::decode);
             let senseless = || Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense");
-            Ok((compile(payload)?, decision.ok_or_else(senseless)?))
+            let (decision, roots) = decision.zip(roots).ok_or_else(senseless)?;
+            Ok((compile(payload)?, decision, seen_by(roots, alone)))
         };
+        let mut work: Option<Work> = target.map(|target| Box::new(move || lock(&target).prepare()) as Work);
+        let desk = machine.desk();
+        let mut prepare = || worked(&desk, &mut work, at_once);
         let compiled = if self.servers() == 0 {
-            let payload = party.agree(machine, question, &mut *decide)?;
+            let payload = party.agree_with(machine, question, |_| prepare())?;
             finish(&payload)
         } else {
             let (ranks, limits) = (party.size(), party.limits);
-            let told = party.agree(machine, question, || {
+            let mut told = |payload: Vec<u8>| {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
-                let payload = decide()?;
-                let (mut compiled, decision) = finish(&payload)?;
+                let (mut compiled, decision, roots) = finish(&payload)?;
                 compiled.transfer = compiled.transfer.among(ranks);
                 let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
-                made = Some((compiled, decision));
+                made = Some((compiled, decision, roots));
                 Ok(told)
-            })?;
+            };
+            let told = party.agree_with(machine, question, |_| prepare().map(|payload| payload.and_then(&mut told)))?;
             let heard = made.map_or_else(|| finish(&served::payload(&told)?), Ok);
-            heard.map(|(compiled, decision)| {
-                (Compiled { transfer: compiled.transfer.among(ranks), ..compiled }, decision)
+            heard.map(|(compiled, decision, roots)| {
+                (Compiled { transfer: compiled.transfer.among(ranks), ..compiled }, decision, roots)
             })
         };
         // All ranks make the same; one that cannot has met something that nobody could foresee.
@@ -190,32 +250,32 @@ impl Comm {
 
     /// Makes what was written below durable, on all ranks, then lets rank 0 go on. What went wrong in a call of `target`
     /// that nobody waited for is the failure of this one.
-    pub(crate) fn sync_and(
-        &self,
-        what: &str,
-        target: u64,
-        sync: Option<String>,
-        publish: impl FnMut() -> Result<Vec<u8>, Fault>,
-        fault: Option<Fault>,
-    ) -> Result<(), Fault> {
+    pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
+        let End { what, fields, sync, fault } = end;
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
         self.heed_environment(machine, party)?;
-        let noted = self.begin_note(machine, party, what, Kind::Commit);
-        let mut question = Question::opening(what, Vec::new(), fault);
+        let noted = self.begin_note(machine, party, &what, Kind::Commit);
+        let mut question = Question::opening(what.clone(), fields, fault);
+        question.lasts = publish.work.is_some();
         if question.fault.is_none() {
             self.bring_failure(&mut question, target);
-            question.fault = question.fault.map(|fault| fault.context(what));
+            question.fault = question.fault.map(|fault| fault.context(&what));
         }
         let sync = sync.filter(|_| party.poisoned().is_none());
         let synced = self.synced_below(machine, party, &mut question, sync.as_deref());
         let seconds = synced.as_ref().ok().copied();
-        let result = synced.and_then(|_| self.decided(machine, party, question, publish).map(|_| ()));
+        let Publish { mut work, at_once } = publish;
+        let works = work.is_some();
+        let result = synced.and_then(|_| {
+            let work = |desk: &Desk| if works { worked(desk, &mut work, at_once) } else { Some(Ok(Vec::new())) };
+            self.decided(machine, party, question, work).map(|_| ())
+        });
         if let Some(below) = sync.filter(|_| party.rank() == 0) {
             self.planning().synced(&below, seconds.filter(|_| result.is_ok()));
         }
         self.end_note(machine, party, noted, result.as_ref().err());
-        result
+        self.ended(machine, party, result)
     }
 
     /// Makes durable what was written below a name, if one is given; what goes wrong on this rank is for the agreement.
@@ -245,9 +305,70 @@ impl Comm {
 
 struct Opening<'a> {
     question: Question,
-    decide: Decide<'a>,
+    target: Option<Arc<Mutex<Box<dyn Target>>>>,
     compile: Compile<'a>,
     durable: bool,
+    at_once: bool,
+}
+
+type Opened = (Compiled, Decision, Vec<Root>);
+
+/// Begins work on rank 0 and gives what came of it, once it is known.
+fn worked(desk: &Desk, work: &mut Option<Work>, at_once: bool) -> Option<Result<Vec<u8>, Fault>> {
+    if let Some(work) = work.take() {
+        desk.begin(work, at_once);
+    }
+    desk.poll()
+}
+
+/// Roots as a rank needs them: ranks of one process see the same.
+pub(crate) fn seen_by(mut roots: Vec<Root>, one_process: bool) -> Vec<Root> {
+    if one_process {
+        roots.iter_mut().for_each(|root| root.proofs.clear());
+    }
+    roots
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call that ends something: what is done, what all ranks must mean by it, and what is made durable before.
+pub(crate) struct End {
+    pub(crate) what: String,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) sync: Option<String>,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl End {
+    /// What is called, on which target: one rank that closes this file while others publish that step would else be
+    /// taken for one of them.
+    pub(crate) fn of(what: impl Into<String>, called: &str, target: &str) -> End {
+        let fields = vec![("operation".into(), called.into()), ("target".into(), target.into())];
+        End { what: what.into(), fields, sync: None, fault: None }
+    }
+
+    pub(crate) fn and(mut self, name: &str, value: impl Into<String>) -> End {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+}
+
+/// What rank 0 does at the end of a call, if anything.
+pub(crate) struct Publish {
+    work: Option<Work>,
+    at_once: bool,
+}
+
+impl Publish {
+    pub(crate) fn nothing() -> Publish {
+        Publish { work: None, at_once: true }
+    }
+
+    pub(crate) fn by(at_once: bool, work: impl FnOnce() -> Result<(), Fault> + Send + 'static) -> Publish {
+        Publish { work: Some(Box::new(move || work().map(|()| Vec::new()))), at_once }
+    }
 }
 
 /// Who is told how far a transfer is.
@@ -300,7 +421,8 @@ pub(crate) fn run(
             told = Instant::now();
             observer((walk.walked().store_bytes * watched.scale).min(watched.total), watched.total);
         }
-        if result.is_some() { None } else { Some(format!("{}: {}", watched.what, walk.waits_for())) }
+        let waits = walk.waits();
+        if result.is_some() { None } else { Some(Waits { text: format!("{}: {}", watched.what, waits.text), ..waits }) }
     })?;
     Ok(result.expect("driven to its end"))
 }
@@ -393,8 +515,23 @@ fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
 /// Makes a transfer of what rank 0 told.
 pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8]) -> Result<Compiled, Fault> + 'a>;
 
-/// Makes ready, on rank 0, and tells.
-type Decide<'a> = Box<dyn FnMut() -> Result<Vec<u8>, Fault> + 'a>;
+/// What is written or read, as rank 0 sees it. It owns what it needs, since its work may be done on another thread.
+pub(crate) trait Target: Send {
+    /// When all ranks agree: makes ready, chooses, and tells. That begins with the parameters and the roots.
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault>;
+    /// When all ranks are done: makes it visible.
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        Ok(Vec::new())
+    }
+    /// When it failed: takes away what is not visible. Told whether data may have moved.
+    fn undo(&mut self, _moved: bool) {}
+    /// When it failed in a way that nobody knows who still writes.
+    fn abandon(&mut self) {}
+    /// When it is visible, but perhaps not durable: keeps what it replaced.
+    fn keep(&mut self) {}
+    /// When all ranks know that it succeeded: removes what it replaced, which may take long.
+    fn tidy(&mut self) {}
+}
 
 /// A collective transfer, as seen by one rank.
 pub(crate) struct Call<'a> {
@@ -406,14 +543,12 @@ pub(crate) struct Call<'a> {
     pub(crate) durable: bool,
     /// What is wrong on this rank already.
     pub(crate) prepared: Option<Fault>,
-    /// On rank 0, when all agree: make ready, choose, and tell; begins with the parameters.
-    pub(crate) decide: Decide<'a>,
+    /// On rank 0: what is written or read.
+    pub(crate) target: Box<dyn FnOnce() -> Box<dyn Target> + 'a>,
     /// On all ranks: the transfer, from what rank 0 told.
     pub(crate) compile: Compile<'a>,
-    /// On rank 0, when all ranks are done: make it visible, if there is anything to do for that.
-    pub(crate) publish: Option<Decide<'a>>,
-    /// On rank 0, when it failed: take away what is not visible. Told whether data may have moved.
-    pub(crate) undo: Box<dyn FnMut(bool) + 'a>,
-    /// On rank 0, when all ranks know that it succeeded: remove what it replaced, which may take long.
-    pub(crate) tidy: Box<dyn FnOnce() + 'a>,
+    /// Whether there is anything to do to make it visible.
+    pub(crate) publishes: bool,
+    /// Whether rank 0's work with names is done on its own thread.
+    pub(crate) at_once: bool,
 }

@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod attempts;
 pub mod calibrate;
 mod comm;
 mod course;
@@ -36,6 +37,7 @@ mod environment;
 mod error;
 mod holding;
 mod line;
+mod owner;
 mod planning;
 pub mod profile;
 mod raw;

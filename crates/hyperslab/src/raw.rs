@@ -9,20 +9,21 @@ mod writing;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
-use crate::course::new_target;
+use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use alike::{Group, Numbered};
-use disk::{hidden, lay_out, not_there, open_file, open_file_told, parts};
+use crate::attempts::Attempts;
+use disk::{Heard, Opened, lay_out, open_file, open_npy};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_plan::{Ask, Placement, Stored};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Names, Reader};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -98,6 +99,12 @@ pub struct RawFile {
     /// Names in the directory that holds the file.
     directory: Arc<dyn Names>,
     name: String,
+    /// The name of a new file until it is published.
+    hidden: String,
+    /// What it writes and has not published; only rank 0 makes anything of it.
+    attempts: Arc<Attempts>,
+    /// What all ranks must see of an existing file.
+    proofs: Vec<Proof>,
     mode: Mode,
     options: Options,
     order: Order,
@@ -108,6 +115,8 @@ pub struct RawFile {
     apart: Arc<AtomicBool>,
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
+    /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
+    unfinished: Vec<String>,
 }
 
 /// The arrays of a file, in their order.
@@ -148,7 +157,7 @@ impl RawFile {
         found: Result<(), Fault>,
     ) -> Result<RawFile, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
-        comm.set_limits(options.arrival, options.progress);
+        comm.set_limits(options.limits());
         let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
             ("path".to_string(), location.to_string()),
@@ -167,11 +176,11 @@ impl RawFile {
         let names = comm.names(&location);
         let fault = fault.or_else(|| names.as_ref().err().cloned());
         let question = Question::opening(what.clone(), fields, fault);
-        let told = comm.agree(question, || {
-            let names = names.as_ref().map_err(Fault::clone)?;
-            open_file(&**names, mode, header, header_bytes, end).map_err(|fault| fault.context(&what))
-        })?;
-        let file = RawFile::told(comm, &*names?, &told, mode, options, order)?;
+        let (new_header, how) = (header.to_vec(), (mode, options.durable));
+        let opened = move |names: &dyn Names| {
+            open_file(names, how, &new_header, header_bytes, end).map_err(|fault| fault.context(&what))
+        };
+        let file = RawFile::opened(comm, question, names, (mode, options, order), opened)?;
         *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end };
         Ok(file)
     }
@@ -182,27 +191,22 @@ impl RawFile {
     /// As [`RawFile::open`], and when its header is none.
     pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: Options) -> Result<RawFile, Error> {
         let location = location.into();
-        comm.set_limits(options.arrival, options.progress);
+        comm.set_limits(options.limits());
         let path = location.to_string();
         let what = format!("open '{path}'");
         let fields = vec![("path of the npy file".to_string(), path.clone())];
         let names = comm.names(&location);
         let fault = names.as_ref().err().cloned();
         let question = Question::opening(what.clone(), fields, fault);
-        let parse = |bytes: &[u8]| NpyHeader::parse(bytes, &path).map_err(format_fault);
-        let told = comm.agree(question, || {
-            let (directory, name) = parts(&**names.as_ref().map_err(Fault::clone)?)?;
-            directory.complete(&hidden(&name), &name)?;
-            directory.check(&name)?;
-            let missing = || not_there(&directory.full(&name)).context(&what);
-            let prefix = directory.read_prefix(&name, NPY_HEADER_MAX)?.ok_or_else(missing)?;
-            let (header, offset) = parse(&prefix)?;
-            let actual = directory.length(&name).unwrap_or(0);
-            header.check_size(offset, actual, &path).map_err(format_fault)?;
-            open_file_told(&*directory, &name, &prefix[..offset as usize], &[])
-        })?;
-        let mut file = RawFile::told(comm, &*names?, &told, Mode::Read, options, Order::RowMajor)?;
-        let (header, offset) = parse(&file.header)?;
+        let shown = path.clone();
+        let opened = move |names: &dyn Names| {
+            open_npy(names, &shown, NPY_HEADER_MAX).map_err(|fault| match fault.kind {
+                FaultKind::NotFound => fault.context(&what),
+                _ => fault,
+            })
+        };
+        let mut file = RawFile::opened(comm, question, names, (Mode::Read, options, Order::RowMajor), opened)?;
+        let (header, offset) = NpyHeader::parse(&file.header, &path).map_err(format_fault)?;
         file.order = header.order();
         let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
         let (offsets, end) = lay_out(offset, &arrays)?;
@@ -242,34 +246,45 @@ impl RawFile {
         }
     }
 
-    fn told(
+    /// Agrees on an opening, of which rank 0 does its part.
+    fn opened(
         comm: &Comm,
-        names: &dyn Names,
-        told: &[u8],
-        mode: Mode,
-        options: Options,
-        order: Order,
+        question: Question,
+        names: Result<Arc<dyn Names>, Fault>,
+        (mode, options, order): (Mode, Options, Order),
+        open: impl FnOnce(&dyn Names) -> Result<Opened, Fault> + Send + 'static,
     ) -> Result<RawFile, Fault> {
-        let mut r = Reader::new(told);
-        let (Some(directory), Some(name), Some(header)) = (r.text(), r.text(), r.bytes()) else {
-            return Err(Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense"));
-        };
-        let header = header.to_vec();
-        let removed = std::iter::from_fn(|| r.text()).collect();
+        let kept: Arc<Mutex<Option<Opened>>> = Arc::default();
+        let (at, keep) = (names.as_ref().ok().cloned(), kept.clone());
+        let told = comm.agree_on(question, false, move || {
+            let opened = open(&*at.expect("a rank without names has a fault"))?;
+            let told = opened.told();
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+            Ok(told)
+        })?;
+        let heard = Heard::of(&*names?, &told)?;
+        let mine = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (directory, name) = (heard.home.names.clone(), heard.home.base.clone());
+        let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
+        let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
         Ok(RawFile {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
             ranks: comm.size(),
-            directory: names.at(&directory),
+            directory,
             name,
+            hidden: heard.hidden,
+            attempts,
+            proofs: heard.proofs,
             mode,
             options,
             order,
-            header,
+            header: heard.header,
             laid: Arc::default(),
             apart: Arc::default(),
-            removed,
+            removed: heard.found.removed,
+            unfinished: heard.found.unfinished,
         })
     }
 
@@ -290,9 +305,15 @@ impl RawFile {
         self.laid().arrays.clone()
     }
 
-    /// Names of unpublished files of earlier runs that were removed.
+    /// The name of the file, if one that a dead owner left unpublished was removed.
     pub fn removed(&self) -> &[String] {
         &self.removed
+    }
+
+    /// The name of the file, if an update in place began and did not end: its bytes may be old or new. Besides, what is left
+    /// of owners who may be alive.
+    pub fn unfinished(&self) -> &[String] {
+        &self.unfinished
     }
 
     /// Absolute name of the file once it is published; a path, where it is one file in a directory.
@@ -301,8 +322,14 @@ impl RawFile {
     }
 
     fn object(&self) -> String {
-        let name = if self.mode.writes_new() { hidden(&self.name) } else { self.name.clone() };
-        self.directory.full(&name)
+        self.directory.full(if self.mode.writes_new() { &self.hidden } else { &self.name })
+    }
+
+    /// Where the file's bytes lie, for a transfer with these proofs.
+    fn root(&self, proofs: Vec<Proof>) -> Root {
+        // Parts of a striped file have paths of their own; one that is not there is missed by whoever looks for it.
+        let proofs = if self.directory.is_plain() { proofs } else { Vec::new() };
+        Root { below: self.object().into(), via: None, opening: self.attempts.opening, proofs }
     }
 
     fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
@@ -376,8 +403,14 @@ impl RawFile {
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
         self.await_calls();
-        if self.mode.writes_new() && self.comm.rank() == 0 {
-            self.directory.discard(&hidden(&self.name));
+        self.given_up();
+    }
+
+    /// Removes a new file that was never published, on rank 0. Where nobody knows who still writes, nobody will use its name.
+    fn given_up(&self) {
+        if self.mode.writes_new() && self.comm.rank() == 0 && !self.comm.is_poisoned() {
+            let attempts = self.attempts.clone();
+            self.comm.work_later(self.attempts.at_once(1), move || drop(attempts.end()));
         }
     }
 
@@ -389,33 +422,32 @@ impl RawFile {
     pub fn close(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let new = self.mode.writes_new();
-        let directory = self.directory.clone();
-        let hidden = hidden(&self.name);
         let sync = new && self.options.durable;
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
         let (empty, object) = (self.arrays().is_empty(), self.object());
-        let result = self.comm.sync_and(
-            &what,
-            self.target,
-            sync.then(|| object.clone()),
-            || {
-                if new {
-                    if empty {
-                        directory.write(&hidden, &self.header, sync)?;
-                    }
-                    directory.rename(&hidden, &self.name)?;
-                    if sync {
-                        directory.sync("")?;
-                    }
+        let path = self.path().display().to_string();
+        let end = End { sync: sync.then_some(object), fault, ..End::of(what, "close", &path) };
+        let (attempts, header, name) = (self.attempts.clone(), self.header.clone(), self.name.clone());
+        let replaces = self.mode != Mode::Create;
+        let work = move || {
+            if !new {
+                return attempts.end();
+            }
+            if empty {
+                attempts.make_file(&header, header.len() as u64)?;
+                if sync {
+                    attempts.home.names.sync_files(&[attempts.file()])?;
                 }
-                Ok(Vec::new())
-            },
-            fault,
-        );
-        if result.is_err() && new && self.comm.rank() == 0 {
-            directory.discard(&hidden);
+            }
+            attempts.publish_file(replaces)?;
+            if sync { attempts.sync_published("", &name) } else { Ok(()) }
+        };
+        let publish = if self.mode.writes() { Publish::by(self.attempts.at_once(1), work) } else { Publish::nothing() };
+        let result = self.comm.sync_and(end, self.target, publish);
+        if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
+            self.given_up();
         }
         Ok(result?)
     }

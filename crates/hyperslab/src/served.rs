@@ -4,7 +4,7 @@
 //! every agreement without a question of their own, and rank 0 tells them what was decided, and the transfer with it.
 
 use crate::comm::{Comm, Member};
-use crate::course::{Watched, moved, synced};
+use crate::course::{Watched, moved, seen_by, synced};
 use crate::holding::{Holding, number_parts};
 use crate::planning::Decision;
 use crate::recording::Noted;
@@ -14,7 +14,7 @@ use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question};
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,8 @@ pub(crate) fn plain(payload: &[u8]) -> Vec<u8> {
 pub(crate) fn opening(payload: &[u8], what: &str, transfer: &Transfer, durable: bool, limits: Limits) -> Vec<u8> {
     let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let w = Writer::tagged(kind::TRANSFER).bytes(payload).bytes(what.as_bytes()).bytes(&telling::tell(transfer));
-    w.number(u64::from(durable)).number(nanos(limits.arrival)).number(nanos(limits.progress)).0
+    let w = w.number(u64::from(durable)).number(nanos(limits.arrival)).number(nanos(limits.progress));
+    w.number(nanos(limits.storage)).0
 }
 
 /// The decision to begin or end recording.
@@ -118,9 +119,11 @@ impl Comm {
             }
             Some(kind::TRANSFER) => {
                 let heard = hear(&mut r).ok_or_else(|| senseless("a transfer"));
-                let (what, transfer, parameters, durable, limits) =
+                let (what, transfer, parameters, durable, limits, roots) =
                     heard.map_err(|fault| party.abandon(machine, fault))?;
                 party.limits = limits;
+                let roots = seen_by(roots, machine.is_one_process());
+                machine.enter(roots.into());
                 let outcome = self.move_for_others(machine, party, (&what, transfer, parameters, durable))?;
                 (format!("end of {what}"), outcome)
             }
@@ -183,13 +186,16 @@ pub(crate) fn sync_servers(
     party.agree(machine, question, || Ok(syncing(below))).map(|_| ())
 }
 
-/// What, the transfer, how, whether it shall be durable, and the limits of the clients.
-type Heard = (String, Transfer, Parameters, bool, Limits);
+/// What, the transfer, how, whether it shall be durable, the limits of the clients, and where objects lie.
+type Heard = (String, Transfer, Parameters, bool, Limits, Vec<Root>);
 
 fn hear(r: &mut Reader) -> Option<Heard> {
-    let Decision { parameters, .. } = Decision::from_bytes(Reader::new(r.bytes()?).bytes()?)?;
+    let mut payload = Reader::new(r.bytes()?);
+    let Decision { parameters, .. } = Decision::from_bytes(payload.bytes()?)?;
+    let roots = Root::decode(payload.bytes()?)?;
     let (what, transfer) = (r.text()?, telling::hear(r.bytes()?)?);
     let durable = r.number()? == 1;
-    let limits = Limits { arrival: Duration::from_nanos(r.number()?), progress: Duration::from_nanos(r.number()?) };
-    Some((what, transfer, parameters, durable, limits))
+    let mut limit = || Some(Duration::from_nanos(r.number()?));
+    let limits = Limits { arrival: limit()?, progress: limit()?, storage: limit()? };
+    Some((what, transfer, parameters, durable, limits, roots))
 }

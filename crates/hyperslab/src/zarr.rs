@@ -1,11 +1,12 @@
 //! Zarr v3 groups: a store, its arrays, and steps that become visible whole or not at all.
 //!
-//! What is not published lies in a hidden directory beside the store, where no reader looks; one rename publishes it.
-//! Where that cannot be (the directory above belongs to somebody else, or is another file system), it lies below
-//! `.hyperslab` in the store, which readers of Zarr pass over, some with a warning.
+//! What is not published lies in a hidden root beside the store (`attempts`), where no reader looks; one rename publishes it.
+//! Where that cannot be (the directory above belongs to somebody else, or is another file system; the store's name is a
+//! link), it lies below `.hyperslab` in the store, which readers of Zarr pass over, some with a warning.
 
 mod call;
 mod explain;
+mod opening;
 mod requests;
 mod shapes;
 mod step;
@@ -15,29 +16,24 @@ mod writing;
 
 use crate::array::LocalArray;
 use crate::comm::Comm;
-use crate::course::new_target;
+use crate::attempts::{Attempts, Home};
+use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Location, Names};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) use call::{checked_section, destinations, listed, memory_type, wanted};
 pub use explain::{Layout, Planned, explain};
+use opening::Opened;
 pub use step::Step;
 
-/// Where unpublished things lie in the root of a store, when they cannot lie beside it.
-const INNER_STAGING: &str = ".hyperslab";
-/// Below that, where steps lie, and where arrays lie that are written outside of steps.
-const STEPS: &str = "steps";
-const ARRAYS: &str = "arrays";
-/// Ends the name of what was put aside to be replaced.
-const ASIDE: &str = ".old";
 /// Names an update of an array in place that has not ended.
 pub(crate) const MARKER: &str = ".hyperslab-update";
 
@@ -91,6 +87,8 @@ pub struct Options {
     pub arrival: Duration,
     /// How long a call waits for progress of any rank.
     pub progress: Duration,
+    /// How long a call waits for storage that does not answer.
+    pub storage: Duration,
     /// What the user wants of the planner.
     pub wish: Preference,
 }
@@ -98,7 +96,15 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let limits = hyperslab_walk::Limits::default();
-        Options { durable: true, arrival: limits.arrival, progress: limits.progress, wish: Preference::default() }
+        let hyperslab_walk::Limits { arrival, progress, storage } = limits;
+        Options { durable: true, arrival, progress, storage, wish: Preference::default() }
+    }
+}
+
+impl Options {
+    /// The limits on waiting.
+    pub(crate) fn limits(&self) -> hyperslab_walk::Limits {
+        hyperslab_walk::Limits { arrival: self.arrival, progress: self.progress, storage: self.storage }
     }
 }
 
@@ -183,14 +189,12 @@ pub struct Store {
     target: u64,
     /// Bytes of the buffers' budget that copies of arrays have \[B\].
     held: u64,
-    /// Names below the store's root.
-    names: Arc<dyn Names>,
-    /// Path of the group below the root; empty, or ending with `/`.
+    /// What it writes and has not published; only rank 0 makes anything of it.
+    attempts: Arc<Attempts>,
+    /// Path of the group below the store's root; empty, or ending with `/`.
     group: String,
-    /// Where unpublished things lie: absolute, or relative to the root.
-    staging: String,
-    /// While the group is a step that is not published: where it lies instead.
-    staged: bool,
+    /// While the group is a step that is not published: where it lies instead, below the home of attempts.
+    staged: Option<String>,
     ranks: u32,
     mode: Mode,
     options: Options,
@@ -202,14 +206,15 @@ pub struct Store {
 impl Store {
     /// Opens a store on all ranks of `comm`.
     ///
-    /// Opening for update removes what an earlier run left unpublished; [`Store::removed`] names it. Two programs must
-    /// not have one store open for writing at the same time.
+    /// Opening for writing removes what dead owners left unpublished; [`Store::removed`] names it. Several programs may
+    /// have one store open for writing at the same time: each publishes what it makes new, and of two that make the same
+    /// one gets an error.
     ///
     /// # Errors
     /// On all ranks the same, when the path does not fit the mode or the ranks differ.
     pub fn open(comm: &Comm, location: impl Into<Location>, mode: Mode, options: Options) -> Result<Store, Error> {
         let location = location.into();
-        comm.set_limits(options.arrival, options.progress);
+        comm.set_limits(options.limits());
         let what = format!("open '{location}' (mode {})", mode.name());
         let fields = vec![
             ("path".to_string(), location.to_string()),
@@ -226,33 +231,35 @@ impl Store {
         };
         let fault = names.as_ref().err().cloned();
         let question = Question::opening(what.clone(), fields, fault);
-        let told = comm.agree(question, || {
-            let names = names.as_ref().map_err(Fault::clone)?;
-            open_root(&**names, mode).map_err(|fault| fault.context(&what))
+        let opened: Arc<Mutex<Option<Opened>>> = Arc::default();
+        let (at, kept) = (names.as_ref().ok().cloned(), opened.clone());
+        let durable = options.durable;
+        let told = comm.agree_on(question, false, move || {
+            let names = at.expect("a rank without names has a fault");
+            let found = opening::open_root(&*names, mode, durable).map_err(|fault| fault.context(&what))?;
+            let told = found.told();
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            Ok(told)
         })?;
-        let mut r = Reader::new(&told);
-        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
-        let names = names?.at(&r.text().ok_or_else(broken)?);
-        let staging = r.text().ok_or_else(broken)?;
-        let attributes =
-            GroupMetadata::parse(r.bytes().ok_or_else(broken)?, METADATA_KEY).map_err(format_fault)?.attributes;
-        let count = r.number().ok_or_else(broken)?;
-        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let unfinished = removed.split_off(removed.len().min(count as usize));
+        let mine = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let heard = opening::Heard::of(&*names?, &told)?;
+        let attempts = match mine {
+            Some(opened) => opened.attempts,
+            None => Attempts::new(heard.home, heard.opening, false, durable, None),
+        };
         Ok(Store {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
-            names,
+            attempts: Arc::new(attempts),
             group: String::new(),
-            staging,
-            staged: false,
+            staged: None,
             ranks: comm.size(),
             mode,
             options,
-            removed,
-            unfinished,
-            attributes,
+            removed: heard.found.removed,
+            unfinished: heard.found.unfinished,
+            attributes: heard.attributes,
         })
     }
 
@@ -261,18 +268,27 @@ impl Store {
         &self.comm
     }
 
-    /// Absolute path of the group; of a step, the path that it will have once it is published.
-    pub fn path(&self) -> PathBuf {
-        self.names.full(&self.group.replace("%2F", "/")).into()
+    fn home(&self) -> &Home {
+        &self.attempts.home
     }
 
-    /// Names of steps and arrays that an earlier run left unpublished, removed when the store was opened.
+    /// Names in the home of the store's attempts.
+    fn directory(&self) -> Arc<dyn Names> {
+        self.home().names.clone()
+    }
+
+    /// Absolute path of the group; of a step, the path that it will have once it is published.
+    pub fn path(&self) -> PathBuf {
+        self.directory().full(&self.home().name(self.group.trim_end_matches('/'))).into()
+    }
+
+    /// Names of steps and arrays that dead owners left unpublished, removed when the store was opened.
     pub fn removed(&self) -> &[String] {
         &self.removed
     }
 
-    /// Names of arrays in the root of which an update in place began and did not end: each chunk is old or new. Writing
-    /// all of the array again makes it whole.
+    /// Names of arrays of which an update in place began and did not end: each chunk is old or new. Writing all of such an
+    /// array again makes it whole. Besides, what is only half published, and what is left of owners who may be alive.
     pub fn unfinished(&self) -> &[String] {
         &self.unfinished
     }
@@ -287,13 +303,18 @@ impl Store {
         self.mode
     }
 
-    /// Path of the group's directory below the root, empty or ending with `/`.
+    /// Where the group lies below the home of attempts: empty, or ending with `/`.
     fn base(&self) -> String {
-        if self.staged { format!("{}/{STEPS}/{}", self.staging, self.group) } else { self.group.clone() }
+        match &self.staged {
+            Some(staged) => format!("{staged}/"),
+            None if self.home().base.is_empty() => self.group.clone(),
+            None => format!("{}/{}", self.home().base, self.group),
+        }
     }
 
-    fn directory(&self) -> Arc<dyn Names> {
-        self.names.clone()
+    /// The name of an array or group of this one, as seen from the store's root.
+    fn shown(&self, name: &str) -> String {
+        format!("{}{name}", self.group)
     }
 
     /// Names of the arrays in the group, sorted. Not collective, but it waits for requests under way that write.
@@ -336,41 +357,29 @@ impl Store {
     /// When there is no such array, or its metadata make no sense.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
         self.await_writes();
-        Ok(ArrayInfo { metadata: read_array(&*self.names, &self.base(), name)? })
+        Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }
 
     /// Opens a group or published step of this group. Collective.
     pub fn group(&self, name: &str) -> Result<Store, Error> {
-        check_name(name)?;
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let base = format!("{}{name}/", self.base());
-        let question = Question::opening(what.clone(), vec![("group".into(), self.names.full(&base))], None);
-        let directory = self.directory();
-        let told = self.comm.agree(question, || {
+        let fault = check_name(name).err();
+        let question = Question::opening(what.clone(), vec![("group".into(), self.directory().full(&base))], fault);
+        let (directory, wanted) = (self.directory(), name.to_string());
+        let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
             let key = format!("{base}{METADATA_KEY}");
             let bytes = directory.read(&key)?.ok_or_else(|| {
-                Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{name}'"))
+                Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{wanted}'"))
                     .hint("groups() lists the groups and published steps")
             })?;
             GroupMetadata::parse(&bytes, &key).map_err(format_fault)?;
             Ok(bytes)
         })?;
         let attributes = GroupMetadata::parse(&told, name).map_err(format_fault)?.attributes;
-        Ok(Store {
-            comm: self.comm.clone(),
-            target: self.target,
-            held: 0,
-            names: self.names.clone(),
-            group: format!("{}{name}/", self.group),
-            staging: self.staging.clone(),
-            staged: self.staged,
-            ranks: self.ranks,
-            mode: self.mode,
-            options: self.options.clone(),
-            removed: Vec::new(),
-            unfinished: Vec::new(),
-            attributes,
-        })
+        let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
+        let (removed, unfinished) = (Vec::new(), Vec::new());
+        Ok(Store { group: format!("{}{name}/", self.group), staged, removed, unfinished, attributes, ..self.clone() })
     }
 
     /// Changes what the user wants of the planner.
@@ -396,134 +405,29 @@ impl Store {
     /// # Errors
     /// The failure of a request of this store that nobody waited for, the same on all ranks.
     pub fn flush(&self) -> Result<(), Error> {
-        let what = format!("flush of '{}'", self.path().display());
-        Ok(self.comm.sync_and(&what, self.target, None, || Ok(Vec::new()), None)?)
+        let path = self.path().display().to_string();
+        let end = End::of(format!("flush of '{path}'"), "flush", &path);
+        Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)
     }
 
     /// Ends the use of the store on all ranks; what was written and published stays. Waits for all requests; the failure
     /// of one that nobody waited for is that of this call.
     pub fn close(self) -> Result<(), Error> {
-        let what = format!("close '{}'", self.path().display());
-        let directory = self.directory();
-        let staging = self.staging.clone();
-        let removable = self.mode != Mode::Read && !self.staged;
-        Ok(self.comm.sync_and(
-            &what,
-            self.target,
-            None,
-            || {
-                if removable {
-                    sweep(&*directory, &staging);
-                }
-                Ok(Vec::new())
-            },
-            None,
-        )?)
+        let path = self.path().display().to_string();
+        let end = End::of(format!("close '{path}'"), "close", &path);
+        // A group or step of it may be in use.
+        let whole = self.mode.writes() && self.group.is_empty() && self.staged.is_none();
+        let attempts = self.attempts.clone();
+        let publish = match whole {
+            true => Publish::by(self.attempts.at_once(1), move || attempts.end()),
+            false => Publish::nothing(),
+        };
+        Ok(self.comm.sync_and(end, self.target, publish)?)
     }
 }
 
-/// Rank 0's part of opening: the absolute path, the group's metadata, and what was removed.
-fn open_root(names: &dyn Names, mode: Mode) -> Result<Vec<u8>, Fault> {
-    let root = names.resolve()?;
-    let directory = &*names.at(&root);
-    let found = directory.read(METADATA_KEY)?;
-    let there = directory.exists("");
-    let fresh = GroupMetadata::default().to_json();
-    let mut removed = Vec::new();
-    let metadata = match (mode, found) {
-        (Mode::Create, _) if there && !is_vacant(directory) => {
-            return Err(Fault::new(FaultKind::Exists, format!("'{root}' exists already"))
-                .hint("mode w erases an existing store, r+ changes it"));
-        }
-        (Mode::Read | Mode::Update, None) => {
-            let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
-            return Err(Fault::new(FaultKind::NotFound, format!("'{root}' {why}"))
-                .hint("mode w makes a new store; Zarr v2 stores (.zgroup) must be converted first"));
-        }
-        (Mode::Read, Some(bytes)) => bytes,
-        (Mode::Update, Some(bytes)) => {
-            removed = clean(directory)?;
-            bytes
-        }
-        (Mode::Write | Mode::Create, found) => {
-            // Never erase what is not ours to erase.
-            let names = directory.list("")?;
-            if there && found.is_none() && names.iter().any(|name| name != INNER_STAGING) {
-                return Err(Fault::new(FaultKind::Exists, format!("'{root}' is not a Zarr v3 store, and not empty"))
-                    .hint("choose another path, or remove it yourself"));
-            }
-            removed = clean(directory)?;
-            directory.make("")?;
-            // The metadata go last but for their replacement, so that a crash in between leaves something openable.
-            for name in names.iter().filter(|name| *name != METADATA_KEY) {
-                directory.remove(name)?;
-            }
-            directory.write(METADATA_KEY, &fresh, true)?;
-            fresh
-        }
-    };
-    GroupMetadata::parse(&metadata, &format!("{root}/{METADATA_KEY}")).map_err(format_fault)?;
-    let staging = staging(directory, mode);
-    let unfinished = unfinished(directory)?;
-    let told = Writer::default().bytes(root.as_bytes()).bytes(staging.as_bytes()).bytes(&metadata);
-    let told = told.number(removed.len() as u64);
-    Ok(removed.iter().chain(&unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0)
-}
-
-/// Whether the root is a directory with nothing in it.
-fn is_vacant(directory: &dyn Names) -> bool {
-    directory.length("").is_none() && directory.list("").is_ok_and(|names| names.is_empty())
-}
-
-/// The hidden directory beside a store.
-fn beside(directory: &dyn Names) -> Option<String> {
-    let (above, name) = directory.above()?;
-    Some(directory.at(&above).full(&format!(".{name}.hyperslab-partial")))
-}
-
-/// Where what is not published shall lie.
-fn staging(directory: &dyn Names, mode: Mode) -> String {
-    let beside = beside(directory).filter(|beside| mode.writes() && directory.can_rename_from(beside));
-    beside.unwrap_or_else(|| INNER_STAGING.to_string())
-}
-
-/// Removes what an earlier run left unpublished; returns its names. What it had put aside to replace and never
-/// replaced goes back to its place.
-fn clean(directory: &dyn Names) -> Result<Vec<String>, Fault> {
-    let mut removed = Vec::new();
-    for staging in beside(directory).iter().map(String::as_str).chain([INNER_STAGING]) {
-        for kind in [STEPS, ARRAYS] {
-            for name in directory.list(&format!("{staging}/{kind}"))? {
-                let at = name.strip_suffix(ASIDE).unwrap_or(&name).replace("%2F", "/");
-                if name.ends_with(ASIDE) && !directory.exists(&at) {
-                    directory.rename(&format!("{staging}/{kind}/{name}"), &at)?;
-                } else {
-                    removed.push(at);
-                }
-            }
-        }
-        directory.remove(staging)?;
-    }
-    removed.dedup();
-    Ok(removed)
-}
-
-/// Removes the directories for unpublished things if nothing is in them.
-fn sweep(directory: &dyn Names, staging: &str) {
-    for kind in [STEPS, ARRAYS] {
-        directory.remove_empty(&format!("{staging}/{kind}"));
-    }
-    directory.remove_empty(staging);
-}
-
-/// Arrays of a group of which an update in place has begun and not ended.
-fn unfinished(directory: &dyn Names) -> Result<Vec<String>, Fault> {
-    let marked = |name: &String| directory.exists(&format!("{name}/{MARKER}"));
-    Ok(directory.list("")?.into_iter().filter(marked).collect())
-}
-
-/// Metadata of an array.
-fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<ArrayMetadata, Fault> {
+/// Metadata of an array, and the bytes that they were read from.
+fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<(ArrayMetadata, Vec<u8>), Fault> {
     check_name(name)?;
     let key = format!("{base}{name}/{METADATA_KEY}");
     let bytes = directory.read(&key)?.ok_or_else(|| {
@@ -531,11 +435,11 @@ fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<ArrayMeta
         Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
             .hint("arrays() lists the arrays")
     })?;
-    ArrayMetadata::parse(&bytes, &key).map_err(format_fault)
+    Ok((ArrayMetadata::parse(&bytes, &key).map_err(format_fault)?, bytes))
 }
 
 /// Names are single path components that no tool hides or takes for something else.
-fn check_name(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
     let bad = name.is_empty()
         || name.starts_with('.')
         || name.starts_with("__")

@@ -51,7 +51,11 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
             scope.spawn(move || {
                 let mut machine = Machine::new(Box::new(wire), folder, Box::new(|| false));
                 let rank = hyperslab_world::World::transport(&mut machine).rank();
-                let limits = Limits { arrival: Duration::from_secs(60), progress: Duration::from_secs(60) };
+                let limits = Limits {
+                    arrival: Duration::from_secs(60),
+                    progress: Duration::from_secs(60),
+                    ..Limits::default()
+                };
                 let mut party = Party::new(rank, RANKS, limits).with_arity(RANKS);
                 let transfer = transfer(object);
                 let user = part(&transfer, rank);
@@ -71,7 +75,7 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
                 let mut walked = None;
                 let step = |world: &mut dyn hyperslab_world::World, party: &mut Party| {
                     walked = walk.poll(world, party);
-                    if walked.is_some() { None } else { Some(walk.waits_for()) }
+                    if walked.is_some() { None } else { Some(walk.waits()) }
                 };
                 party.drive(&mut machine, None, step).unwrap();
                 walked.unwrap().unwrap();

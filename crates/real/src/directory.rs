@@ -2,15 +2,18 @@
 //!
 //! Publishing is one rename. Whatever is not published lies under a name that says so and that readers pass over.
 
-use crate::extents;
+mod locks;
+
+use crate::below::{self, Spot};
 use crate::posix::write_back;
-use crate::posix_fault;
-use hyperslab_world::{Extent, Fault, FaultKind, Names};
+use crate::{extents, posix_fault, progress, regular};
+use hyperslab_world::{Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
 /// waits for the disk.
@@ -51,11 +54,51 @@ impl Directory {
     fn path(&self, name: &str) -> PathBuf {
         if name.is_empty() { self.0.clone() } else { self.0.join(name) }
     }
+
+    /// Where a root and the rest of a path part: names below the root are looked up without following links.
+    fn parted(&self, name: &str) -> (PathBuf, PathBuf) {
+        let path = self.path(name);
+        match path.strip_prefix(&self.0) {
+            Ok(below) if !below.as_os_str().is_empty() => (self.0.clone(), below.into()),
+            // The root itself, or a name elsewhere.
+            _ => match (path.parent(), path.file_name()) {
+                (Some(parent), Some(last)) => (parent.into(), last.into()),
+                _ => (path, PathBuf::new()),
+            },
+        }
+    }
+
+    fn spot(&self, name: &str) -> io::Result<Spot> {
+        let (root, below) = self.parted(name);
+        Spot::find(&root, &below)
+    }
+
+    /// Does something to a name; what cannot be done is told with the verb.
+    fn doing<T>(&self, verb: &'static str, name: &str, run: impl FnOnce(Spot) -> io::Result<T>) -> Result<T, Fault> {
+        progress::note();
+        self.spot(name).and_then(run).map_err(|error| self.failed(verb, name, &error))
+    }
+
+    fn failed(&self, verb: &'static str, name: &str, error: &io::Error) -> Fault {
+        let fault = posix_fault(verb, &self.path(name), error);
+        let by_link = matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) && self.is_link(name);
+        if !by_link {
+            return fault;
+        }
+        Fault { text: format!("{}; a symbolic link is in the way", fault.text), ..fault }
+            .hint("links inside of a store are read, but nothing is written through them: open what they lead to")
+    }
 }
 
 /// Whether nothing can have the path.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Numbers for names that nobody else has meanwhile.
+fn unique() -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), LAST.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Names for Directory {
@@ -74,6 +117,10 @@ impl Names for Directory {
         Ok(Directory(absolute).full(""))
     }
 
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn at(&self, root: &str) -> Arc<dyn Names> {
         Arc::new(Directory::new(root))
     }
@@ -84,18 +131,42 @@ impl Names for Directory {
     }
 
     fn exists(&self, name: &str) -> bool {
+        progress::note();
         self.path(name).symlink_metadata().is_ok()
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {
+        let (root, below) = self.parted(name);
+        let made = fs::create_dir_all(&root).and_then(|()| below::root(&root));
+        let made = made.and_then(|root| below::make_way(root, &below, |_| {}));
+        progress::note();
+        made.map(drop).map_err(|error| self.failed("making directory", name, &error))
+    }
+
+    fn make_durable(&self, name: &str) -> Result<(), Fault> {
         let path = self.path(name);
-        fs::create_dir_all(&path).map_err(|error| posix_fault("making directory", &path, &error))
+        let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.exists()).collect();
+        self.make(name)?;
+        for made in missing.iter().rev() {
+            let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let synced = File::open(parent).and_then(|directory| directory.sync_all());
+            synced.map_err(|error| posix_fault("syncing", parent, &error))?;
+        }
+        Ok(())
+    }
+
+    fn make_new(&self, name: &str) -> Result<bool, Fault> {
+        self.doing("making directory", name, |spot| match spot.make_directory() {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            made => made.map(|()| true),
+        })
     }
 
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
         use std::io::Read;
+        progress::note();
         let path = self.path(name);
-        let file = match File::open(&path) {
+        let file = match regular::open(&path, false) {
             Ok(file) => file,
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(posix_fault("reading", &path, &error)),
@@ -106,89 +177,116 @@ impl Names for Directory {
     }
 
     fn length(&self, name: &str) -> Option<u64> {
+        progress::note();
         fs::metadata(self.path(name)).ok().filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len())
     }
 
     /// Beside its place, synced when asked, then renamed over it.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
-        let path = self.path(name);
-        let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = path.with_file_name(format!(".{base}.hyperslab-{}", std::process::id()));
-        let written = File::create(&beside).and_then(|mut file| {
-            file.write_all(bytes)?;
-            if sync { file.sync_all() } else { Ok(()) }
-        });
-        let placed = written.and_then(|()| fs::rename(&beside, &path)).and_then(|()| match path.parent() {
-            Some(parent) if sync => File::open(parent)?.sync_all(),
-            _ => Ok(()),
-        });
-        placed.map_err(|error| {
-            let _ = fs::remove_file(&beside);
-            posix_fault("writing", &path, &error)
+        let (root, below) = self.parted(name);
+        let base = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", unique()));
+        self.doing("writing", name, |spot| {
+            let hidden = Spot::find(&root, &beside)?;
+            let written = hidden.create_new().and_then(|mut file| {
+                file.write_all(bytes)?;
+                if sync { file.sync_all() } else { Ok(()) }
+            });
+            let placed = written.and_then(|()| hidden.rename(&spot));
+            placed.inspect_err(|_| drop(hidden.unlink()))?;
+            if sync { spot.sync_directory() } else { Ok(()) }
         })
     }
 
-    /// Under its own name, of which alone the directory is synced: one commit of the journal where a file that is written
-    /// beside its place takes two, which cost most of what a short durable update takes (ext4: 480 us, so 210).
-    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
+    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
         let path = self.path(name);
-        if self.exists(name) {
-            // It may be somebody else's, and its note must outlast a disk that is full.
-            return self.write(name, note, sync);
+        self.doing("writing", name, |spot| locks::claim(&spot, &path, note, sync))
+    }
+
+    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+        let spot = self.doing("changing", name, Ok)?;
+        locks::edit(&spot, &self.path(name), change)
+    }
+
+    fn lock(&self, name: &str) -> Result<Locked, Fault> {
+        let path = self.path(name);
+        match self.spot(name).and_then(|spot| locks::lock(&spot, &path)) {
+            Err(error) if is_missing(&error) && !self.is_link(name) => Ok(Locked::Absent),
+            locked => locked.map_err(|error| self.failed("locking", name, &error)),
         }
-        let marked = File::create(&path).and_then(|mut file| file.write_all(note)).and_then(|()| match path.parent() {
-            Some(parent) if sync => File::open(parent)?.sync_all(),
-            _ => Ok(()),
-        });
-        marked.map_err(|error| {
-            let _ = fs::remove_file(&path);
-            posix_fault("writing", &path, &error)
-        })
+    }
+
+    fn is_at_hand(&self) -> bool {
+        locks::is_at_hand(&self.0)
+    }
+
+    fn locks(&self, name: &str) -> Locks {
+        progress::note();
+        locks::locks(&self.path(name))
+    }
+
+    fn hold(&self, name: &str) -> Result<Hold, Fault> {
+        use std::os::unix::fs::MetadataExt;
+        progress::note();
+        let path = self.path(name);
+        let held = File::open(&path).and_then(|file| Ok(((file.metadata()?.dev(), file.metadata()?.ino()), file)));
+        let (identity, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
+        Ok(Hold { identity, keep: Box::new(file) })
+    }
+
+    fn is_link(&self, name: &str) -> bool {
+        let (root, below) = self.parted(name);
+        let is_link = |path: &Path| root.join(path).symlink_metadata().is_ok_and(|found| found.is_symlink());
+        below.ancestors().filter(|path| !path.as_os_str().is_empty()).any(is_link)
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         use std::os::unix::fs::FileExt;
-        let path = self.path(name);
-        let created = File::create(&path).and_then(|file| {
-            file.set_len(bytes)?;
+        self.doing("creating", name, |spot| {
+            let file = spot.create()?;
+            if bytes > prefix.len() as u64 {
+                file.set_len(bytes)?;
+            }
             file.write_all_at(prefix, 0)
-        });
-        created.map_err(|error| posix_fault("creating", &path, &error))
+        })
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        progress::note();
         let path = self.path(name);
-        let file = fs::OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.set_len(bytes)).map_err(|error| posix_fault("resizing", &path, &error))
+        let resized = regular::open(&path, true).and_then(|file| file.set_len(bytes));
+        resized.map_err(|error| posix_fault("resizing", &path, &error))
     }
 
     fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
+        progress::note();
         let path = self.path(name);
-        let file = fs::OpenOptions::new().write(true).open(&path);
-        let reserved = file.and_then(|file| extents::reserve(&file, bytes));
+        let reserved = regular::open(&path, true).and_then(|file| extents::reserve(&file, bytes));
         reserved.map_err(|error| posix_fault("reserving the space of", &path, &error))
     }
 
     /// What was written to the file is sent to the device first, so that it has a place.
     fn extents(&self, name: &str) -> Result<Option<Vec<Extent>>, Fault> {
+        progress::note();
         let path = self.path(name);
-        let found = File::open(&path).and_then(|file| extents::extents(&file));
+        let found = regular::open(&path, false).and_then(|file| extents::extents(&file));
         found.map_err(|error| posix_fault("asking for the places of", &path, &error))
     }
 
+    fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let taken = fs::metadata(self.path(from)).and_then(|found| fs::set_permissions(self.path(to), found.permissions()));
+        taken.map_err(|error| posix_fault("setting the permissions of", &self.path(to), &error))
+    }
+
     fn can_rename_from(&self, name: &str) -> bool {
-        use std::os::unix::fs::MetadataExt;
+        progress::note();
         let path = self.path(name);
-        let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
-        let made = fs::create_dir(&path).is_ok();
-        let same = (made || path.is_dir()) && device(&path).is_some() && device(&path) == device(&self.0);
-        if made {
-            let _ = fs::remove_dir(&path);
-        }
-        same
+        let Some(parent) = path.parent() else { return false };
+        below::is_writable(parent) && below::mount(parent).is_some() && below::mount(parent) == below::mount(&self.0)
     }
 
     fn list(&self, name: &str) -> Result<Vec<String>, Fault> {
+        progress::note();
         let path = self.path(name);
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
@@ -201,81 +299,71 @@ impl Names for Directory {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let path = self.path(to);
-        fs::rename(self.path(from), &path).map_err(|error| posix_fault("publishing", &path, &error))
+        self.doing("publishing", to, |to| self.spot(from)?.rename(&to))
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.doing("publishing", to, |to| self.spot(from)?.rename_new(&to))
     }
 
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
-        use std::os::unix::ffi::OsStrExt;
-        let (a, b) = (self.path(a), self.path(b));
-        let c_string = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
-        let (Ok(from), Ok(to)) = (c_string(&a), c_string(&b)) else { return Ok(false) };
-        let here = libc::AT_FDCWD;
-        // SAFETY: both are strings that end with a zero byte and live through the call.
-        let result = unsafe { libc::renameat2(here, from.as_ptr(), here, to.as_ptr(), libc::RENAME_EXCHANGE) };
-        if result == 0 {
-            return Ok(true);
-        }
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP) => Ok(false),
-            _ => Err(posix_fault("publishing", &b, &error)),
-        }
+        self.doing("publishing", b, |b| self.spot(a)?.exchange(&b))
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {
-        let path = self.path(name);
-        let removed = match path.symlink_metadata() {
-            Err(_) => return Ok(()),
-            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
-            Ok(_) => fs::remove_file(&path),
-        };
-        removed.map_err(|error| posix_fault("removing", &path, &error))
+        self.removed(name, false)
     }
 
     /// A file that is open keeps its space after its name is gone, so all are emptied first: after a full disk there
     /// must be room for another attempt.
     fn discard(&self, name: &str) {
-        let mut left = vec![self.path(name)];
-        while let Some(path) = left.pop() {
-            match fs::read_dir(&path) {
-                Ok(entries) => left.extend(entries.flatten().map(|entry| entry.path())),
-                Err(_) => drop(fs::OpenOptions::new().write(true).truncate(true).open(&path)),
-            }
-        }
-        let _ = self.remove(name);
+        let _ = self.removed(name, true);
     }
 
     fn remove_empty(&self, name: &str) {
-        let _ = fs::remove_dir(self.path(name));
+        let _ = self.doing("removing", name, |spot| spot.remove_directory());
     }
 
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
         if names.len() > SINGLE_SYNCS_MAX {
             return FileSystem::open(&self.0)?.sync();
         }
-        let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
-        let mut files = Vec::with_capacity(paths.len());
-        for path in &paths {
-            let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
-            write_back(&file, 0, 0, libc::SYNC_FILE_RANGE_WRITE)
-                .map_err(|error| posix_fault("syncing", path, &error))?;
-            files.push((path, file));
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            files.push((name, self.doing("opening", name, |spot| Ok((spot.open_to_sync()?, spot)))?));
         }
-        for (path, file) in files {
-            file.sync_all().map_err(|error| posix_fault("syncing", path, &error))?;
+        for (name, (file, _)) in &files {
+            write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE).map_err(|error| self.failed("syncing", name, &error))?;
         }
-        let directories: BTreeSet<&Path> = paths.iter().map(|path| path.parent().unwrap_or(&self.0)).collect();
-        for directory in directories {
-            let synced = File::open(directory).and_then(|file| file.sync_all());
-            synced.map_err(|error| posix_fault("syncing", directory, &error))?;
+        for (name, (file, _)) in &files {
+            progress::note();
+            file.sync_all().map_err(|error| self.failed("syncing", name, &error))?;
+        }
+        let mut synced = BTreeSet::new();
+        for (name, (_, spot)) in &files {
+            if synced.insert(self.path(name).parent().map(Path::to_path_buf)) {
+                spot.sync_directory().map_err(|error| self.failed("syncing", name, &error))?;
+            }
         }
         Ok(())
     }
 
     fn sync(&self, name: &str) -> Result<(), Fault> {
+        progress::note();
         let path = self.path(name);
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| posix_fault("syncing", &path, &error))
+    }
+}
+
+impl Directory {
+    /// Removes what has a name, a link itself; nothing there is fine.
+    fn removed(&self, name: &str, emptied: bool) -> Result<(), Fault> {
+        progress::note();
+        let removed = match self.spot(name) {
+            Err(error) if is_missing(&error) && !self.is_link(name) => return Ok(()),
+            spot => spot.and_then(|spot| spot.remove_tree(emptied)),
+        };
+        removed.map_err(|error| self.failed("removing", name, &error))
     }
 }
 

@@ -1,14 +1,19 @@
 //! The machine at hand: threads and MPI, the memory of neighbours, POSIX files, and the clock.
 
 mod bell;
+mod below;
 pub mod calibration;
 mod courier_bytes;
+mod desk;
 mod directory;
 mod extents;
+pub mod here;
 mod machine;
 pub mod mpi;
 pub mod neighbour;
 mod posix;
+mod progress;
+mod regular;
 pub mod relay;
 pub mod renumber;
 mod stores;
@@ -17,6 +22,7 @@ mod stripes;
 mod transport;
 pub mod wire;
 
+pub use desk::{Desk, Work};
 pub use directory::Directory;
 pub use machine::{Interrupted, Machine, monotonic_ns};
 pub use posix::{PosixStore, posix_fault};

@@ -1,5 +1,6 @@
 //! The world of one real rank: a wire to the others, files, this processor, and the time of day.
 
+use crate::desk::Desk;
 use crate::directory::Directory;
 use crate::relay::Pump;
 use crate::stores::Stores;
@@ -9,7 +10,7 @@ use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
-    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
+    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Root, Store, Striped, Transport, World,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -89,6 +90,33 @@ impl Machine {
     /// Says whether what is written from now on shall be durable, at its end or by a later call.
     pub fn shall_be_durable(&mut self, durable: bool) {
         self.stores.posix.shall_be_durable(durable);
+    }
+
+    /// Objects of all further requests lie below these roots.
+    pub fn enter(&mut self, roots: Arc<[Root]>) {
+        self.stores.posix.enter(roots);
+    }
+
+    /// Begins nothing more of what the stores were asked for, for good.
+    pub fn cut(&mut self) {
+        self.stores.posix.cut();
+    }
+
+    /// The same if something has ended for good.
+    pub fn cut_if(&mut self, ended: bool) {
+        if ended {
+            self.cut();
+        }
+    }
+
+    /// Where work with names is done.
+    pub fn desk(&self) -> Desk {
+        self.stores.desk.clone()
+    }
+
+    /// Whether all ranks are threads of this process.
+    pub fn is_one_process(&mut self) -> bool {
+        self.courier.wire().is_one_process()
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.

@@ -1,10 +1,11 @@
 //! Objects as files below a directory, served by a worker thread so that the caller can move data meanwhile.
 
-mod at_hand;
+pub(crate) mod at_hand;
 mod at_once;
 mod carrier;
 mod content;
 mod files;
+mod grounds;
 pub(crate) use files::write_back;
 mod handle;
 mod job;
@@ -19,7 +20,7 @@ use crate::lock;
 use crate::wire::Bell;
 use files::{Doing, Files};
 pub(crate) use handle::passes_cache;
-use hyperslab_world::{Fault, FaultKind, Outcome, Request, Store, Ticket};
+use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
 use job::Answers;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,11 +59,13 @@ pub struct PosixStore {
     at_once: Vec<Finished>,
     /// Whether what is written shall be durable before long.
     durable: Arc<AtomicBool>,
+    answers: Answers,
 }
 
 /// What the worker is told.
 enum Work {
     Serve(Ticket, Request),
+    Enter(Arc<[Root]>),
     Forget(Arc<[Arc<str>]>),
     Release,
 }
@@ -72,6 +75,10 @@ impl Work {
     fn done_by(self, files: &mut Files) -> Option<Finished> {
         match self {
             Work::Serve(ticket, request) => files.serve(ticket, request).map(|result| (ticket, result)),
+            Work::Enter(roots) => {
+                files.enter(&roots);
+                None
+            }
             Work::Forget(below) => {
                 files.forget(&below);
                 None
@@ -95,10 +102,14 @@ impl PosixStore {
         let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), durable.clone(), answers.clone())));
         let unheeded = Arc::new(AtomicU64::new(0));
         let shared = (files.clone(), unheeded.clone());
+        let told = answers.clone();
         let worker = std::thread::Builder::new().name("hyperslab-store".into()).spawn(move || {
             for work in inbox {
                 let is_request = matches!(work, Work::Serve(..));
-                let done = work.done_by(&mut lock(&shared.0));
+                let done = match (answers.begin(), work) {
+                    (Err(fault), Work::Serve(ticket, _)) => Some((ticket, Err(fault))),
+                    (_, work) => work.done_by(&mut lock(&shared.0)),
+                };
                 if !is_request {
                     shared.1.fetch_sub(1, Ordering::Release);
                 }
@@ -123,6 +134,7 @@ impl PosixStore {
             files,
             at_once,
             durable,
+            answers: told,
         }
     }
 
@@ -134,6 +146,16 @@ impl PosixStore {
     /// Has no core for a thread beside the caller's, who then does more by himself.
     pub fn crowd(&mut self) {
         self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
+    }
+
+    /// Objects of all further requests lie below these roots.
+    pub fn enter(&mut self, roots: Arc<[Root]>) {
+        self.tell(Work::Enter(roots));
+    }
+
+    /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
+    pub fn cut(&mut self) {
+        self.answers.cut();
     }
 
     /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
@@ -167,6 +189,9 @@ impl PosixStore {
     /// requests before it left, so that there must be none under way.
     fn at_once(&self, request: &Request) -> Option<Result<Outcome, Fault>> {
         let mut files = self.idle()?;
+        if request.object().is_some_and(|object| !files.is_proven(object)) {
+            return None;
+        }
         match request {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
                 at_once::read(&self.root.join(&**object), moves).map(Ok)

@@ -1,5 +1,6 @@
 //! All stores of one real rank: which one serves a request follows from the names of objects.
 
+use crate::desk::Desk;
 use crate::posix::PosixStore;
 use crate::wire::Bell;
 use hyperslab_world::{Fault, MemoryTree, Outcome, Request, Store, Ticket, TreeStore};
@@ -10,12 +11,13 @@ pub(crate) struct Stores {
     pub(crate) posix: PosixStore,
     memory: TreeStore,
     bell: Bell,
+    pub(crate) desk: Desk,
 }
 
 impl Stores {
     /// Files below `root`, and no tree yet. The bell rings whenever a request is over.
     pub(crate) fn new(root: &Path, bell: Bell) -> Stores {
-        Stores { posix: PosixStore::new(root, bell.clone()), memory: TreeStore::default(), bell }
+        Stores { posix: PosixStore::new(root, bell.clone()), memory: TreeStore::default(), desk: Desk::new(bell.clone()), bell }
     }
 
     /// Serves a tree, too, as long as somebody has it.
@@ -48,6 +50,6 @@ impl Store for Stores {
     }
 
     fn advance(&self) -> u64 {
-        self.posix.advance()
+        self.posix.advance().wrapping_add(self.desk.advance())
     }
 }

@@ -15,7 +15,7 @@
 
 use crate::directory::Directory;
 use crate::stripes::Stripes;
-use hyperslab_world::{Fault, FaultKind, Names};
+use hyperslab_world::{Claim, Fault, FaultKind, Hold, Locked, Locks, Names};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,6 +109,37 @@ impl StripedDirectory {
 
     fn absolute(&self, inner: &str) -> String {
         if inner.is_empty() { self.name.clone() } else { format!("{}/{inner}", self.name) }
+    }
+
+    /// It is decided once it is done in the first directory; [`Names::complete`] does what is left then.
+    fn renamed(
+        &self,
+        from: &str,
+        to: &str,
+        first: impl FnOnce(&Directory, &str, &str) -> Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
+        let (from, to) = (self.inner(from), self.inner(to));
+        let _lock = self.lock()?;
+        let missing = self.directories.iter().position(|directory| !directory.exists(&from));
+        if let Some(number @ 1..) = missing {
+            return Err(self.missing(&from, number));
+        }
+        if !first(self.first(), &from, &to)? {
+            return Ok(false);
+        }
+        if self.directories.len() == 1 {
+            return Ok(true);
+        }
+        let decided = self
+            .first()
+            .sync(parent(&to))
+            .and_then(|()| if parent(&from) == parent(&to) { Ok(()) } else { self.first().sync(parent(&from)) });
+        let mut others = self.directories[1..].iter();
+        let renamed = decided.and_then(|()| others.try_for_each(|other| rename_left(other, &from, &to)));
+        renamed.map(|()| true).map_err(|fault| {
+            let hint = "the file is published, but not in all its directories: opening it completes that";
+            Fault { hint: hint.into(), ..fault }
+        })
     }
 
     /// Does something in each directory, in order, until it fails; then says with which name.
@@ -261,6 +292,50 @@ impl Names for StripedDirectory {
         self.each(name, |_, directory, inner| directory.make(inner))
     }
 
+    fn make_durable(&self, name: &str) -> Result<(), Fault> {
+        self.each(name, |_, directory, inner| directory.make_durable(inner))
+    }
+
+    fn make_new(&self, name: &str) -> Result<bool, Fault> {
+        let mut new = true;
+        self.each(name, |_, directory, inner| directory.make_new(inner).map(|made| new &= made))?;
+        Ok(new)
+    }
+
+    /// Small files that say something by being there lie in the first directory.
+    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
+        self.first().claim(&self.inner(name), note, sync)
+    }
+
+    fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.first().note(&self.inner(name))
+    }
+
+    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+        self.first().edit(&self.inner(name), change)
+    }
+
+    fn lock(&self, name: &str) -> Result<Locked, Fault> {
+        self.first().lock(&self.inner(name))
+    }
+
+    fn is_at_hand(&self) -> bool {
+        self.directories.iter().all(Names::is_at_hand)
+    }
+
+    fn locks(&self, name: &str) -> Locks {
+        self.first().locks(&self.inner(name))
+    }
+
+    fn hold(&self, name: &str) -> Result<Hold, Fault> {
+        self.first().hold(&self.inner(name))
+    }
+
+    fn is_link(&self, name: &str) -> bool {
+        let inner = self.inner(name);
+        self.directories.iter().any(|directory| directory.is_link(&inner))
+    }
+
     /// Each part at once, but not all of them; the first directory's first.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         let parts = self.cut(bytes);
@@ -285,27 +360,12 @@ impl Names for StripedDirectory {
         self.each(name, |number, directory, inner| directory.resize(inner, self.stripes.bytes_in(number, bytes)))
     }
 
-    /// It is decided once it is done in the first directory; [`Names::complete`] does what is left then.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let (from, to) = (self.inner(from), self.inner(to));
-        let _lock = self.lock()?;
-        let missing = self.directories.iter().position(|directory| !directory.exists(&from));
-        if let Some(number @ 1..) = missing {
-            return Err(self.missing(&from, number));
-        }
-        self.first().rename(&from, &to)?;
-        if self.directories.len() == 1 {
-            return Ok(());
-        }
-        let decided = self
-            .first()
-            .sync(parent(&to))
-            .and_then(|()| if parent(&from) == parent(&to) { Ok(()) } else { self.first().sync(parent(&from)) });
-        let mut others = self.directories[1..].iter();
-        decided.and_then(|()| others.try_for_each(|other| rename_left(other, &from, &to))).map_err(|fault| {
-            let hint = "the file is published, but not in all its directories: opening it completes that";
-            Fault { hint: hint.into(), ..fault }
-        })
+        self.renamed(from, to, |first, from, to| first.rename(from, to).map(|()| true)).map(drop)
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.renamed(from, to, |first, from, to| first.rename_new(from, to))
     }
 
     fn complete(&self, from: &str, to: &str) -> Result<bool, Fault> {

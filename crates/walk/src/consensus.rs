@@ -6,7 +6,7 @@
 
 use crate::inbox::tag;
 use crate::names::{Names, list};
-use crate::party::Party;
+use crate::party::{Party, Waits};
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
@@ -31,6 +31,9 @@ pub fn differ_only_in(fault: &Fault, what: &str, field: &str) -> bool {
     };
     fault.kind == FaultKind::Disagreement && lines.is_some_and(is_it)
 }
+
+/// What rank 0 does when all agree: gives something once it is done, and is asked again until then.
+pub type Decide<'a> = dyn FnMut(&mut dyn World) -> Option<Result<Vec<u8>, Fault>> + 'a;
 
 /// What a rank brings to an agreement.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +149,8 @@ pub struct Consensus {
     values: BTreeMap<u32, Vec<(String, String)>>,
     asked: Vec<u32>,
     names: Names,
+    /// On rank 0: whether it is at work for all, who wait.
+    deciding: bool,
     /// When this rank came, if that is recorded \[ns\].
     came_ns: Option<u64>,
 }
@@ -173,12 +178,21 @@ impl Consensus {
             values: BTreeMap::new(),
             asked: Vec::new(),
             names: party.names.clone(),
+            deciding: false,
             came_ns: None,
         }
     }
 
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        Waits { text: self.waits_for(), storage: self.deciding }
+    }
+
     /// What it waits for, for messages.
     pub fn waits_for(&self) -> String {
+        if self.deciding {
+            return format!("{}: waits for storage, which rank 0 reads or changes for all", self.question.what);
+        }
         let above = self.parent.filter(|_| self.missing.is_empty());
         let whom = above.map_or_else(|| self.missing.clone(), |parent| vec![parent]);
         format!("{}: waits for {}", self.question.what, self.names.list(&whom))
@@ -191,6 +205,16 @@ impl Consensus {
         world: &mut dyn World,
         party: &mut Party,
         decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Option<Result<Vec<u8>, Fault>> {
+        self.poll_with(world, party, &mut |_| Some(decide()))
+    }
+
+    /// As [`Consensus::poll`], where `decide` may take its time: it is called again until it gives something.
+    pub fn poll_with(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        decide: &mut Decide,
     ) -> Option<Result<Vec<u8>, Fault>> {
         if party.trace.is_none() {
             return self.advance(world, party, decide);
@@ -207,7 +231,7 @@ impl Consensus {
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
-        decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+        decide: &mut Decide,
     ) -> Option<Result<Vec<u8>, Fault>> {
         while let Some((from, tag, contents)) = party.inbox.next_consensus(self.call) {
             party.progress();
@@ -252,7 +276,7 @@ impl Consensus {
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
-        decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
+        decide: &mut Decide,
     ) -> Option<Result<Vec<u8>, Fault>> {
         let result = if !self.merged.faults.is_empty() {
             Err(failures(&self.merged, &self.names))
@@ -263,11 +287,16 @@ impl Consensus {
             }
             Err(self.difference())
         } else {
-            if self.question.lasts {
+            let begins = !std::mem::replace(&mut self.deciding, true);
+            if begins {
+                party.progress();
+            }
+            if self.question.lasts && begins {
                 self.tell_children(world, tag::DECIDING, &[]);
             }
             let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
-            let decided = decide();
+            let decided = decide(world)?;
+            self.deciding = false;
             if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
                 trace.decided(self.call, begin, world.clock().stamp_ns());
             }

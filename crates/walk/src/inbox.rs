@@ -17,6 +17,7 @@ pub(crate) mod tag {
     pub(crate) const DECIDING: u8 = 10;
     pub(crate) const TOLD: u8 = 11;
     pub(crate) const HEARD: u8 = 12;
+    pub(crate) const GONE: u8 = 13;
 }
 
 /// What has arrived and not been handled.
@@ -36,9 +37,11 @@ pub(crate) struct Inbox {
     pub(crate) pinged: bool,
     /// Who answered, and what it waits for.
     pub(crate) pongs: Vec<(u32, String)>,
-    /// Failures that other ranks report to rank 0.
-    pub(crate) reports: Vec<(u32, Fault)>,
-    /// The failure that rank 0 decided on for all.
+    /// Failures that other ranks report to rank 0, and whether nobody need be asked for the cause.
+    pub(crate) reports: Vec<(u32, Fault, bool)>,
+    /// Neighbours that will make no call any more.
+    pub(crate) gone: Vec<u32>,
+    /// The failure that rank 0, or a rank that left, decided on for all.
     pub(crate) abort: Option<Fault>,
 }
 
@@ -72,13 +75,17 @@ impl Inbox {
             Some(tag::ALIVE) => self.alive.push(from),
             Some(tag::PING) => self.pinged = true,
             Some(tag::PONG) => self.pongs.push((from, String::from_utf8_lossy(reader.rest()).into_owned())),
-            Some(tag::REPORT) => self.reports.extend(Fault::from_bytes(reader.rest()).map(|fault| (from, fault))),
+            Some(tag::REPORT) => {
+                let known = reader.tag()? == 1;
+                self.reports.extend(Fault::from_bytes(reader.rest()).map(|fault| (from, fault, known)));
+            }
             Some(tag::ABORT) => self.abort = self.abort.take().or(Fault::from_bytes(reader.rest())),
             Some(tag::TOLD) => {
                 let call = reader.number()?;
                 self.told.push((call, from, reader.rest().to_vec()));
                 return Some(call);
             }
+            Some(tag::GONE) => self.gone.push(from),
             Some(tag::HEARD) => self.heard.push((reader.number()?, from)),
             _ => {}
         }

@@ -16,11 +16,32 @@ pub struct Limits {
     pub arrival: Duration,
     /// For any progress, of any rank, inside a call.
     pub progress: Duration,
+    /// For storage that does not answer. A rank that waits for storage says so to the others, who then wait for it.
+    pub storage: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { arrival: Duration::from_secs(30 * 60), progress: Duration::from_secs(60) }
+        Limits {
+            arrival: Duration::from_secs(30 * 60),
+            progress: Duration::from_secs(60),
+            storage: Duration::from_secs(600),
+        }
+    }
+}
+
+/// What a rank waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waits {
+    /// In words.
+    pub text: String,
+    /// Whether it waits for storage of its own, which has a limit of its own.
+    pub storage: bool,
+}
+
+impl From<String> for Waits {
+    fn from(text: String) -> Waits {
+        Waits { text, storage: false }
     }
 }
 
@@ -180,8 +201,21 @@ impl Party {
     pub fn agree(
         &mut self,
         world: &mut dyn World,
-        mut question: Question,
+        question: Question,
         mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
+    ) -> Result<Vec<u8>, Fault> {
+        self.agree_with(world, question, |_| Some(decide()))
+    }
+
+    /// As [`Party::agree`], where rank 0 may take its time to decide; see [`Consensus::poll_with`].
+    ///
+    /// # Errors
+    /// The one failure that all ranks get.
+    pub fn agree_with(
+        &mut self,
+        world: &mut dyn World,
+        mut question: Question,
+        mut decide: impl FnMut(&mut dyn World) -> Option<Result<Vec<u8>, Fault>>,
     ) -> Result<Vec<u8>, Fault> {
         if let Some(fault) = &self.poisoned {
             let text = format!(
@@ -200,8 +234,8 @@ impl Party {
         let mut consensus = Consensus::new(self, question);
         let mut result = None;
         self.drive(world, arrival, |world, party| {
-            result = consensus.poll(world, party, &mut decide);
-            if result.is_some() { None } else { Some(consensus.waits_for()) }
+            result = consensus.poll_with(world, party, &mut decide);
+            if result.is_some() { None } else { Some(consensus.waits()) }
         })?;
         result.expect("driven until it was there")
     }
@@ -216,10 +250,12 @@ impl Party {
         &mut self,
         world: &mut dyn World,
         arrival: Option<Duration>,
-        mut step: impl FnMut(&mut dyn World, &mut Party) -> Option<String>,
+        mut step: impl FnMut(&mut dyn World, &mut Party) -> Option<Waits>,
     ) -> Result<(), Fault> {
         let start = world.clock().now_ns();
         let (mut last, mut told, mut quiet) = (start, start, 0);
+        // When this rank itself last came forward: what others do says nothing of its storage.
+        let mut mine = start;
         let mut advance = world.store().advance();
         // Progress of this rank itself since it last told; what it heard of others must not count, or two ranks that
         // only wait would keep each other waiting.
@@ -233,13 +269,13 @@ impl Party {
             if let (Some(trace), Some(begin_ns)) = (&mut self.trace, begin_ns) {
                 trace.moving(begin_ns, world.clock().stamp_ns());
             }
-            let Some(waits_for) = step(world, self) else { return Ok(()) };
+            let Some(Waits { text: waits_for, storage }) = step(world, self) else { return Ok(()) };
             let now = world.clock().now_ns();
             self.answer(world, &waits_for);
             let alive = std::mem::take(&mut self.inbox.alive);
             let advanced = std::mem::replace(&mut advance, world.store().advance()) != advance;
             if std::mem::take(&mut self.progressed) || advanced {
-                (last, quiet, own) = (now, 0, true);
+                (last, mine, quiet, own) = (now, now, 0, true);
             } else {
                 quiet += 1;
             }
@@ -249,14 +285,14 @@ impl Party {
             }
             let tells = now - told > nanos(self.limits.progress) / 4;
             if tells {
-                self.tell_alive(world, std::mem::take(&mut own));
+                self.tell_alive(world, std::mem::take(&mut own) || storage);
                 told = now;
             }
             if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
                 return Err(self.end_call(world, fault, None));
             }
-            let arrival = arrival.or(self.patient.then_some(self.limits.arrival));
-            let (since, limit) = arrival.map_or((last, self.limits.progress), |limit| (start, limit));
+            let patient = if self.patient { self.limits.storage.max(self.limits.progress) } else { self.limits.progress };
+            let (since, limit) = arrival.map_or((last, patient), |limit| (start, limit));
             if let Some(fault) = self.inbox.abort.take() {
                 return Err(self.poison(fault));
             }
@@ -264,19 +300,42 @@ impl Party {
                 let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
                 return Err(self.give_up(world, Fault::new(FaultKind::Interrupted, text), false));
             }
-            if now - since > nanos(limit) {
+            if storage {
+                if now - mine > nanos(self.limits.storage) {
+                    return Err(self.end_call(world, self.stalled(&waits_for), None));
+                }
+            } else if now - since > nanos(limit) {
                 let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
                 return Err(self.give_up(world, Fault::new(FaultKind::Timeout, text), arrival.is_some()));
             }
-            if let Some((from, fault)) = self.inbox.reports.first().cloned() {
+            if let Some(&gone) = self.inbox.gone.first() {
+                let text = format!("{}: rank {gone} ended its program without this call", self.what);
+                let fault = Fault::new(FaultKind::Peer, text)
+                    .hint("every rank of the communicator must make the call; look at what that rank printed");
+                return Err(self.end_call(world, fault, None));
+            }
+            if let Some((from, fault, known)) = self.inbox.reports.first().cloned() {
                 let late = fault.kind == FaultKind::Timeout;
                 let fault = if late { fault } else { fault.context(format!("rank {from} gave up")) };
-                return Err(self.give_up(world, fault, arrival.is_some()));
+                return Err(match known {
+                    true => self.end_call(world, fault, None),
+                    false => self.give_up(world, fault, arrival.is_some()),
+                });
             }
             if quiet > EAGER_POLLS {
                 world.doze(DOZE);
             }
         }
+    }
+
+    /// The failure of storage that does not answer this rank.
+    fn stalled(&self, waits_for: &str) -> Fault {
+        let (rank, limit) = (self.rank, self.limits.storage.as_secs_f64());
+        let text = format!("{waits_for}; storage has not answered rank {rank} for {limit:.1} s");
+        Fault::new(FaultKind::Timeout, text).hint(
+            "look at the file system of that rank's node: a server that is down, a mount that hangs; storage_seconds= \
+             allows more",
+        )
     }
 
     /// On rank 0: asks the servers now and then whether they are there. Clients may be late for good reasons, but a server
@@ -330,6 +389,30 @@ impl Party {
         self.give_up(world, fault, false)
     }
 
+    /// Ends whatever all ranks are at, or come to next, since this one's program ends: each is told by this rank itself,
+    /// since rank 0 may be at work elsewhere.
+    pub fn leave(&mut self, world: &mut dyn World, fault: Fault) {
+        if self.poisoned.is_some() {
+            return;
+        }
+        for rank in (0..self.size).filter(|&rank| rank != self.rank) {
+            world.transport().signal(rank, abort_of(&fault));
+        }
+        self.wait(world, Duration::from_millis(20), |_| false);
+        self.poison(fault);
+    }
+
+    /// Tells the neighbours in the tree that this rank will make no call any more.
+    pub fn depart(&mut self, world: &mut dyn World) {
+        if self.poisoned.is_some() || self.size == 1 {
+            return;
+        }
+        for neighbour in self.tree().children().chain(self.tree().parent()) {
+            world.transport().signal(neighbour, vec![tag::GONE]);
+        }
+        self.wait(world, Duration::from_millis(5), |_| false);
+    }
+
     fn poison(&mut self, fault: Fault) -> Fault {
         self.poisoned = Some(fault.clone());
         // Slots may still be the target of operations in flight: they are kept for good, never reused.
@@ -346,9 +429,9 @@ impl Party {
 
     /// As [`Party::give_up`]; `arriving` is not there when it is known already who is missing.
     fn end_call(&mut self, world: &mut dyn World, fault: Fault, arriving: Option<bool>) -> Fault {
-        let grace = (self.limits.progress / 4).clamp(Duration::from_millis(300), Duration::from_secs(2));
+        let grace = (self.limits.progress / 4).clamp(Duration::from_secs(1), Duration::from_secs(4));
         if self.rank > 0 {
-            let mut report = vec![tag::REPORT];
+            let mut report = vec![tag::REPORT, u8::from(arriving.is_none())];
             report.extend(fault.to_bytes());
             world.transport().signal(0, report);
             let decided = self.wait(world, grace * 2, |inbox| inbox.abort.is_some());
@@ -383,7 +466,7 @@ impl Party {
         if missing.is_empty() {
             let mut lines: Vec<String> = vec![format!("rank 0: {}", fault.text)];
             lines.extend(self.inbox.pongs.iter().map(|(rank, waits)| format!("rank {rank}: {waits}")));
-            lines.extend(self.inbox.reports.iter().map(|(rank, fault)| format!("rank {rank}: {}", fault.text)));
+            lines.extend(self.inbox.reports.iter().map(|(rank, fault, _)| format!("rank {rank}: {}", fault.text)));
             lines.dedup();
             lines.truncate(9);
             let limit = self.limits.progress.as_secs_f64();

@@ -106,7 +106,7 @@ impl Party {
     ) -> Result<Vec<(u32, Told)>, Fault> {
         let mut telling = Telling::new(world, self, told);
         self.drive(world, None, |_, party| {
-            if telling.poll(party) { None } else { Some(format!("{what}: {}", telling.waits_for())) }
+            if telling.poll(party) { None } else { Some(format!("{what}: {}", telling.waits_for()).into()) }
         })?;
         let question = crate::Question { what: format!("exchange of pieces for {what}"), ..Default::default() };
         self.agree(world, question, || Ok(Vec::new()))?;

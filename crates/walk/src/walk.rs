@@ -1,6 +1,6 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
-use crate::party::Party;
+use crate::party::{Party, Waits};
 use hyperslab_layout::{Region, View, nests};
 use hyperslab_pack::{Memory, copy, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
@@ -98,6 +98,8 @@ pub struct Walk {
     begun: bool,
     /// When it began to wait for what was written to be durable \[ns\].
     syncs_since: u64,
+    /// Requests that the store has.
+    at_store: u64,
 }
 
 impl Walk {
@@ -128,6 +130,7 @@ impl Walk {
             walked: Walked::default(),
             begun: false,
             syncs_since: 0,
+            at_store: 0,
         }
     }
 
@@ -144,6 +147,11 @@ impl Walk {
     pub fn with_blocking_sends(mut self) -> Walk {
         self.blocking_sends = true;
         self
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        Waits { text: self.waits_for(), storage: self.at_store > 0 }
     }
 
     /// What it waits for, for messages: the oldest steps that are not over.
@@ -224,6 +232,7 @@ impl Walk {
         let mut stored = Vec::new();
         world.store().poll(&mut stored);
         for (ticket, result) in stored {
+            self.at_store -= 1;
             self.stored(world, party, ticket, result);
         }
     }
@@ -436,6 +445,7 @@ impl Walk {
                 if matches!(request, Request::Sync { .. }) {
                     self.syncs_since = world.clock().now_ns();
                 }
+                self.at_store += 1;
                 world.store().submit(ticket, request);
             }
         }

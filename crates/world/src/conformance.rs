@@ -1,6 +1,6 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
-use crate::{Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
+use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
 use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, dense_strides};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
@@ -13,7 +13,9 @@ pub fn names(names: &dyn Names) {
     assert_eq!(listed(names, ""), [""; 0], "the tests need an empty directory");
     absolute_names_mean_the_same(names);
     files_are_read_as_they_were_written(names);
-    a_mark_is_there_until_it_is_removed(names);
+    a_claim_keeps_others_out_until_it_is_dropped(names);
+    a_shared_file_is_edited_and_ends_with_its_last_word(names);
+    new_names_replace_nothing(names);
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
     a_rename_takes_all_along(names);
@@ -64,15 +66,63 @@ fn files_are_read_as_they_were_written(names: &dyn Names) {
     names.remove("f").expect("removes");
 }
 
-fn a_mark_is_there_until_it_is_removed(names: &dyn Names) {
-    for (note, sync) in [(&b"begun"[..], false), (b"begun again, and longer", true), (b"third", true)] {
-        names.mark("m", note, sync).expect("marks");
-        assert_eq!(names.read("m").expect("reads").as_deref(), Some(note));
+fn a_claim_keeps_others_out_until_it_is_dropped(names: &dyn Names) {
+    let Claim::New(ours) = names.claim("m", b"one", true).expect("claims") else { panic!("it was not there before") };
+    assert_eq!(names.note("m").expect("reads").as_deref(), Some(&b"one"[..]));
+    match names.claim("m", b"two", false).expect("asks") {
+        Claim::Busy(note) => assert_eq!(note, b"one"),
+        _ => panic!("somebody has it"),
     }
-    assert_eq!(listed(names, ""), ["m"], "a mark leaves nothing beside");
+    ours.add(b" more").expect("adds");
+    drop(ours);
+    match names.claim("m", b"three", false).expect("claims") {
+        Claim::Left(lock, note) => {
+            assert_eq!(note, b"one more");
+            lock.cut(3).expect("cuts");
+            lock.add(b", two").expect("adds");
+        }
+        _ => panic!("nobody has it, but it is there"),
+    }
+    assert_eq!(names.note("m").expect("reads").as_deref(), Some(&b"one, two"[..]));
+    assert_eq!(listed(names, ""), ["m"], "a claim leaves nothing beside");
     names.remove("m").expect("removes");
-    assert!(!names.exists("m"));
-    assert!(names.mark("none/m", b"note", true).is_err() && !names.exists("none"));
+    assert!(matches!(names.claim("m", b"", false), Ok(Claim::New(_))));
+    names.remove("m").expect("removes");
+    assert!(names.claim("none/m", b"note", true).is_err() && !names.exists("none"));
+}
+
+fn a_shared_file_is_edited_and_ends_with_its_last_word(names: &dyn Names) {
+    names.edit("e", &mut |before| before).expect("leaves nothing where nothing was");
+    assert!(!names.exists("e"));
+    for (expected, next) in [(&b""[..], &b"a\n"[..]), (b"a\n", b"a\nb\n"), (b"a\nb\n", b"b\n"), (b"b\n", b"")] {
+        let edited = names.edit("e", &mut |before| {
+            assert_eq!(before, expected);
+            next.to_vec()
+        });
+        edited.expect("edits");
+    }
+    assert!(!names.exists("e"), "what holds nothing is gone");
+    assert!(names.edit("none/e", &mut |_| b"x".to_vec()).is_err() && !names.exists("none"));
+}
+
+fn new_names_replace_nothing(names: &dyn Names) {
+    assert!(names.make_new("d").expect("makes"));
+    assert!(!names.make_new("d").expect("is taken"));
+    names.make_new("none/d").expect_err("no directory to make it in");
+    names.make_durable("a/b").expect("makes");
+    names.write("d/f", b"1", false).expect("writes");
+    names.write("a/f", b"2", false).expect("writes");
+    assert!(!names.rename_new("d", "a").expect("is taken") && names.exists("d/f"));
+    assert!(!names.rename_new("d/f", "a/f").expect("is taken"));
+    assert!(names.rename_new("d", "a/d").expect("renames") && !names.exists("d"));
+    assert_eq!(names.read("a/f").expect("reads").as_deref(), Some(&b"2"[..]));
+    assert!(names.rename_new("a/d/f", "g").expect("renames") && !names.exists("a/d/f"));
+    names.rename_new("nothing", "h").expect_err("nothing to rename");
+    assert!(!names.is_link("a/d") && !names.is_link("nothing"));
+    let held = names.hold("a").expect("holds");
+    assert_eq!(names.hold("a").expect("holds").identity, held.identity);
+    names.hold("nothing").map(drop).expect_err("nothing to hold");
+    ["a", "g"].iter().for_each(|name| names.remove(name).expect("removes"));
 }
 
 fn a_file_is_created_long_and_resized(names: &dyn Names) {

@@ -27,10 +27,14 @@ pub enum FaultKind {
     Peer,
     /// An earlier failure left this handle unusable.
     Poisoned,
+    /// Another owner changes the same thing in place.
+    Busy,
+    /// What was asked is done and visible, but perhaps not durable.
+    Unsynced,
 }
 
 impl FaultKind {
-    const ALL: [FaultKind; 11] = [
+    const ALL: [FaultKind; 13] = [
         FaultKind::Invalid,
         FaultKind::Disagreement,
         FaultKind::Timeout,
@@ -42,6 +46,8 @@ impl FaultKind {
         FaultKind::Unsupported,
         FaultKind::Peer,
         FaultKind::Poisoned,
+        FaultKind::Busy,
+        FaultKind::Unsynced,
     ];
 }
 

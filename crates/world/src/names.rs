@@ -1,7 +1,60 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
-use crate::Fault;
+use crate::{Fault, FaultKind};
 use std::sync::Arc;
+
+/// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
+pub const METADATA_BYTES_MAX: u64 = 256 << 20;
+
+/// A lock on a small file, until it is dropped. The note in the file outlives it.
+pub trait Lock: Send + Sync {
+    /// Adds to the end of the note.
+    fn add(&self, note: &[u8]) -> Result<(), Fault>;
+    /// Cuts the note to its first bytes.
+    fn cut(&self, bytes: u64) -> Result<(), Fault>;
+    /// Whether others are kept out; not where a file system has no locks.
+    fn keeps_others_out(&self) -> bool;
+}
+
+/// What comes of asking for a name that one owner at a time may have.
+pub enum Claim {
+    /// The file is ours, and was not there before.
+    New(Box<dyn Lock>),
+    /// The file was there with this note, and nobody has it locked, or nobody can know; now it is ours.
+    Left(Box<dyn Lock>, Vec<u8>),
+    /// Somebody has it locked; this is the note.
+    Busy(Vec<u8>),
+}
+
+/// What comes of locking a file.
+pub enum Locked {
+    /// It is ours; see [`Lock::keeps_others_out`].
+    Ours(Box<dyn Lock>),
+    /// Somebody has it locked.
+    Busy,
+    /// Nothing has the name.
+    Absent,
+}
+
+/// What a free lock says of its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Locks {
+    /// The place belongs to this host alone: whoever does not hold a lock is gone, and so is any owner from before the
+    /// host started.
+    HostOnly,
+    /// Locks hold between hosts: whoever does not hold one is gone.
+    Shared,
+    /// Locks, if there are any, hold among the processes of one host.
+    EachHost,
+}
+
+/// A directory or file that is kept from being forgotten, so that its identity is nobody else's.
+pub struct Hold {
+    /// Device and inode, or what stands for them.
+    pub identity: (u64, u64),
+    /// Keeps it.
+    pub keep: Box<dyn std::any::Any + Send + Sync>,
+}
 
 /// Bytes of a file that lie together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +85,9 @@ pub struct Extent {
 /// the name it has so far; after it, [`Names::complete`] does what is left. Who opens a file that others publish by a
 /// rename thus calls `complete` first, and [`Names::check`] before it believes [`Names::length`].
 ///
+/// The path of the root itself may contain symbolic links. Below it, what reads follows them; what makes, writes, renames
+/// or removes does not, and fails where one is in its way.
+///
 /// Nothing survives a loss of power but files written with `sync`, and what [`Names::sync_files`] and [`Names::sync`]
 /// were called for after the change; where nothing survives the process, these do nothing. Not promised: that two
 /// callers may change the same names at once, that a change is undone when it fails half-way, that a file that was
@@ -46,6 +102,10 @@ pub trait Names: Send + Sync {
     /// # Errors
     /// When it cannot be known, or no root can have that name.
     fn resolve(&self) -> Result<String, Fault>;
+    /// Whether absolute names are paths of the file system.
+    fn is_plain(&self) -> bool {
+        false
+    }
     /// The same names, seen from the root with this absolute name, which need not exist.
     fn at(&self, root: &str) -> Arc<dyn Names>;
     /// The absolute name of what the root lies in, and the root's name there; `None` when nothing is above the root.
@@ -57,19 +117,41 @@ pub trait Names: Send + Sync {
     fn length(&self, name: &str) -> Option<u64>;
     /// Names in a directory, sorted; none when there is no such directory.
     fn list(&self, name: &str) -> Result<Vec<String>, Fault>;
-    /// The first bytes of a file, at most this many; `None` when nothing has the name.
+    /// The first bytes of a file, at most this many; `None` when nothing has the name. What is no regular file is refused,
+    /// without opening it for good: a pipe or a device may never answer.
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault>;
 
     /// Makes a directory and those above it; one that exists is fine.
     fn make(&self, name: &str) -> Result<(), Fault>;
+    /// The same; whatever was made, the names of all of it are durable.
+    fn make_durable(&self, name: &str) -> Result<(), Fault>;
+    /// Makes a directory in one that exists. Returns whether it was made; not if the name is taken.
+    fn make_new(&self, name: &str) -> Result<bool, Fault>;
     /// Writes a small file whole, in a directory that exists; an older one is replaced. With `sync`, bytes and name are
     /// durable.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault>;
-    /// Makes a small file that says something by being there, in a directory that exists, or gives it another note. With `sync`,
-    /// its being there is durable; of the note no more is promised than that it is written.
-    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
-        self.write(name, note, sync)
+    /// Makes a small file with a note, in a directory that exists, and locks it; or locks one that is there, if nobody has
+    /// it locked. With `sync`, its being there is durable; of the note no more is promised than that it is written.
+    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault>;
+    /// What a small file holds that [`Names::claim`] or [`Names::edit`] made; `None` when nothing has the name.
+    fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.read_prefix(name, METADATA_BYTES_MAX)
     }
+    /// Changes a small file that several owners share, in a directory that exists, while no other caller of this does:
+    /// `change` gets what it holds, nothing where it is not there, and gives what it shall hold; a file that shall hold
+    /// nothing is removed.
+    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault>;
+    /// Locks a file that is there, for as long as what is given lives.
+    fn lock(&self, name: &str) -> Result<Locked, Fault>;
+    /// Whether all below the root is known to lie on a disk or in memory of this host, so that nothing far away is waited
+    /// for.
+    fn is_at_hand(&self) -> bool;
+    /// What a free lock on a file in this directory would say of its owner.
+    fn locks(&self, name: &str) -> Locks;
+    /// Keeps what has this name, which links may lead to, from being forgotten.
+    fn hold(&self, name: &str) -> Result<Hold, Fault>;
+    /// Whether the name is a symbolic link, or lies beyond one below the root.
+    fn is_link(&self, name: &str) -> bool;
     /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be
     /// written. An older one is gone.
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault>;
@@ -77,6 +159,8 @@ pub trait Names: Send + Sync {
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, in a directory that exists; or a file over a file.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
+    /// Renames something to a name that does not exist, at once. Returns whether that was done; not if the name is taken.
+    fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault>;
     /// Ends a rename of a file that was decided and then interrupted, and makes it durable; nothing was renamed from `from`
     /// to `to`, or all of it, is fine. Returns whether something was left to do. Nothing ever is where a rename is one
     /// change.
@@ -96,12 +180,17 @@ pub trait Names: Send + Sync {
     /// Exchanges what two names mean at once, so that neither is missing at any time. Returns whether that can be
     /// done here; if not, nothing has changed.
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault>;
+    /// Gives a directory the permissions of another, as far as the place has any.
+    fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let _ = (from, to);
+        Ok(())
+    }
     /// Whether a directory with this name can be made, and things be renamed from it to below the root.
     fn can_rename_from(&self, name: &str) -> bool;
     /// Removes a file, or a directory with all that is in it; nothing there is fine.
     fn remove(&self, name: &str) -> Result<(), Fault>;
     /// Removes what was never published, as far as that goes, and gives its space back at once, even where ranks still
-    /// have files of it open.
+    /// have files of it open; files that have other names keep their contents.
     fn discard(&self, name: &str);
     /// Removes a directory if nothing is in it.
     fn remove_empty(&self, name: &str);
@@ -128,7 +217,17 @@ pub trait Names: Send + Sync {
 
 impl dyn Names + '_ {
     /// The contents of a small file; `None` when nothing has the name.
+    ///
+    /// # Errors
+    /// When it is longer than any metadata are, besides.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
-        self.read_prefix(name, u64::MAX)
+        if let Some(length) = self.length(name).filter(|&length| length > METADATA_BYTES_MAX) {
+            let text = format!(
+                "'{}' should be a small file, at most {METADATA_BYTES_MAX} B, but has {length} B",
+                self.full(name)
+            );
+            return Err(Fault::new(FaultKind::Corrupt, text).hint("it was damaged, or something else has its name"));
+        }
+        self.read_prefix(name, METADATA_BYTES_MAX)
     }
 }

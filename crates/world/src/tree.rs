@@ -8,9 +8,10 @@ mod store;
 
 pub use store::TreeStore;
 
-use crate::{Fault, FaultKind, Names};
+use crate::{Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names};
 use hyperslab_pack::Memory;
 use nodes::{File, Node, Why, allocate, place};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -36,6 +37,38 @@ struct Tree {
     /// Absolute name of the tree's own root: the scheme and a number.
     label: String,
     top: Mutex<Node>,
+    /// Names of files that somebody has locked.
+    locked: Mutex<BTreeSet<String>>,
+    /// Held while a file is edited that several owners share.
+    edits: Mutex<()>,
+}
+
+/// A lock on a file of a tree.
+struct TreeLock {
+    tree: MemoryTree,
+    inner: String,
+}
+
+impl Lock for TreeLock {
+    fn add(&self, note: &[u8]) -> Result<(), Fault> {
+        let mut all = self.tree.read_prefix(&self.tree.absolute(&self.inner), u64::MAX)?.unwrap_or_default();
+        all.extend(note);
+        self.tree.write(&self.tree.absolute(&self.inner), &all, false)
+    }
+
+    fn cut(&self, bytes: u64) -> Result<(), Fault> {
+        self.tree.resize(&self.tree.absolute(&self.inner), bytes)
+    }
+
+    fn keeps_others_out(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for TreeLock {
+    fn drop(&mut self) {
+        self.tree.locked().remove(&self.inner);
+    }
 }
 
 /// A tree that is not kept alive.
@@ -54,7 +87,7 @@ impl MemoryTree {
     /// An empty tree.
     pub fn new() -> MemoryTree {
         let label = format!("{SCHEME}{}", TREES.fetch_add(1, Ordering::Relaxed) + 1);
-        MemoryTree { tree: Arc::new(Tree { label, top: Mutex::new(Node::directory()) }), root: String::new() }
+        MemoryTree { tree: Arc::new(Tree { label, top: Mutex::new(Node::directory()), locked: Mutex::default(), edits: Mutex::default() }), root: String::new() }
     }
 
     /// The same tree, seen from a root below this one, which need not exist.
@@ -86,6 +119,10 @@ impl MemoryTree {
     fn top(&self) -> MutexGuard<'_, Node> {
         // What the lock guards is whole after every statement.
         self.tree.top.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.tree.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn weak(&self) -> WeakTree {
@@ -185,6 +222,78 @@ impl Names for MemoryTree {
         self.doing("making directory", name, Node::make)
     }
 
+    fn make_durable(&self, name: &str) -> Result<(), Fault> {
+        self.make(name)
+    }
+
+    fn make_new(&self, name: &str) -> Result<bool, Fault> {
+        self.doing("making directory", name, |top, inner| {
+            if top.find(inner).is_some() {
+                return Ok(false);
+            }
+            top.parent(inner)?;
+            top.make(inner).map(|()| true)
+        })
+    }
+
+    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
+        let inner = self.inner(name);
+        let mut locked = self.locked();
+        let left = self.read_prefix(name, u64::MAX)?;
+        if locked.contains(&inner) {
+            return Ok(Claim::Busy(left.unwrap_or_default()));
+        }
+        if left.is_none() {
+            self.write(name, note, sync)?;
+        }
+        locked.insert(inner.clone());
+        let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
+        let lock = Box::new(TreeLock { tree, inner });
+        Ok(match left {
+            None => Claim::New(lock),
+            Some(left) => Claim::Left(lock, left),
+        })
+    }
+
+    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+        let _alone = self.tree.edits.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();
+        match change(before) {
+            after if after.is_empty() => self.remove(name),
+            after => self.write(name, &after, false),
+        }
+    }
+
+    fn lock(&self, name: &str) -> Result<Locked, Fault> {
+        let inner = self.inner(name);
+        if !self.exists(name) {
+            return Ok(Locked::Absent);
+        }
+        if !self.locked().insert(inner.clone()) {
+            return Ok(Locked::Busy);
+        }
+        let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
+        Ok(Locked::Ours(Box::new(TreeLock { tree, inner })))
+    }
+
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
+    fn locks(&self, _name: &str) -> Locks {
+        Locks::HostOnly
+    }
+
+    /// Nothing has an identity here but by its name.
+    fn hold(&self, name: &str) -> Result<Hold, Fault> {
+        self.sync(name)?;
+        Ok(Hold { identity: (0, 0), keep: Box::new(()) })
+    }
+
+    fn is_link(&self, _name: &str) -> bool {
+        false
+    }
+
     fn write(&self, name: &str, bytes: &[u8], _sync: bool) -> Result<(), Fault> {
         let file = File::new(Memory::from_vec(bytes.to_vec()));
         self.doing("writing", name, |top, inner| place(top, inner, file))
@@ -203,6 +312,16 @@ impl Names for MemoryTree {
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         let from = self.inner(from);
         self.doing("publishing", to, |top, to| top.rename(&from, to))
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        let from = self.inner(from);
+        self.doing("publishing", to, |top, to| {
+            if top.find(&from).is_some() && top.find(to).is_some() {
+                return Ok(false);
+            }
+            top.rename(&from, to).map(|()| true)
+        })
     }
 
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {

@@ -17,6 +17,7 @@ from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
 from hyperslab.distribution import Distribution
 from hyperslab.errors import (
+    BusyError,
     CorruptError,
     DisagreementError,
     Error,
@@ -29,6 +30,7 @@ from hyperslab.errors import (
     StorageError,
     TimeoutError,
     UnsupportedError,
+    UnsyncedError,
 )
 from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
@@ -44,6 +46,7 @@ from hyperslab.striped import Striped
 __all__ = [
     "ArrayInfo",
     "Boxes",
+    "BusyError",
     "CorruptError",
     "DisagreementError",
     "Distribution",
@@ -75,6 +78,7 @@ __all__ = [
     "TimeoutError",
     "TypicalRequest",
     "UnsupportedError",
+    "UnsyncedError",
     "__version__",
     "dedicate",
     "explain",

@@ -187,8 +187,8 @@ def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
         member.close(CLOSE_SECONDS)
 
 
-def connect(comm: Any) -> _core.Comm:
-    """The membership for what a user gives as communicator."""
+def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
+    """The membership for what a user gives as communicator. The first time, it waits for the other ranks so long [s]."""
     if comm is None:
         if _cache.alone is None or _cache.alone.poisoned:
             _cache.alone = _core.Comm.alone()
@@ -224,10 +224,15 @@ def connect(comm: Any) -> _core.Comm:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))
     member = comm.Get_attr(_keyval[0])
     if member is None or member.poisoned:
-        member = _core.Comm.mpi(comm.py2f(), mpi.__file__, CONNECT_SECONDS)
+        member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
         comm.Set_attr(_keyval[0], member)
     assert isinstance(member, _core.Comm)
     return member
+
+
+def _seconds(value: float) -> float:
+    """A limit, also where somebody gave what is none: the error is one of the call, which all ranks shall make."""
+    return value if isinstance(value, (int, float)) and 0 < value < math.inf else CONNECT_SECONDS
 
 
 def release(comm: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 
 __all__ = [
+    "BusyError",
     "CorruptError",
     "DisagreementError",
     "Error",
@@ -20,6 +21,7 @@ __all__ = [
     "StorageError",
     "TimeoutError",
     "UnsupportedError",
+    "UnsyncedError",
 ]
 
 
@@ -49,6 +51,14 @@ class ExistsError(Error, FileExistsError):
 
 class StorageError(Error, OSError):
     """The storage refused: no space, no permission, an input or output error."""
+
+
+class UnsyncedError(StorageError):
+    """What was asked is done and visible, but it is not known whether it survives a loss of power."""
+
+
+class BusyError(Error, builtins.BlockingIOError):
+    """Another program, or another part of this one, changes the same array or file in place."""
 
 
 class CorruptError(Error):

@@ -177,7 +177,7 @@ def explain(
     part = section_of(section, stored)
     listed = None if servers is None or isinstance(servers, int) else [rank.__index__() for rank in servers]
     count = servers if isinstance(servers, int) else None
-    given = options(True, 1800.0, 60.0, buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
+    given = options(True, (1800.0, 60.0, 600.0), buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
     node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
     try:
         cut = chunking(chunks, held[0].shape if stored is None else stored, type_code(dtype)) if held else (None, None)

@@ -57,6 +57,7 @@ def open_raw(
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
+    storage_seconds: float = 600.0,
     buffer_bytes: int | None = None,
     subchunk_bytes: int | None = None,
     servers: int | None = None,
@@ -95,12 +96,11 @@ def open_raw(
     array([[0., 1., 2.],
            [3., 4., 5.]], dtype=float32)
     """
-    member = connect(comm)
+    member = connect(comm, arrival_seconds)
     what = f"open raw file '{place_text(path)}'"
     with calling(member, what):
-        given = options(
-            durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
-        )
+        limits = (arrival_seconds, progress_seconds, storage_seconds)
+        given = options(durable, limits, buffer_bytes, subchunk_bytes, servers, strategy, exchange)
         _check_open(mode, given)
         place = place_of(path)
         new = mode in ("w", "x")
@@ -119,6 +119,9 @@ def open_raw(
     file = RawFile(core, member, {name: (shape, kinds[kind]) for name, shape, kind in known})
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
+    if member.rank == 0 and core.unfinished():
+        names = ", ".join(core.unfinished())
+        warnings.warn(f"an update in place began and did not end, its bytes may be old or new: {names}", stacklevel=2)
     return file
 
 
@@ -156,6 +159,16 @@ class RawFile:
     def path(self) -> str:
         """Absolute path of the file, its name in memory, or the directories that it is striped over and its name."""
         return self._file.path()
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The name of the file, if one that was left unpublished was removed when it was opened."""
+        return tuple(self._file.removed())
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The name of the file, if an update in place began and did not end: its bytes may be old or new."""
+        return tuple(self._file.unfinished())
 
     @property
     def header(self) -> bytes:
@@ -383,7 +396,7 @@ class RawFile:
             self.close()
         elif getattr(error, "_collective", False):
             self._file.discard()
-        elif isinstance(error, Exception):
+        else:
             try:
                 self._file.close(f"{type(error).__name__}: {error}")
             except Exception:  # noqa: BLE001 (the program's own error is the one to show)
@@ -406,12 +419,13 @@ def save_npy(
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
+    storage_seconds: float = 600.0,
 ) -> Report:
     """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
-    member = connect(comm)
+    member = connect(comm, arrival_seconds)
     what = f"save '{place_text(path)}'"
     with attending(member, what):
-        given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
+        given = options(durable, (arrival_seconds, progress_seconds, storage_seconds))
         _check_open("w", given)
         place = place_of(path)
         raws = describe_all(array, dist, guard)
@@ -435,10 +449,13 @@ def load_npy(
     dtype: DTypeLike | None = None,
     order: Literal["C", "F"] = "C",
     guard: int = 0,
+    arrival_seconds: float = 1800.0,
+    progress_seconds: float = 60.0,
+    storage_seconds: float = 600.0,
 ) -> Any:
     """Read this rank's part of an npy file. Collective."""
-    member = connect(comm)
-    given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003
+    member = connect(comm, arrival_seconds)
+    given = options(False, (arrival_seconds, progress_seconds, storage_seconds))  # noqa: FBT003
     with calling(member, f"open '{place_text(path)}'"):
         file = RawFile(_core.RawFile.open_npy(member, place_of(path), given), member)
     with file:

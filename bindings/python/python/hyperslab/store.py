@@ -74,19 +74,18 @@ class ArrayInfo:
 
 def options(
     durable: bool,  # noqa: FBT001
-    arrival_seconds: float,
-    progress_seconds: float,
-    buffer_bytes: int | None,
-    subchunk_bytes: int | None,
-    servers: int | None,
-    strategy: str | None,
+    limits: tuple[float, float, float],
+    buffer_bytes: int | None = None,
+    subchunk_bytes: int | None = None,
+    servers: int | None = None,
+    strategy: str | None = None,
     exchange: str | None = None,
-) -> tuple[bool, float, float, int | None, int | None, int | None, str | None, str | None]:
-    """Options as the core takes them."""
+) -> tuple[bool, tuple[float, float, float], int | None, int | None, int | None, str | None, str | None]:
+    """Options as the core takes them; limits are seconds for arrival, progress and storage."""
+    arrival, progress, storage = limits
     return (
         bool(durable),
-        float(arrival_seconds),
-        float(progress_seconds),
+        (float(arrival), float(progress), float(storage)),
         buffer_bytes,
         subchunk_bytes,
         servers,
@@ -103,6 +102,7 @@ def open(  # noqa: A001 (as zarr has it)
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
+    storage_seconds: float = 600.0,
     buffer_bytes: int | None = None,
     subchunk_bytes: int | None = None,
     servers: int | None = None,
@@ -126,6 +126,9 @@ def open(  # noqa: A001 (as zarr has it)
         How long a call waits for ranks that have not reached it [s].
     progress_seconds : float
         How long a call waits while no rank makes any progress [s].
+    storage_seconds : float
+        How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others, which
+        then wait for it longer than `progress_seconds`.
     buffer_bytes : int, optional
         Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
         arrays and half for other buffers.
@@ -155,12 +158,11 @@ def open(  # noqa: A001 (as zarr has it)
     array([[ 4.,  6.],
            [ 8., 10.]])
     """
-    member = connect(comm)
+    member = connect(comm, arrival_seconds)
     what = f"open '{place_text(path)}'"
     with calling(member, what):
-        given = options(
-            durable, arrival_seconds, progress_seconds, buffer_bytes, subchunk_bytes, servers, strategy, exchange
-        )
+        limits = (arrival_seconds, progress_seconds, storage_seconds)
+        given = options(durable, limits, buffer_bytes, subchunk_bytes, servers, strategy, exchange)
         _check_open(mode, given)
         if trace is not None:
             member.record(fspath(trace))
@@ -181,15 +183,17 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
     if mode not in ("r", "r+", "w", "x"):
         message = f"mode {mode!r} is not one of r, r+, w, x"
         raise InvalidError(message)
-    if not (0 <= given[1] < 1e9 and 0 < given[2] < 1e9):
-        message = f"limits of {given[1]} s and {given[2]} s make no sense"
-        raise InvalidError(message)
+    for name, seconds in zip(("arrival", "progress", "storage"), given[1], strict=True):
+        least = "at least" if name == "arrival" else "more than"
+        if not (seconds < 1e9 and (seconds > 0 or (name == "arrival" and seconds == 0))):
+            message = f"{name}_seconds must be {least} 0 and less than 1e9, got {seconds}"
+            raise InvalidError(message)
     known = _core.strategies()
-    if given[7] not in (None, "all", "sharers"):
-        message = f"there is no exchange {given[7]!r}\n  hint: there are all, sharers"
+    if given[6] not in (None, "all", "sharers"):
+        message = f"there is no exchange {given[6]!r}\n  hint: there are all, sharers"
         raise InvalidError(message)
-    if given[6] is not None and given[6] not in known:
-        message = f"there is no strategy {given[6]!r}\n  hint: there are {', '.join(known)}"
+    if given[5] is not None and given[5] not in known:
+        message = f"there is no strategy {given[5]!r}\n  hint: there are {', '.join(known)}"
         raise InvalidError(message)
 
 
@@ -576,7 +580,7 @@ class Store:
             Attributes of the step's group.
         before_publish : callable, optional
             Called on every rank when all is written and durable, before the step becomes visible. If it raises, the
-            step is given up on all ranks.
+            step is given up on all ranks. Given on all ranks or on none.
 
         Examples
         --------
@@ -589,7 +593,8 @@ class Store:
         """
         what = f"step '{name}' of '{self.path}'"
         with calling(self._comm, what):
-            return Step(self._store.step(name, json_of(attributes)), self._comm, before_publish)
+            core = self._store.step(name, json_of(attributes), before_publish is not None)
+            return Step(core, self._comm, before_publish)
 
     def close(self) -> None:
         """End the use of the store on all ranks, when all requests are over. Collective."""
@@ -628,7 +633,7 @@ class Step(Store):
             try:
                 self._store.sync()
                 self._before_publish()
-            except Exception as error:
+            except BaseException as error:
                 self._give_up(error)
                 raise
         self._store.close(None)
@@ -645,10 +650,10 @@ class Step(Store):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Publish the step, or give it up on all ranks after an exception on this one."""
+        """Publish the step, or give it up on all ranks after an exception on this one, also Ctrl-C or an exit."""
         if error is None:
             self.close()
-        elif isinstance(error, Exception):
+        else:
             self._give_up(error)
 
 

@@ -1,15 +1,14 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
 use super::FileArray;
+use crate::attempts::{Attempts, Found, Home, Whose, complete, recover};
+use crate::error::format_fault;
 use crate::zarr::Mode;
+use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
-use hyperslab_world::{Fault, FaultKind, Names, Writer};
+use hyperslab_real::here::token;
+use hyperslab_world::{Fault, FaultKind, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
-
-/// The name of a file until it is published.
-pub(super) fn hidden(name: &str) -> String {
-    format!(".{name}.hyperslab-partial")
-}
 
 /// The name of the file that says that an update has not ended.
 pub(super) fn marker(name: &str) -> String {
@@ -43,41 +42,90 @@ pub(super) fn lay_out(header_bytes: u64, arrays: &[FileArray]) -> Result<(Vec<u6
     Ok((offsets, end))
 }
 
-pub(super) fn open_file_told(
-    directory: &dyn Names,
-    name: &str,
-    header: &[u8],
-    removed: &[String],
-) -> Result<Vec<u8>, Fault> {
-    let told = Writer::default().bytes(directory.full("").as_bytes()).bytes(name.as_bytes()).bytes(header);
-    Ok(removed.iter().fold(told, |told, name| told.bytes(name.as_bytes())).0)
+/// What rank 0 finds and makes when a file is opened.
+pub(super) struct Opened {
+    pub(super) attempts: Attempts,
+    header: Vec<u8>,
+    /// What other ranks must see, too, where the file exists.
+    proofs: Vec<Proof>,
+    found: Found,
+}
+
+/// What all ranks are told of it.
+pub(super) struct Heard {
+    pub(super) home: Home,
+    pub(super) opening: u64,
+    pub(super) hidden: String,
+    pub(super) header: Vec<u8>,
+    pub(super) proofs: Vec<Proof>,
+    pub(super) found: Found,
+}
+
+impl Opened {
+    pub(super) fn told(&self) -> Vec<u8> {
+        let Opened { attempts, header, proofs, found } = self;
+        let (names, name) = (&attempts.home.names, &attempts.home.base);
+        let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
+        let root = Root { below: names.full(name).into(), via: None, opening: attempts.opening, proofs: proofs.clone() };
+        let told = told.bytes(attempts.file().as_bytes()).bytes(header).bytes(&Root::encode(&[root]));
+        let told = told.number(found.removed.len() as u64);
+        found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
+    }
+}
+
+impl Heard {
+    pub(super) fn of(names: &dyn Names, told: &[u8]) -> Result<Heard, Fault> {
+        let mut r = Reader::new(told);
+        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a file in a way that makes no sense");
+        let (Some(directory), Some(name), Some(hidden)) = (r.text(), r.text(), r.text()) else { return Err(broken()) };
+        let header = r.bytes().ok_or_else(broken)?.to_vec();
+        let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop()).ok_or_else(broken)?;
+        let count = r.number().ok_or_else(broken)?;
+        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
+        let unfinished = removed.split_off(removed.len().min(count as usize));
+        let home = Home::beside(names.at(&directory), &name);
+        let found = Found { removed, unfinished };
+        Ok(Heard { home, opening: root.opening, hidden, header, proofs: root.proofs, found })
+    }
+}
+
+/// What was left of a file by others, which is completed or removed.
+fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
+    complete(home)?;
+    let mut found = recover(home, if mode.writes() { Whose::Dead } else { Whose::Named })?;
+    let (names, marker) = (&*home.names, marker(&home.base));
+    if !mode.writes_new() && names.exists(&marker) && !matches!(names.lock(&marker), Ok(Locked::Busy)) {
+        found.unfinished.push(home.base.clone());
+    }
+    Ok(found)
+}
+
+fn attempts(home: Home, durable: bool) -> Attempts {
+    let at_hand = home.names.is_at_hand();
+    Attempts::new(home, fingerprint(token().as_bytes()), at_hand, durable, None)
 }
 
 /// Rank 0's part of opening.
 pub(super) fn open_file(
     file: &dyn Names,
-    mode: Mode,
+    (mode, durable): (Mode, bool),
     header: &[u8],
     header_bytes: u64,
     end: u64,
-) -> Result<Vec<u8>, Fault> {
+) -> Result<Opened, Fault> {
     let (directory, name) = parts(file)?;
-    let directory = &*directory;
+    let home = Home::beside(directory.clone(), &name);
     if !directory.exists("") {
         let parent = directory.full("");
         return Err(Fault::new(FaultKind::NotFound, format!("the directory '{parent}' does not exist")));
     }
-    directory.complete(&hidden(&name), &name)?;
+    let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
     }
     if mode.writes_new() {
-        let mut removed = Vec::new();
-        if directory.exists(&hidden(&name)) {
-            directory.remove(&hidden(&name))?;
-            removed.push(hidden(&name));
-        }
-        return open_file_told(directory, &name, header, &removed);
+        let attempts = attempts(home, durable);
+        return Ok(Opened { attempts, header: header.to_vec(), proofs: Vec::new(), found });
     }
     directory.check(&name)?;
     let actual = directory.length(&name).ok_or_else(|| not_there(&directory.full(&name)))?;
@@ -89,7 +137,24 @@ pub(super) fn open_file(
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }
     let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
-    open_file_told(directory, &name, &header, &[])
+    let proofs = vec![Proof::Length(directory.full(&name).into(), actual)];
+    Ok(Opened { attempts: attempts(home, durable), header, proofs, found })
+}
+
+/// Rank 0's part of opening an npy file; gives its header besides.
+pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<Opened, Fault> {
+    let (directory, name) = parts(file)?;
+    let home = Home::beside(directory.clone(), &name);
+    let found = recovered(&home, Mode::Read)?;
+    directory.check(&name)?;
+    let prefix = directory.read_prefix(&name, header_max)?.ok_or_else(|| not_there(&directory.full(&name)))?;
+    let (header, offset) = NpyHeader::parse(&prefix, path).map_err(format_fault)?;
+    let actual = directory.length(&name).unwrap_or(0);
+    header.check_size(offset, actual, path).map_err(format_fault)?;
+    let header = prefix[..offset as usize].to_vec();
+    let full: Arc<str> = directory.full(&name).into();
+    let proofs = vec![Proof::Length(full.clone(), actual), Proof::Beginning(full, offset, fingerprint(&header))];
+    Ok(Opened { attempts: attempts(home, false), header, proofs, found })
 }
 
 /// Lets disk-directed I/O know the order of a file on its disk; of a new file, after its space is reserved \[B\].
@@ -112,12 +177,4 @@ pub(super) fn follow_disk(
     let known: Vec<Extent> = known.collect();
     parameters.order = physical_order(&Arc::new(transfer.clone()), parameters, |_| known.clone());
     Ok(())
-}
-
-/// Gives a new file its header and its length so far.
-pub(super) fn lengthen(directory: &dyn Names, hidden: &str, header: &[u8], end: u64, first: bool) -> Result<(), Fault> {
-    if first {
-        return directory.create(hidden, header, end);
-    }
-    directory.resize(hidden, end)
 }

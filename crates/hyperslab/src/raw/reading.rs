@@ -4,16 +4,33 @@ use super::alike::{self, Arrays, Group, Moving};
 use super::disk::follow_disk;
 use super::{Fields, RawFile};
 use crate::array::LocalArray;
-use crate::course::{Call, Compiled};
+use crate::course::{Call, Compiled, Target};
 use crate::error::Error;
 use crate::holding::{Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{Direction, Transfer};
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_plan::{Direction, Laid, Transfer};
+use hyperslab_world::{Fault, FaultKind, Root};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// Rank 0's side of a read.
+struct Reading {
+    file: RawFile,
+    transfer: Arc<Transfer>,
+    /// How its arrays lie in its memory.
+    lying: Vec<Option<Laid>>,
+}
+
+impl Target for Reading {
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        let Reading { file, transfer, lying } = self;
+        let mut decision = decided(&file.comm, transfer, &file.options.wish, file.held, lying, &Shaped::default())?;
+        follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
+        Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
+    }
+}
 
 impl RawFile {
     /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
@@ -60,21 +77,19 @@ impl RawFile {
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
         let (users, mine) = number_parts(parts);
         let lying = laid(&users);
+        let reading = || -> Box<dyn Target> {
+            let (file, transfer) = (self.clone(), transfer.clone());
+            Box::new(Reading { file, transfer, lying })
+        };
         self.comm.transfer(Call {
             what: what.to_string(),
             fields,
             durable: false,
             prepared: fault,
-            decide: Box::new(|| {
-                let mut decision =
-                    decided(&self.comm, &transfer, &self.options.wish, self.held, &lying, &Shaped::default())?;
-                follow_disk(&mut decision.parameters, &transfer, &*self.directory, (&self.name, 0))?;
-                Ok(decision.told().0)
-            }),
+            target: Box::new(reading),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
-            publish: None,
-            undo: Box::new(|_| {}),
-            tidy: Box::new(|| {}),
+            publishes: false,
+            at_once: self.attempts.at_once(1),
         })
     }
 

@@ -1,18 +1,19 @@
 //! Writing arrays of a file.
 
 use super::alike::{self, Arrays, Moving};
-use super::disk::{follow_disk, hidden, lengthen, marker};
+use super::disk::{follow_disk, marker};
 use super::{Fields, FileArray, RawFile};
 use crate::array::LocalArray;
-use crate::course::{Call, Compiled};
+use crate::attempts::Marker;
+use crate::course::{Call, Compiled, Target};
 use crate::error::Error;
 use crate::holding::{Exposing, Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::Mode;
 use hyperslab_layout::{ElementType, Section};
-use hyperslab_plan::{Direction, Preference, Transfer};
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_plan::{Direction, Laid, Preference, Transfer};
+use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -29,6 +30,75 @@ struct Writing<'a> {
     before: (usize, u64),
     /// Whether nothing stays of what the file had.
     whole: bool,
+}
+
+/// Rank 0's side of a write.
+struct Putting {
+    file: RawFile,
+    transfer: Arc<Transfer>,
+    wish: Preference,
+    /// How its arrays lie in its memory.
+    lying: Vec<Option<Laid>>,
+    /// How many arrays the file had before, and where the last of them ended \[B\].
+    before: (usize, u64),
+    /// Where the last ends now \[B\].
+    end: u64,
+    /// Whether nothing stays of what the file had.
+    whole: bool,
+    marker: Option<Marker>,
+}
+
+impl Putting {
+    fn is_first(&self) -> bool {
+        self.before.0 == 0
+    }
+}
+
+impl Target for Putting {
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        let Putting { file, transfer, wish, lying, end, .. } = &*self;
+        let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
+        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
+        let proof = if file.mode.writes_new() {
+            if self.is_first() {
+                attempts.make_file(&file.header, end)?;
+            } else {
+                directory.resize(&file.hidden, end)?;
+            }
+            follow_disk(&mut decision.parameters, transfer, directory, (&file.hidden, end))?;
+            Proof::File(directory.full(&file.hidden).into())
+        } else {
+            let marked = attempts.mark(&marker(&file.name), &file.name, true, None)?;
+            let proof = marked.proof(directory);
+            follow_disk(&mut decision.parameters, transfer, directory, (&file.name, 0))?;
+            self.marker = Some(marked);
+            proof
+        };
+        Ok(decision.told().bytes(&Root::encode(&[self.file.root(vec![proof])])).0)
+    }
+
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        let Some(marker) = self.marker.take() else { return Ok(Vec::new()) };
+        // Only writing all of the file ends an earlier update that did not end.
+        let stays = marker.was_there() && !self.whole;
+        self.file.attempts.unmark(marker, stays).map(|()| Vec::new())
+    }
+
+    fn undo(&mut self, moved: bool) {
+        match self.marker.take() {
+            Some(marker) if !moved => self.file.attempts.withdraw(marker),
+            // It stays beside the file, without an owner.
+            Some(_) => {}
+            None if !self.file.mode.writes_new() => {}
+            None if self.is_first() => drop(self.file.attempts.end()),
+            // What was written before stays; the file must not be longer than that.
+            None => drop(self.file.directory.resize(&self.file.hidden, self.before.1)),
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.marker = None;
+    }
 }
 
 impl RawFile {
@@ -111,46 +181,21 @@ impl RawFile {
             Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: durable && !new });
         // A new file is made durable when it is closed.
         let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
-        let directory = self.directory.clone();
-        let (hidden, marker) = (hidden(&self.name), marker(&self.name));
-        let (header, end, first) = (&self.header, self.laid().end, before.0 == 0);
-        // Whether an earlier write did not end, so that the marker stays unless this one replaces all that it wrote.
-        let marked = std::cell::Cell::new(false);
+        let putting = || -> Box<dyn Target> {
+            let (file, transfer, wish) = (self.clone(), transfer.clone(), wish.clone());
+            let (before, end, whole) = (*before, self.laid().end, *whole);
+            Box::new(Putting { file, transfer, wish, lying, before, end, whole, marker: None })
+        };
         self.comm.transfer(Call {
             what: what.to_string(),
             fields,
             durable,
             prepared: fault.clone(),
-            decide: Box::new(|| {
-                let mut decision = decided(&self.comm, &transfer, &wish, self.held, &lying, &Shaped::default())?;
-                if new {
-                    lengthen(&*directory, &hidden, header, end, first)?;
-                } else {
-                    let note = "a write into this file has begun and not ended: its bytes may be old or new\n";
-                    marked.set(directory.exists(&marker));
-                    directory.mark(&marker, note.as_bytes(), durable)?;
-                }
-                let (name, new_bytes) = if new { (&hidden, end) } else { (&self.name, 0) };
-                follow_disk(&mut decision.parameters, &transfer, &*directory, (name, new_bytes))?;
-                Ok(decision.told().0)
-            }),
+            target: Box::new(putting),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
             // A new file becomes visible when it is closed.
-            publish: (!new).then(|| -> Box<dyn FnMut() -> _> {
-                Box::new(|| {
-                    let stays = marked.get() && !whole;
-                    if stays { Ok(()) } else { directory.remove(&marker) }.map(|()| Vec::new())
-                })
-            }),
-            undo: Box::new(|moved| {
-                if new && !first {
-                    // What was written before stays; the file must not be longer than that.
-                    let _ = directory.resize(&hidden, before.1);
-                } else if !new && !moved && !marked.get() {
-                    let _ = directory.remove(&marker);
-                }
-            }),
-            tidy: Box::new(|| {}),
+            publishes: !new,
+            at_once: self.attempts.at_once(1),
         })
     }
 

@@ -1,10 +1,10 @@
 //! Reading and writing arrays of a group.
 
 use super::shapes::separator;
-use super::writing::Writing;
+use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
 use crate::array::{LocalArray, natural_chunks};
-use crate::course::{Call, Compiled};
+use crate::course::{Call, Compiled, Target};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Exposing, Holding, Part, number_parts};
@@ -14,7 +14,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::{ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Laid, Placement, Preference, Stored, Transfer};
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,6 +61,8 @@ pub(super) fn tell(w: Writer, told: &[Told]) -> Result<Vec<u8>, Fault> {
 
 fn hear(payload: &[u8]) -> Result<Vec<Told>, Fault> {
     let mut r = Reader::new(payload);
+    // Parameters and roots come before.
+    r.bytes();
     r.bytes();
     let mut told = Vec::new();
     while let Some(prefix) = r.text() {
@@ -161,23 +163,26 @@ impl Store {
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
-        let writer = Writing {
-            store: self,
-            asks,
-            metadata: &metadata,
-            new,
-            update,
-            laid,
-            marked: RefCell::default(),
-            before: RefCell::default(),
+        let at_once = self.attempts.at_once(asks.len());
+        let writing = || -> Box<dyn Target> {
+            Box::new(Writing {
+                store: self.clone(),
+                what: what.clone(),
+                asks: asks.to_vec(),
+                metadata,
+                new: new.clone(),
+                update,
+                laid,
+                hidden: Vec::new(),
+                markers: Vec::new(),
+            })
         };
-        let fresh = !update;
         let call = Call {
             what: what.clone(),
             fields,
             durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
-            decide: Box::new(|| writer.decide().map_err(|fault| fault.context(&what))),
+            target: Box::new(writing),
             compile: Box::new(|payload| {
                 let asked = hear(payload)?.into_iter().zip(asks);
                 let asks = asked.map(|(told, ask)| {
@@ -186,27 +191,35 @@ impl Store {
                     Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
                 });
                 let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-                let sync = self.options.durable && !self.staged;
+                let sync = self.syncs_writes();
                 let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
                 let (users, mine) = number_parts(parts.unwrap_or_default());
                 Ok(Compiled { transfer, users, mine, fault: None })
             }),
-            publish: Some(Box::new(|| writer.publish().map(|()| Vec::new()))),
-            undo: Box::new(|moved| {
-                if fresh {
-                    writer.undo()
-                } else if !moved {
-                    writer.unmark()
-                }
-            }),
-            tidy: Box::new(|| writer.tidy()),
+            publishes: true,
+            at_once,
         };
         Ok(self.comm.transfer(call)?)
     }
 
+    /// Whether what is written is made durable by the call itself.
+    pub(super) fn syncs_writes(&self) -> bool {
+        self.options.durable && self.staged.is_none()
+    }
+
+    /// The groups that hold something of this path in the store, from the store's root on, as names below the home; none in
+    /// a step, which nobody has consolidated.
+    pub(super) fn ancestors(&self, path: &str) -> Vec<String> {
+        let base = self.home().name("");
+        let root = if base.is_empty() { base } else { format!("{base}/") };
+        let mut groups = vec![root.clone()];
+        groups.extend(path.match_indices('/').map(|(end, _)| format!("{root}{}/", &path[..end])));
+        groups
+    }
+
     /// What the user wants of a write. What is written to a step is made durable when the step is published.
     pub(super) fn wish_of_writes(&self) -> Preference {
-        Preference { durable_later: self.options.durable && self.staged, ..self.options.wish.clone() }
+        Preference { durable_later: self.options.durable && self.staged.is_some(), ..self.options.wish.clone() }
     }
 
     /// Reads arrays, or one section of each. Collective. Without a distribution every rank gets everything; each byte
@@ -246,61 +259,32 @@ impl Store {
         ];
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-        let held = |told: &Told| {
-            let shape = section.map_or_else(|| told.metadata.shape.clone(), Section::shape);
-            holding.cloned().map_or_else(|| Holding::replicated(&shape, self.ranks), Ok)
+        let wanted_here = Reading {
+            store: self.clone(),
+            what: what.clone(),
+            names: names.iter().map(ToString::to_string).collect(),
+            holding: holding.cloned(),
+            section: section.cloned(),
+            memory: into.iter().flatten().map(|array| array.element).collect(),
+            // Boxes of an array lie alike, of which the first is told.
+            lying: into.iter().flatten().step_by(each.max(1)).map(|array| Some(array.laid())).collect(),
         };
-        let asks = |told: &[Told]| -> Result<Vec<(Ask, Holding)>, Fault> {
-            let each = told.iter().zip(names).enumerate().map(|(i, (told, name))| {
-                let held = held(told)?;
-                let section = checked_section(name, section, &told.metadata.shape, held.shape())?;
-                let native = ElementType::native(told.metadata.element);
-                let memory = memory_type(into.as_deref(), i * held.arrays(), native);
-                let stored = stored(&told.metadata, &told.prefix, false);
-                Ok((Ask { name: (*name).to_string(), section, spread: held.spread(), memory, stored }, held))
-            });
-            each.collect()
-        };
-        // Boxes of an array lie alike, of which the first is told.
-        let lying: Vec<Option<Laid>> =
-            into.iter().flatten().step_by(each.max(1)).map(|array| Some(array.laid())).collect();
-        let only = |asks: Vec<(Ask, Holding)>| asks.into_iter().map(|(ask, _)| ask).collect();
-        let transfer = |asks| Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false };
         let arrays = RefCell::new(Vec::new());
         let call = Call {
             what: what.clone(),
             fields,
             durable: self.options.durable,
             prepared: prepared.map(|fault| fault.context(&what)),
-            decide: Box::new(|| {
-                let (directory, base) = (self.directory(), self.base());
-                let each = names.iter().map(|name| {
-                    let metadata = read_array(&*directory, &base, name)?;
-                    Ok(Told { prefix: self.prefix(name), fresh: false, metadata })
-                });
-                let told = each.collect::<Result<Vec<_>, Fault>>().map_err(|fault| fault.context(&what))?;
-                let chosen = asks(&told).and_then(|asks| {
-                    choose_parameters(
-                        &self.comm,
-                        transfer(only(asks)),
-                        &self.options.wish,
-                        self.held,
-                        &lying,
-                        &Shaped::default(),
-                    )
-                });
-                tell(chosen.map_err(|fault| fault.context(&what))?, &told)
-            }),
+            target: Box::new(|| Box::new(wanted_here.clone())),
             compile: Box::new(|payload| {
-                let asks = asks(&hear(payload)?)?;
+                let asks = wanted_here.asks(&hear(payload)?)?;
                 let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
                 arrays.replace(locals);
                 let (users, mine) = number_parts(parts);
-                Ok(Compiled { transfer: Arc::new(transfer(only(asks))), users, mine, fault })
+                Ok(Compiled { transfer: Arc::new(wanted_here.transfer(asks)), users, mine, fault })
             }),
-            publish: None,
-            undo: Box::new(|_| {}),
-            tidy: Box::new(|| {}),
+            publishes: false,
+            at_once: self.attempts.at_once(names.len()),
         };
         let report = self.comm.transfer(call)?;
         Ok((arrays.into_inner(), report))
@@ -319,52 +303,94 @@ impl Store {
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         describe(&mut fields, std::iter::once((&*ask.name, Some(&ask.holding), None, ask.element())));
-        let (directory, base) = (self.directory(), self.base());
-        let grown = RefCell::new(None);
-        let asked = |told: &Told| {
-            let section = tail(&told.metadata.shape, ask.holding.shape(), axis);
-            ask.asked(section, stored(&told.metadata, &told.prefix, false))
+        let appending = || -> Box<dyn Target> {
+            Box::new(Appending {
+                store: self.clone(),
+                what: what.clone(),
+                ask: ask.clone(),
+                axis,
+                laid: lying,
+                grown: None,
+            })
         };
-        let sync = self.options.durable && !self.staged;
-        let transfer = |ask| Transfer { direction: Direction::Write, asks: vec![ask], ranks: self.ranks, sync };
         let call = Call {
             what: what.clone(),
             fields,
             durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
-            decide: Box::new(|| {
-                let mut metadata = read_array(&*directory, &base, &ask.name)?;
-                metadata.shape = grow(&metadata.shape, ask.holding.shape(), axis).map_err(|f| f.context(&what))?;
-                metadata.check(&ask.name).map_err(format_fault)?;
-                let told = Told { prefix: self.prefix(&ask.name), fresh: false, metadata: metadata.clone() };
-                let transfer = transfer(asked(&told));
-                let (wish, shaped) = (self.wish_of_writes(), Shaped::default());
-                let chosen = choose_parameters(&self.comm, transfer, &wish, self.held, &lying, &shaped)?;
-                grown.replace(Some(metadata));
-                tell(chosen, &[told])
-            }),
+            target: Box::new(appending),
             compile: Box::new(|payload| {
                 let told = hear(payload)?;
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
-                Ok(Compiled { transfer: Arc::new(transfer(asked(one))), users, mine, fault: None })
+                let transfer = Arc::new(Appending::transfer(self, ask, axis, one));
+                Ok(Compiled { transfer, users, mine, fault: None })
             }),
-            publish: Some(Box::new(|| {
-                if let Some(metadata) = grown.take() {
-                    let json = metadata.to_json(&ask.name).map_err(format_fault)?;
-                    directory.write(&format!("{base}{}/{METADATA_KEY}", ask.name), &json, sync)?;
-                }
-                Ok(Vec::new())
-            })),
-            undo: Box::new(|_| {}),
-            tidy: Box::new(|| {}),
+            publishes: true,
+            at_once: self.attempts.at_once(1),
         };
         Ok(self.comm.transfer(call)?)
     }
 
     /// What stands before the keys of an array's chunks: its directory.
     pub(super) fn prefix(&self, name: &str) -> String {
-        format!("{}/", self.names.full(&format!("{}{name}", self.base())))
+        format!("{}/", self.directory().full(&format!("{}{name}", self.base())))
+    }
+}
+
+/// What is read, as a rank asks for it.
+#[derive(Clone)]
+struct Reading {
+    store: Store,
+    what: String,
+    names: Vec<String>,
+    holding: Option<Holding>,
+    section: Option<Section>,
+    /// Types of the arrays to read into, where there are some.
+    memory: Vec<ElementType>,
+    lying: Vec<Option<Laid>>,
+}
+
+impl Reading {
+    fn asks(&self, told: &[Told]) -> Result<Vec<(Ask, Holding)>, Fault> {
+        let each = told.iter().zip(&self.names).enumerate().map(|(i, (told, name))| {
+            let shape = self.section.as_ref().map_or_else(|| told.metadata.shape.clone(), Section::shape);
+            let replicated = || Holding::replicated(&shape, self.store.ranks);
+            let held = self.holding.clone().map_or_else(replicated, Ok)?;
+            let section = checked_section(name, self.section.as_ref(), &told.metadata.shape, held.shape())?;
+            let native = ElementType::native(told.metadata.element);
+            let memory = self.memory.get(i * held.arrays()).copied().unwrap_or(native);
+            let stored = stored(&told.metadata, &told.prefix, false);
+            Ok((Ask { name: name.clone(), section, spread: held.spread(), memory, stored }, held))
+        });
+        each.collect()
+    }
+
+    fn transfer(&self, asks: Vec<(Ask, Holding)>) -> Transfer {
+        let asks = asks.into_iter().map(|(ask, _)| ask).collect();
+        Transfer { direction: Direction::Read, asks, ranks: self.store.ranks, sync: false }
+    }
+}
+
+impl Target for Reading {
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        let (directory, base) = (self.store.directory(), self.store.base());
+        let each = self.names.iter().map(|name| {
+            let (metadata, bytes) = read_array(&*directory, &base, name)?;
+            let below: Arc<str> = self.store.prefix(name).into();
+            let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
+            let proofs = vec![Proof::Contents(key.into(), fingerprint(&bytes))];
+            let root = Root { below: below.clone(), via: None, opening: self.store.attempts.opening, proofs };
+            Ok((Told { prefix: below.to_string(), fresh: false, metadata }, root))
+        });
+        let told: Result<Vec<(Told, Root)>, Fault> = each.collect();
+        let (told, roots): (Vec<Told>, Vec<Root>) = told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
+        let chosen = self.asks(&told).and_then(|asks| {
+            let transfer = self.transfer(asks);
+            let (wish, shaped) = (&self.store.options.wish, Shaped::default());
+            choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.lying, &shaped)
+        });
+        tell(chosen.map_err(|fault| fault.context(&self.what))?.bytes(&Root::encode(&roots)), &told)
     }
 }
 
@@ -457,7 +483,7 @@ pub(crate) fn wanted(asks: &[(Ask, Holding)]) -> impl Iterator<Item = Wanted<'_>
     asks.iter().map(|(ask, holding)| (&*ask.name, ask.memory, holding))
 }
 
-fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
+pub(super) fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
     let fits =
         shape.len() == by.len() && axis < shape.len() && (0..shape.len()).all(|d| d == axis || shape[d] == by[d]);
     if !fits {
@@ -470,7 +496,7 @@ fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
 }
 
 /// The last `by[axis]` indices of a grown array.
-fn tail(shape: &[u64], by: &[u64], axis: usize) -> Section {
+pub(super) fn tail(shape: &[u64], by: &[u64], axis: usize) -> Section {
     let mut section = Section::whole(shape);
     section.dims[axis].start = shape[axis] - by[axis];
     section.dims[axis].block = by[axis].max(1);

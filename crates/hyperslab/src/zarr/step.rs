@@ -1,12 +1,12 @@
 //! Steps: groups that become visible whole or not at all.
 
-use super::writing::publish;
-use super::{METADATA_KEY, STEPS, Store, check_name, sweep};
-use crate::course::new_target;
+use super::{METADATA_KEY, Store, check_name};
+use crate::attempts::Entry;
+use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use hyperslab_format::zarr::{GroupMetadata, Map, Value};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 
 /// A step that is being written. It is a group like any other, but lies where no reader sees it until
 /// [`Step::publish`]. Dropped without it, or after a crash, it is as if it had never been; the next run that opens the
@@ -14,62 +14,61 @@ use hyperslab_world::{Fault, FaultKind};
 pub struct Step {
     /// The group to write to.
     pub group: Store,
-    /// Its path once it is published.
+    /// Its name in the store once it is published.
     at: String,
+    /// Where it lies until then.
+    hidden: String,
     sync: bool,
 }
 
 impl Store {
-    /// Starts a step of this group. Collective.
+    /// Starts a step of this group. Collective. `hooked` says whether this rank will do something of its own between
+    /// [`Step::sync`] and [`Step::publish`], which must be so on all ranks.
     ///
     /// # Errors
     /// When a node of that name exists, or the store cannot be written.
-    pub fn step(&self, name: &str, attributes: Map<String, Value>) -> Result<Step, Error> {
+    pub fn step(&self, name: &str, attributes: Map<String, Value>, hooked: bool) -> Result<Step, Error> {
         let what = format!("step '{name}' of '{}'", self.path().display());
         let fault = self.check_writable(&what).and_then(|()| check_name(name)).and_then(|()| {
-            if self.staged {
+            if self.staged.is_some() {
                 return Err(Fault::new(FaultKind::Unsupported, format!("{what}: a step cannot hold another step")));
             }
             Ok(())
         });
+        let (directory, at) = (self.directory(), self.shown(name));
+        let visible = format!("{}{name}", self.base());
         let fields = vec![
-            ("step".to_string(), self.names.full(&format!("{}{name}", self.group))),
+            ("step".to_string(), directory.full(&visible)),
             ("attributes of the step".to_string(), Value::Object(attributes.clone()).to_string()),
+            ("before_publish".to_string(), if hooked { "a hook" } else { "none" }.to_string()),
         ];
         let question = Question::opening(what.clone(), fields, fault.err());
-        let directory = self.directory();
-        let at = format!("{}{name}", self.group);
-        // The hidden path is the visible one with its separators spelled, so that one level of names holds all.
-        let hidden = at.replace('/', "%2F");
-        let hidden_path = format!("{}/{STEPS}/{hidden}", self.staging);
         let mut metadata = GroupMetadata::default();
         metadata.attributes.clone_from(&attributes);
-        self.comm.agree(question, || {
-            if directory.exists(&at) {
+        let (attempts, of) = (self.attempts.clone(), at.clone());
+        let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
+            if directory.exists(&visible) {
                 return Err(Fault::new(FaultKind::Exists, format!("{what}: the name is taken"))
                     .hint("steps are never overwritten; choose another name"));
             }
-            directory.remove(&hidden_path)?;
-            directory.make(&hidden_path)?;
-            directory.write(&format!("{hidden_path}/{METADATA_KEY}"), &metadata.to_json(), false)?;
-            Ok(Vec::new())
+            let hidden = attempts.directory("step", &of)?;
+            let json = metadata.to_json();
+            directory.create(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64)?;
+            Ok(Writer::default().bytes(hidden.as_bytes()).0)
         })?;
+        let hidden = Reader::new(&told).text();
+        let hidden = hidden.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of a step in a way that makes no sense"))?;
         let group = Store {
-            comm: self.comm.clone(),
             target: new_target(),
             held: 0,
-            names: self.names.clone(),
-            group: format!("{hidden}/"),
-            staging: self.staging.clone(),
-            staged: true,
-            ranks: self.ranks,
-            mode: self.mode,
-            options: self.options.clone(),
+            group: format!("{at}/"),
+            staged: Some(hidden.clone()),
             removed: Vec::new(),
             unfinished: Vec::new(),
             attributes,
+            ..self.clone()
         };
-        Ok(Step { group, at, sync: self.options.durable })
+        Ok(Step { group, at, hidden, sync: self.options.durable })
     }
 }
 
@@ -79,72 +78,73 @@ impl Step {
         self.group.attributes = attributes;
     }
 
-    /// Where it lies until it is published.
-    fn hidden(&self) -> String {
-        format!("{}/{STEPS}/{}", self.group.staging, self.group.group.trim_end_matches('/'))
-    }
-
     /// What is to be made durable: all that was written to it.
     fn synced(&self) -> Option<String> {
-        self.sync.then(|| self.group.names.full(&self.hidden()))
+        self.sync.then(|| self.group.directory().full(&self.hidden))
     }
 
     /// Gives the step up after a collective call failed, of which every rank knows. Not collective.
     pub fn discard(self) {
-        let directory = self.group.directory();
         // Requests that are under way write to it.
         self.group.comm.line().drain();
-        if self.group.comm.rank() == 0 {
-            directory.discard(&self.hidden());
-            sweep(&*directory, &self.group.staging);
+        self.given_up();
+    }
+
+    /// Removes what was never published, on rank 0. Where nobody knows who still writes, it stays until the root ends.
+    fn given_up(&self) {
+        if self.group.comm.rank() > 0 || self.group.comm.is_poisoned() {
+            return;
         }
+        let (directory, hidden) = (self.group.directory(), self.hidden.clone());
+        self.group.comm.work_later(self.group.attempts.at_once(1), move || directory.discard(&hidden));
+    }
+
+    fn end(&self, what: &str, called: &str) -> End {
+        let path = self.group.directory().full(&self.group.home().name(&self.at));
+        End { sync: self.synced(), ..End::of(what, called, &path) }
     }
 
     /// Makes everything durable. Collective. What [`Step::publish`] does first; apart from it, a place for the user
     /// to look at the step before it becomes visible.
     pub fn sync(&self) -> Result<(), Error> {
         let what = format!("sync of step '{}'", self.at);
-        Ok(self.group.comm.sync_and(&what, self.group.target, self.synced(), || Ok(Vec::new()), None)?)
+        Ok(self.group.comm.sync_and(self.end(&what, "sync"), self.group.target, Publish::nothing())?)
     }
 
     /// Makes the step visible, by one rename. Collective. Waits for all requests before; if one of the step failed and
     /// nobody waited for it, this fails with its error and the step is given up. With `fault`, an error of this rank, the step is given up on
     /// all ranks instead, and they all get that error.
     pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
-        let what = format!("publishing step '{}' of '{}'", self.at, self.group.names.full(""));
+        let what = format!("publishing step '{}' of '{}'", self.at, self.group.home().shown());
         let directory = self.group.directory();
-        let hidden = self.hidden();
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let metadata = GroupMetadata { attributes: self.group.attributes.clone(), ..GroupMetadata::default() };
-        let rank = self.group.comm.rank();
-        let result = self.group.comm.sync_and(
-            &what,
-            self.group.target,
-            self.synced(),
-            || {
-                let key = format!("{hidden}/{METADATA_KEY}");
-                GroupMetadata::parse(&metadata.to_json(), &key).map_err(format_fault)?;
-                directory.write(&key, &metadata.to_json(), self.sync)?;
-                if self.sync {
-                    let arrays = directory.list(&hidden)?;
-                    let metadata = arrays.iter().map(|name| format!("{hidden}/{name}/{METADATA_KEY}"));
-                    directory.sync_files(&metadata.filter(|name| directory.exists(name)).collect::<Vec<_>>())?;
-                    directory.sync(&hidden)?;
-                }
-                publish(&*directory, &hidden, &self.at)?;
-                if self.sync {
-                    directory.sync(self.at.rsplit_once('/').map_or("", |(parent, _)| parent))?;
-                }
-                sweep(&*directory, &self.group.staging);
-                Ok(Vec::new())
-            },
-            fault,
-        );
-        if result.is_err() && rank == 0 {
-            directory.discard(&hidden);
-            sweep(&*directory, &self.group.staging);
+        let attributes = self.group.attributes.clone();
+        let end = End { fault, ..self.end(&what, "publish") };
+        let end = end.and("attributes of the step", Value::Object(attributes.clone()).to_string());
+        let metadata = GroupMetadata { attributes, ..GroupMetadata::default() }.to_json();
+        let (attempts, hidden, sync) = (self.group.attempts.clone(), self.hidden.clone(), self.sync);
+        let ancestors = self.group.ancestors(&self.at);
+        let to = self.group.home().name(&self.at);
+        let above = to.rsplit_once('/').map_or(String::new(), |(above, _)| above.to_string());
+        let work = Publish::by(self.group.attempts.at_once(1), move || {
+            let key = format!("{hidden}/{METADATA_KEY}");
+            GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
+            directory.create(&key, &metadata, metadata.len() as u64)?;
+            if sync {
+                let arrays = directory.list(&hidden)?;
+                let arrays = arrays.iter().map(|name| format!("{hidden}/{name}/{METADATA_KEY}"));
+                let files: Vec<String> = arrays.filter(|name| directory.exists(name)).chain([key]).collect();
+                directory.sync_files(&files)?;
+            }
+            attempts.drop_consolidated(&ancestors)?;
+            attempts.publish(&[Entry { from: hidden, to: to.clone(), replaces: false }])?;
+            if sync { attempts.sync_published(&above, &to) } else { Ok(()) }
+        });
+        let result = self.group.comm.sync_and(end, self.group.target, work);
+        if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
+            self.given_up();
         }
         Ok(result?)
     }

@@ -1,7 +1,8 @@
 //! A death at any moment leaves the old or the new, where names cannot be exchanged.
 
-use super::writing::publish;
-use super::{Mode, clean, open_root, staging};
+use super::Mode;
+use super::opening::open_root;
+use crate::attempts::Entry;
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;
 use hyperslab_world::{Fault, FaultKind, MemoryTree, Names};
@@ -36,50 +37,69 @@ fn content(names: &dyn Names, name: &str) -> Option<String> {
     names.read(name).unwrap().map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
-#[test]
-fn what_is_replaced_is_old_or_new_after_the_next_opening() {
-    for inside in [false, true] {
-        let hidden = |names: &dyn Names| {
-            let staging = if inside { ".hyperslab".to_string() } else { staging(names, Mode::Update) };
-            assert_eq!(staging.starts_with("memory://"), !inside);
-            format!("{staging}/arrays/rho")
-        };
-        let made = |tree: &MemoryTree| {
-            for (directory, text) in [("rho".to_string(), "old"), (hidden(tree), "new")] {
-                tree.make(&directory).unwrap();
-                tree.write(&format!("{directory}/f"), text.as_bytes(), false).unwrap();
-            }
-        };
-        let run = |names: &dyn Names| publish(names, &hidden(names), "rho");
-        at_every_death(made, run, |tree, published| {
-            // Readers find one of them, or for a moment nothing, and then the next opening brings the old one back.
-            let seen = content(tree, "rho/f");
-            let cleaned = clean(tree).unwrap();
-            let after = content(tree, "rho/f").unwrap();
-            assert_eq!(after, seen.unwrap_or("old".into()));
-            assert!(after == "new" || (after == "old" && !published), "{after}");
-            assert!(cleaned.iter().all(|name| name == "rho"), "{cleaned:?}");
-            assert_eq!(tree.list("").unwrap(), ["rho"], "nothing hidden is left");
-        });
-    }
+/// A store, as the first to open it leaves it.
+fn store(tree: &MemoryTree) {
+    drop(open_root(tree, Mode::Write, true).unwrap());
 }
 
 #[test]
-fn a_store_that_is_erased_can_always_be_opened_anew() {
+fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
+    let arrays = ["rho", "u", "v"];
     let made = |tree: &MemoryTree| {
-        open_root(tree, Mode::Write).unwrap();
-        for name in ["a/c", "b", ".hyperslab/steps/0001"] {
+        store(tree);
+        // Two are replaced, one is new.
+        for name in &arrays[..2] {
             tree.make(name).unwrap();
             tree.write(&format!("{name}/f"), b"old", false).unwrap();
         }
     };
-    let run = |names: &dyn Names| open_root(names, Mode::Write).map(|_| ());
+    let run = |names: &dyn Names| {
+        let opened = open_root(names, Mode::Update, true)?;
+        let (attempts, home) = (&opened.attempts, opened.attempts.home.clone());
+        let mut entries = Vec::new();
+        for name in arrays {
+            let from = attempts.directory("array", name)?;
+            home.names.create(&format!("{from}/f"), b"new", 3)?;
+            entries.push(Entry { from, to: home.name(name), replaces: true });
+        }
+        attempts.publish(&entries)?;
+        attempts.end()
+    };
+    at_every_death(made, run, |tree, published| {
+        let opened = open_root(tree, Mode::Update, true).unwrap();
+        let seen = arrays.map(|name| content(tree, &format!("{name}/f")));
+        let old = [Some("old".to_string()), Some("old".to_string()), None];
+        let new = arrays.map(|_| Some("new".to_string()));
+        assert!(seen == new || (seen == old && !published), "{seen:?}");
+        assert!(arrays.iter().all(|name| !tree.exists(&format!("{name}/.hyperslab-new"))));
+        opened.attempts.end().unwrap();
+        let mut expected: Vec<&str> = arrays.iter().filter(|name| tree.exists(name)).copied().collect();
+        expected.push(METADATA_KEY);
+        assert_eq!(tree.list("").unwrap(), expected, "nothing hidden is left");
+        assert_eq!(beside(tree), ["a.zarr"], "nothing hidden is left");
+    });
+}
+
+/// What lies beside the store.
+fn beside(tree: &MemoryTree) -> Vec<String> {
+    tree.at(&tree.above().unwrap().0).list("").unwrap()
+}
+
+#[test]
+fn a_store_that_is_erased_is_old_or_new_after_the_next_opening() {
+    let made = |tree: &MemoryTree| {
+        store(tree);
+        for name in ["a/c", "b"] {
+            tree.make(name).unwrap();
+            tree.write(&format!("{name}/f"), b"old", false).unwrap();
+        }
+    };
+    let run = |names: &dyn Names| open_root(names, Mode::Write, true).and_then(|opened| opened.attempts.end());
     at_every_death(made, run, |tree, erased| {
-        assert!(tree.exists(METADATA_KEY));
-        assert!(!erased || tree.list("").unwrap() == [METADATA_KEY]);
-        open_root(tree, Mode::Update).unwrap();
-        assert!(!tree.exists(".hyperslab"));
-        open_root(tree, Mode::Write).unwrap();
-        assert_eq!(tree.list("").unwrap(), [METADATA_KEY]);
+        let opened = open_root(tree, Mode::Update, true).unwrap();
+        let listed = tree.list("").unwrap();
+        assert!(listed == [METADATA_KEY] || (listed == ["a", "b", METADATA_KEY] && !erased), "{listed:?}");
+        opened.attempts.end().unwrap();
+        assert_eq!(beside(tree), ["a.zarr"]);
     });
 }

@@ -2,89 +2,118 @@
 
 use super::call::{Told, checked_section, stored, tell};
 use super::shapes::{Open, reshaped};
-use super::{ARRAYS, ASIDE, MARKER, METADATA_KEY, NewArray, Store, WriteAsk, read_array, sweep};
+use super::{MARKER, METADATA_KEY, NewArray, Store, WriteAsk, read_array};
+use crate::attempts::{Entry, Marker};
+use crate::course::Target;
 use crate::error::format_fault;
 use crate::planning::{Shaped, choose_parameters, choose_shape, said_of_chunks};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::Section;
 use hyperslab_plan::{Direction, Laid, Transfer};
-use hyperslab_world::{Fault, FaultKind, Names};
-use std::cell::RefCell;
+use hyperslab_world::{Fault, FaultKind, Names, Proof, Root, fingerprint};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Kinds of new arrays of one call whose chunks are chosen.
 const KINDS_MAX: usize = 8;
 
 /// Rank 0's side of a write.
-pub(super) struct Writing<'a> {
-    pub(super) store: &'a Store,
-    pub(super) asks: &'a [WriteAsk],
-    pub(super) metadata: &'a [ArrayMetadata],
-    pub(super) new: &'a NewArray,
+pub(super) struct Writing {
+    pub(super) store: Store,
+    /// What is done, for messages.
+    pub(super) what: String,
+    pub(super) asks: Vec<WriteAsk>,
+    pub(super) metadata: Vec<ArrayMetadata>,
+    pub(super) new: NewArray,
     pub(super) update: bool,
     /// How this rank's arrays lie in memory.
     pub(super) laid: Vec<Option<Laid>>,
-    /// Arrays that bear the marker of an earlier update that did not end; only writing all of them would end it.
-    pub(super) marked: RefCell<Vec<String>>,
-    /// Markers that this call has set, and what was in their places.
-    pub(super) before: RefCell<Vec<(String, Option<Vec<u8>>)>>,
+    /// Where new arrays lie until they are published: in a step, where they will be in the step.
+    pub(super) hidden: Vec<String>,
+    /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
+    pub(super) markers: Vec<(Marker, bool)>,
 }
 
-impl Writing<'_> {
-    fn base(&self) -> String {
-        self.store.base()
+impl Writing {
+    fn directory(&self) -> Arc<dyn Names> {
+        self.store.directory()
     }
 
-    /// Where a new array lies until it is published: in a step, where it will be in the step.
-    fn hidden(&self, name: &str) -> String {
-        if self.store.staged {
-            return format!("{}{name}", self.base());
-        }
-        format!("{}/{ARRAYS}/{}{name}", self.store.staging, self.store.group.replace('/', "%2F"))
+    /// The visible name of an array.
+    fn at(&self, ask: &WriteAsk) -> String {
+        format!("{}{}", self.store.base(), ask.name)
     }
 
-    pub(super) fn decide(&self) -> Result<Vec<u8>, Fault> {
-        let directory = self.store.directory();
-        let (new, shaped) = if self.update { (Vec::new(), Shaped::default()) } else { self.shaped() };
-        let mut told = Vec::with_capacity(self.asks.len());
-        for (i, ask) in self.asks.iter().enumerate() {
-            if self.update {
-                let metadata = read_array(&*directory, &self.base(), &ask.name)?;
-                told.push(Told { prefix: self.store.prefix(&ask.name), fresh: false, metadata });
-                continue;
-            }
-            let at = format!("{}{}", self.base(), ask.name);
-            if directory.exists(&at) && !self.new.overwrite {
-                return Err(Fault::new(
-                    FaultKind::Exists,
-                    format!("'{}' exists already in '{}'", ask.name, self.store.path().display()),
-                )
-                .hint("overwrite replaces it, section= changes it, append() makes it longer"));
-            }
-            let prefix = format!("{}/", self.store.names.full(&self.hidden(&ask.name)));
-            told.push(Told { prefix, fresh: true, metadata: new[i].clone() });
-        }
-        let asks = told.iter().zip(self.asks).map(|(told, ask)| {
-            let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
-            Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
+    fn publishes(&self) -> bool {
+        !self.update && self.store.staged.is_none()
+    }
+
+    fn durable(&self) -> bool {
+        self.store.options.durable
+    }
+
+    /// The existing arrays that are updated, and what proves that other ranks see the same.
+    fn found(&self) -> Result<Vec<(Told, Proof)>, Fault> {
+        let (directory, base) = (self.directory(), self.store.base());
+        let each = self.asks.iter().map(|ask| {
+            let (metadata, bytes) = read_array(&*directory, &base, &ask.name)?;
+            let key = directory.full(&format!("{base}{}/{METADATA_KEY}", ask.name));
+            let told = Told { prefix: self.store.prefix(&ask.name), fresh: false, metadata };
+            Ok((told, Proof::Contents(key.into(), fingerprint(&bytes))))
         });
-        let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-        let sync = self.store.options.durable && !self.store.staged;
-        let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync };
-        let wish = self.store.wish_of_writes();
-        let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid, &shaped)?;
-        for (told, ask) in told.iter().zip(self.asks) {
-            if self.update {
-                self.mark(&*directory, ask, &told.metadata.shape)?;
-            } else {
-                let hidden = self.hidden(&ask.name);
-                directory.remove(&hidden)?;
-                directory.make(&hidden)?;
-                let json = told.metadata.to_json(&ask.name).map_err(format_fault)?;
-                directory.write(&format!("{hidden}/{METADATA_KEY}"), &json, false)?;
-            }
+        each.collect()
+    }
+
+    /// Refuses names that are taken.
+    fn check_free(&self) -> Result<(), Fault> {
+        let directory = self.directory();
+        match self.asks.iter().find(|ask| !self.new.overwrite && directory.exists(&self.at(ask))) {
+            None => Ok(()),
+            Some(ask) => Err(Fault::new(
+                FaultKind::Exists,
+                format!("'{}' exists already in '{}'", ask.name, self.store.path().display()),
+            )
+            .hint("overwrite replaces it, section= changes it, append() makes it longer")),
         }
-        tell(chosen, &told)
+    }
+
+    /// Makes the directories of new arrays, with their metadata.
+    fn make(&mut self, told: &mut [Told]) -> Result<Vec<Root>, Fault> {
+        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        let mut roots = Vec::with_capacity(told.len());
+        for (told, ask) in told.iter_mut().zip(&self.asks) {
+            let hidden = if self.publishes() {
+                attempts.directory("array", &self.store.shown(&ask.name))?
+            } else {
+                let hidden = self.at(ask);
+                directory.remove(&hidden)?;
+                directory.make_new(&hidden)?;
+                hidden
+            };
+            self.hidden.push(hidden.clone());
+            told.prefix = format!("{}/", directory.full(&hidden));
+            let json = told.metadata.to_json(&ask.name).map_err(format_fault)?;
+            directory.create(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64)?;
+            roots.push(attempts.ground(&hidden));
+        }
+        Ok(roots)
+    }
+
+    /// Marks arrays before they are updated in place.
+    fn mark(&mut self, told: &[Told], proofs: Vec<Proof>) -> Result<Vec<Root>, Fault> {
+        let attempts = self.store.attempts.clone();
+        let updates = attempts.updates()?;
+        let mut roots = Vec::with_capacity(told.len());
+        for ((told, proof), ask) in told.iter().zip(proofs).zip(&self.asks) {
+            let at = self.at(ask);
+            let marker =
+                attempts.mark(&format!("{at}/{MARKER}"), &self.store.shown(&ask.name), true, Some(&updates))?;
+            // Only writing all of it ends an earlier update that did not end.
+            let stays = marker.was_there() && ask.holding.shape() != told.metadata.shape;
+            self.markers.push((marker, stays));
+            roots.push(attempts.ground_in_place(&at, proof, &updates));
+        }
+        Ok(roots)
     }
 
     /// The new arrays in the chunks that are the best for them. Those that are alike are shaped alike; where there are
@@ -105,12 +134,12 @@ impl Writing<'_> {
                 None => {}
             }
         }
-        let mut metadata = self.metadata.to_vec();
+        let mut metadata = self.metadata.clone();
         for kind in kinds {
             let (first, usual) = (kind[0], &self.metadata[kind[0]].chunk_shape);
             let open = self.open(first, kind.len());
-            let ladders = open.ladders(self.new);
-            let taken = choose_shape(&self.store.comm, usual, &ladders, |chunk| open.uses(self.new, chunk));
+            let ladders = open.ladders(&self.new);
+            let taken = choose_shape(&self.store.comm, usual, &ladders, |chunk| open.uses(&self.new, chunk));
             said += &said_of_chunks(&self.asks[first].name, &taken, usual);
             for number in kind {
                 metadata[number] = reshaped(&self.metadata[number], taken.chunk.clone());
@@ -129,115 +158,183 @@ impl Writing<'_> {
             laid: self.laid.get(number).cloned().flatten(),
             wish: self.store.wish_of_writes(),
             ranks: self.store.ranks,
-            sync: self.store.options.durable && !self.store.staged,
+            sync: self.store.syncs_writes(),
         }
     }
 
-    /// Marks an array before it is updated in place.
-    fn mark(&self, directory: &dyn Names, ask: &WriteAsk, shape: &[u64]) -> Result<(), Fault> {
-        let marker = format!("{}{}/{MARKER}", self.base(), ask.name);
-        // Of one that was there when the system crashed, the note may be lost.
-        let before = directory.read(&marker)?;
-        if before.is_some() && ask.holding.shape() != shape {
-            self.marked.borrow_mut().push(ask.name.clone());
-        }
-        let section = ask.section.as_ref().map(Section::to_string).unwrap_or_default();
-        let mut note = String::from_utf8_lossy(before.as_deref().unwrap_or_default()).into_owned();
-        note += &format!("an update of section {section} has begun and not ended: each chunk is old or new\n");
-        directory.mark(&marker, note.as_bytes(), self.durable())?;
-        self.before.borrow_mut().push((marker, before));
-        Ok(())
+    /// Chooses, then makes what is needed.
+    fn ready(&mut self) -> Result<Vec<u8>, Fault> {
+        let (mut told, proofs, shaped): (Vec<Told>, Vec<Proof>, Shaped) = if self.update {
+            let (told, proofs) = self.found()?.into_iter().unzip();
+            (told, proofs, Shaped::default())
+        } else {
+            self.check_free()?;
+            let (metadata, shaped) = self.shaped();
+            let new = |metadata| Told { prefix: String::new(), fresh: true, metadata };
+            (metadata.into_iter().map(new).collect(), Vec::new(), shaped)
+        };
+        let asks = told.iter().zip(&self.asks).map(|(told, ask)| {
+            let section = checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
+            Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
+        });
+        let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
+        let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: self.store.syncs_writes() };
+        let wish = self.store.wish_of_writes();
+        let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid, &shaped)?;
+        let roots = if self.update { self.mark(&told, proofs)? } else { self.make(&mut told)? };
+        tell(chosen.bytes(&Root::encode(&roots)), &told)
     }
 
-    /// Takes the markers back of an update that ended before anything was written.
-    pub(super) fn unmark(&self) {
-        let directory = self.store.directory();
-        for (marker, before) in self.before.take() {
-            // The call fails already; a marker too many only warns.
-            let _ = match before {
-                None => directory.remove(&marker),
-                Some(note) => directory.mark(&marker, &note, self.durable()),
-            };
-        }
+    fn entries(&self) -> Vec<Entry> {
+        let entry = |(from, ask): (&String, &WriteAsk)| Entry {
+            from: from.clone(),
+            to: self.at(ask),
+            replaces: self.new.overwrite,
+        };
+        self.hidden.iter().zip(&self.asks).map(entry).collect()
+    }
+}
+
+impl Target for Writing {
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        self.ready().map_err(|fault| fault.context(&self.what))
     }
 
-    fn durable(&self) -> bool {
-        self.store.options.durable
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        for (marker, stays) in self.markers.drain(..) {
+            attempts.unmark(marker, stays)?;
+        }
+        if !self.publishes() {
+            return Ok(Vec::new());
+        }
+        if self.durable() {
+            let metadata = self.hidden.iter().map(|hidden| format!("{hidden}/{METADATA_KEY}"));
+            directory.sync_files(&metadata.collect::<Vec<_>>())?;
+        }
+        attempts.drop_consolidated(&self.store.ancestors(&self.store.group))?;
+        let entries = self.entries();
+        attempts.publish(&entries)?;
+        if let Some(first) = entries.first().filter(|_| self.durable()) {
+            attempts.sync_published(self.store.base().trim_end_matches('/'), &first.to)?;
+        }
+        Ok(Vec::new())
     }
 
-    pub(super) fn publish(&self) -> Result<(), Fault> {
-        let directory = self.store.directory();
-        if self.durable() && !self.update && !self.store.staged {
-            let metadata = |ask: &WriteAsk| format!("{}/{METADATA_KEY}", self.hidden(&ask.name));
-            directory.sync_files(&self.asks.iter().map(metadata).collect::<Vec<_>>())?;
+    fn undo(&mut self, moved: bool) {
+        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        for (marker, _) in self.markers.drain(..) {
+            if moved { attempts.leave_unfinished(marker) } else { attempts.withdraw(marker) }
         }
-        let mut published = Vec::new();
-        for ask in self.asks {
-            let at = format!("{}{}", self.base(), ask.name);
-            if self.update {
-                if !self.marked.borrow().contains(&ask.name) {
-                    directory.remove(&format!("{at}/{MARKER}"))?;
-                }
-                continue;
+        self.hidden.drain(..).for_each(|hidden| directory.discard(&hidden));
+    }
+
+    /// What is new stays hidden: nobody writes under its name again.
+    fn abandon(&mut self) {
+        let attempts = self.store.attempts.clone();
+        self.markers.drain(..).for_each(|(marker, _)| attempts.leave_unfinished(marker));
+    }
+
+    fn keep(&mut self) {
+        self.store.attempts.keep(self.hidden.drain(..));
+    }
+
+    /// Others may read what was replaced, or have other names for its files, which keep their contents.
+    fn tidy(&mut self) {
+        if self.publishes() {
+            let directory = self.directory();
+            let kept = if self.durable() { self.store.attempts.release() } else { Vec::new() };
+            for replaced in self.hidden.drain(..).chain(kept) {
+                // What cannot be removed now goes with the root.
+                let _ = directory.remove(&replaced);
             }
-            let hidden = self.hidden(&ask.name);
-            if hidden == at {
-                continue;
-            }
-            let replaces = directory.exists(&at);
-            if let Err(fault) = publish(&*directory, &hidden, &at) {
-                withdraw(&*directory, published);
-                return Err(fault);
-            }
-            published.push((hidden, at, replaces));
-        }
-        if !self.store.staged && self.durable() {
-            directory.sync(&self.base())?;
-        }
-        Ok(())
-    }
-
-    /// Removes what was replaced.
-    pub(super) fn tidy(&self) {
-        if !self.update && !self.store.staged {
-            self.undo();
-        }
-    }
-
-    pub(super) fn undo(&self) {
-        let directory = self.store.directory();
-        for ask in self.asks {
-            directory.discard(&self.hidden(&ask.name));
-        }
-        if !self.store.staged {
-            sweep(&*directory, &self.store.staging);
         }
     }
 }
 
-/// Takes back what of a call was published before the rest could not be: what it replaced is there again.
-fn withdraw(directory: &dyn Names, published: Vec<(String, String, bool)>) {
-    for (hidden, at, replaces) in published.into_iter().rev() {
-        // The call fails already; what cannot be taken back stays visible, and whole.
-        let _ = if replaces { publish(directory, &hidden, &at) } else { directory.rename(&at, &hidden) };
+/// Rank 0's side of an append.
+pub(super) struct Appending {
+    pub(super) store: Store,
+    pub(super) what: String,
+    pub(super) ask: WriteAsk,
+    pub(super) axis: usize,
+    pub(super) laid: Vec<Option<Laid>>,
+    /// What the array will be, and its marker.
+    pub(super) grown: Option<(ArrayMetadata, Marker)>,
+}
+
+impl Appending {
+    fn at(&self) -> String {
+        format!("{}{}", self.store.base(), self.ask.name)
+    }
+
+    /// The transfer, from what is told of the grown array.
+    pub(super) fn transfer(store: &Store, ask: &WriteAsk, axis: usize, told: &Told) -> Transfer {
+        let section = super::call::tail(&told.metadata.shape, ask.holding.shape(), axis);
+        let asks = vec![ask.asked(section, stored(&told.metadata, &told.prefix, false))];
+        Transfer { direction: Direction::Write, asks, ranks: store.ranks, sync: store.syncs_writes() }
     }
 }
 
-/// Renames a hidden node to its place; what was there before is hidden in its stead.
-pub(super) fn publish(directory: &dyn Names, hidden: &str, at: &str) -> Result<(), Fault> {
-    if !directory.exists(at) {
-        return directory.rename(hidden, at);
+impl Target for Appending {
+    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        let (store, ask) = (&self.store, &self.ask);
+        let (directory, attempts, at) = (store.directory(), store.attempts.clone(), self.at());
+        // Of two that append at the same time, the second shall see what the first left.
+        let updates = attempts.updates()?;
+        let marker = attempts.mark(&format!("{at}/{MARKER}"), &store.shown(&ask.name), false, Some(&updates));
+        let marker = match marker {
+            Err(_) if !directory.exists(&at) => {
+                return Err(read_array(&*directory, &store.base(), &ask.name).err().unwrap_or_else(|| {
+                    Fault::new(FaultKind::NotFound, format!("there is no array '{}'", ask.name))
+                }));
+            }
+            marker => marker?,
+        };
+        let prepared = read_array(&*directory, &store.base(), &ask.name).and_then(|(mut metadata, bytes)| {
+            let grown = super::call::grow(&metadata.shape, ask.holding.shape(), self.axis);
+            metadata.shape = grown.map_err(|fault| fault.context(&self.what))?;
+            metadata.check(&ask.name).map_err(format_fault)?;
+            let told = Told { prefix: store.prefix(&ask.name), fresh: false, metadata };
+            let transfer = Appending::transfer(store, ask, self.axis, &told);
+            let (wish, shaped) = (store.wish_of_writes(), Shaped::default());
+            let chosen = choose_parameters(&store.comm, transfer, &wish, store.held, &self.laid, &shaped)?;
+            let key = directory.full(&format!("{at}/{METADATA_KEY}"));
+            let root = attempts.ground_in_place(&at, Proof::Contents(key.into(), fingerprint(&bytes)), &updates);
+            let payload = tell(chosen.bytes(&Root::encode(&[root])), std::slice::from_ref(&told))?;
+            Ok((payload, told.metadata))
+        });
+        match prepared {
+            Ok((payload, metadata)) => {
+                self.grown = Some((metadata, marker));
+                Ok(payload)
+            }
+            Err(fault) => {
+                attempts.withdraw(marker);
+                Err(fault)
+            }
+        }
     }
-    if directory.exchange(hidden, at)? {
-        return Ok(());
+
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        let Some((metadata, marker)) = self.grown.take() else { return Ok(Vec::new()) };
+        let attempts = self.store.attempts.clone();
+        let json = metadata.to_json(&self.ask.name).map_err(format_fault)?;
+        let published = attempts
+            .drop_consolidated(&self.store.ancestors(&self.store.shown("")))
+            .and_then(|()| attempts.replace(&format!("{}/{METADATA_KEY}", self.at()), &json, self.store.syncs_writes()));
+        let unmarked = attempts.unmark(marker, true);
+        published.and(unmarked).map(|()| Vec::new())
     }
-    // Without an exchange there is a moment without either; the old one is kept until the new one is in place, and
-    // goes back if it never gets there, at once or when the store is opened next.
-    let aside = format!("{hidden}{ASIDE}");
-    directory.rename(at, &aside)?;
-    if let Err(fault) = directory.rename(hidden, at) {
-        directory.rename(&aside, at)?;
-        return Err(fault);
+
+    /// Readers see nothing beyond the old shape.
+    fn undo(&mut self, _moved: bool) {
+        if let Some((_, marker)) = self.grown.take() {
+            self.store.attempts.withdraw(marker);
+        }
     }
-    directory.rename(&aside, hidden)
+
+    fn abandon(&mut self) {
+        self.undo(true);
+    }
 }

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 const AT_HAND: [u32; 7] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x8584_58f6];
 
 /// Whether a file is on a file system known to be of this host. Asking a far one may take as long as anything else.
-pub(super) fn holds(file: &File) -> bool {
+pub(crate) fn holds(file: &File) -> bool {
     // SAFETY: all fields are numbers, of which zero is one.
     let mut told: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor belongs to the open file, and `told` has room for the answer.

@@ -58,7 +58,8 @@ fn open(path: &Path) -> Option<File> {
     };
     let descriptor = i32::try_from(opened).ok().filter(|&opened| opened >= 0)?;
     // SAFETY: the descriptor was opened just now, and nobody else knows it.
-    Some(unsafe { File::from_raw_fd(descriptor) })
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
 }
 
 #[cfg(test)]

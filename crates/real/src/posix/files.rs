@@ -3,6 +3,7 @@
 use super::at_hand;
 use super::carrier::Way;
 use super::content::Scratch;
+use super::grounds::Grounds;
 use super::handle::Handle;
 use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
@@ -10,10 +11,11 @@ use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::sink::Sink;
 use super::tap::Tap;
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
-use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Ticket};
+use crate::regular;
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -32,14 +34,14 @@ const KNOWN_DIRECTORIES_MAX: usize = 1024;
 
 pub(super) struct Files {
     root: PathBuf,
+    /// Where objects lie, and whether it is what rank 0 sees.
+    grounds: Grounds,
     open: VecDeque<Arc<Handle>>,
     /// Serves direct requests.
     direct: Queue,
     /// Of objects that are spread over directories; those of which there were requests.
     sets: Vec<Set>,
     answers: Answers,
-    /// Directories seen to exist.
-    made: BTreeSet<PathBuf>,
     /// Directories that were asked about, and whether they are at hand.
     at_hand: BTreeMap<PathBuf, bool>,
     /// Names made since the last sync, of files and directories.
@@ -86,11 +88,11 @@ impl Files {
     pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, durable: Arc<AtomicBool>, answers: Answers) -> Files {
         Files {
             root: root.into(),
+            grounds: Grounds::default(),
             open: VecDeque::new(),
             direct: Queue::new(DIRECT_DEPTH_MAX),
             sets: Vec::new(),
             answers,
-            made: BTreeSet::new(),
             at_hand: BTreeMap::new(),
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
@@ -102,6 +104,9 @@ impl Files {
 
     /// Carries a request out, or hands it on. Returns how it ended, unless somebody else will tell that.
     pub(super) fn serve(&mut self, ticket: Ticket, request: Request) -> Option<Result<Outcome, Fault>> {
+        if let Err(fault) = request.object().map_or(Ok(()), |object| self.grounds.prove(object)) {
+            return Some(Err(fault));
+        }
         let striped = request.object().is_some_and(|object| self.is_striped(object));
         match request {
             Request::Write { object, moves, direct } if direct || striped => {
@@ -167,7 +172,10 @@ impl Files {
     fn file(&mut self, path: &Path, write: bool) -> Result<Option<Arc<Handle>>, Fault> {
         let doing = Doing { verb: "opening", path };
         let identity = match std::fs::metadata(path) {
-            Ok(metadata) => (metadata.dev(), metadata.ino()),
+            Ok(metadata) => {
+                regular::check(&metadata).map_err(|error| doing.failed("", &error))?;
+                (metadata.dev(), metadata.ino())
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(doing.failed("", &error)),
         };
@@ -291,10 +299,12 @@ impl Files {
         fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
     ) -> Result<Outcome, Fault> {
         let path = self.path(object);
-        self.make_parent(&path)?;
-        let target = if replace { beside(&path) } else { path.clone() };
-        let doing = Doing { verb: "writing", path: &target };
-        let file = File::create(&target).map_err(|error| doing.failed("", &error))?;
+        let doing = Doing { verb: "writing", path: &path };
+        let failed = |error: io::Error| doing.failed("", &error);
+        let spot = self.grounds.spot(object, &path, &mut self.new).map_err(failed)?;
+        let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
+        let hidden = made.transpose().map_err(failed)?;
+        let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
         // What replaces an object is made durable at once.
         let going = (!replace && self.durable.load(Ordering::Relaxed)).then_some(&*self.advance);
         let of_sink = Doing { verb: "writing", path: &target };
@@ -303,14 +313,17 @@ impl Files {
         let (moved, sent) = match filled {
             Ok(ended) => ended,
             Err(fault) => {
-                let _ = std::fs::remove_file(&target);
+                let _ = hidden.as_ref().unwrap_or(&spot).unlink();
                 return Err(fault);
             }
         };
         if replace {
             // The new bytes must be on disk before the name points to them, or a crash could leave neither.
-            file.sync_data().map_err(|error| doing.failed("", &error))?;
-            std::fs::rename(&target, &path).map_err(|error| doing.failed(" (rename into place)", &error))?;
+            file.sync_data().map_err(failed)?;
+            if let Some(hidden) = &hidden {
+                let placed = hidden.rename(&spot).inspect_err(|_| drop(hidden.unlink()));
+                placed.map_err(|error| doing.failed(" (rename into place)", &error))?;
+            }
         }
         self.new.insert(path.clone());
         self.dirty.insert(path.clone());
@@ -323,7 +336,7 @@ impl Files {
     fn read_whole(&mut self, object: &Arc<str>, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
-        let file = match File::open(&path) {
+        let file = match regular::open(&path, false) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
@@ -349,15 +362,21 @@ impl Files {
     fn get(&mut self, object: &str, bytes_max: u64) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
-        let length = match std::fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
+        let file = match regular::open(&path, false) {
+            Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Absent),
             Err(error) => return Err(doing.failed("", &error)),
         };
+        let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
         if length > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{length} B")));
         }
-        let content = std::fs::read(&path).map_err(|error| doing.failed("", &error))?;
+        let mut content = Vec::with_capacity(length as usize);
+        let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut content);
+        read.map_err(|error| doing.failed("", &error))?;
+        if content.len() as u64 > bytes_max {
+            return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{} B", content.len())));
+        }
         Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content }))
     }
 
@@ -511,18 +530,17 @@ impl Files {
     pub(super) fn release(&mut self) {
         self.settle();
         self.open.clear();
-        self.made.clear();
+        self.grounds.release();
     }
 
-    fn make_parent(&mut self, path: &Path) -> Result<(), Fault> {
-        let Some(parent) = path.parent() else { return Ok(()) };
-        if !self.made.contains(parent) || !parent.exists() {
-            self.new.extend(parent.ancestors().take_while(|above| !above.exists()).map(Path::to_path_buf));
-            let doing = Doing { verb: "making directory", path: parent };
-            std::fs::create_dir_all(parent).map_err(|error| doing.failed("", &error))?;
-            self.made.insert(parent.to_path_buf());
-        }
-        Ok(())
+    /// Objects of all further requests lie below these roots.
+    pub(super) fn enter(&mut self, roots: &[Root]) {
+        self.grounds.enter(roots);
+    }
+
+    /// Whether it is known that this rank sees of an object what rank 0 sees, as far as that was asked.
+    pub(super) fn is_proven(&self, object: &str) -> bool {
+        self.grounds.is_proven(object)
     }
 }
 
@@ -538,12 +556,6 @@ pub(crate) fn write_back(file: &File, start: u64, length: u64, flags: libc::c_ui
 
 fn whole_striped(object: &str) -> Fault {
     Fault::new(FaultKind::Unsupported, format!("object '{object}' is striped, and so written and read in parts only"))
-}
-
-/// A name beside an object that no reader takes for one.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.hyperslab-{}", std::process::id()))
 }
 
 /// The first byte of an object that is moved, and the one behind the last.

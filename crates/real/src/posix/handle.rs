@@ -1,6 +1,7 @@
 //! Open files: one handle that goes through the cache of the system and, once it is asked for, one that does not.
 
 use super::content::Source;
+use crate::regular;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -40,7 +41,7 @@ pub(super) struct DirectFile {
 
 impl Handle {
     pub(super) fn open(path: &Path, write: bool) -> io::Result<Handle> {
-        let file = OpenOptions::new().read(true).write(write).open(path)?;
+        let file = regular::open(path, write)?;
         let identity = identity(&file)?;
         Ok(Handle { path: path.to_path_buf(), file, writable: write, identity, direct: OnceLock::new() })
     }

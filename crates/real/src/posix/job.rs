@@ -11,6 +11,7 @@ use crate::wire::Bell;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Fault, FaultKind, Moves, Outcome, Ticket};
 use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,11 +20,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Answers {
     outbox: Sender<Finished>,
     bell: Bell,
+    /// Set when nothing may begin any more.
+    cut: Arc<AtomicBool>,
 }
 
 impl Answers {
     pub(super) fn new(outbox: Sender<Finished>, bell: Bell) -> Answers {
-        Answers { outbox, bell }
+        Answers { outbox, bell, cut: Arc::default() }
+    }
+
+    /// Lets nothing begin any more: who asked for it has given up, and others may write there by now.
+    pub(super) fn cut(&self) {
+        self.cut.store(true, Ordering::Release);
+    }
+
+    /// Why nothing may begin any more, if so.
+    pub(super) fn begin(&self) -> Result<(), Fault> {
+        if !self.cut.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(Fault::new(FaultKind::Poisoned, "an earlier failure left this handle unusable"))
     }
 
     /// Tells how a request ended; says whether anybody listens.
@@ -99,7 +115,7 @@ pub(super) struct Job {
 impl Job {
     /// Does it and tells.
     pub(super) fn run(self, answer: &Answer) {
-        answer.part(self.carry());
+        answer.part(answer.answers.begin().and_then(|()| self.carry()));
     }
 
     /// Moves the elements; tells how many calls that took.

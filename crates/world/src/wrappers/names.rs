@@ -1,6 +1,6 @@
 //! Names that cannot do everything.
 
-use crate::{Fault, Names};
+use crate::{Claim, Fault, Hold, Locked, Locks, Names};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,8 +72,48 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.write(name, bytes, sync))
     }
 
-    fn mark(&self, name: &str, note: &[u8], sync: bool) -> Result<(), Fault> {
-        self.change().and_then(|()| self.inner.mark(name, note, sync))
+    fn make_durable(&self, name: &str) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.make_durable(name))
+    }
+
+    fn make_new(&self, name: &str) -> Result<bool, Fault> {
+        self.change().and_then(|()| self.inner.make_new(name))
+    }
+
+    fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
+        self.change().and_then(|()| self.inner.claim(name, note, sync))
+    }
+
+    fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.inner.note(name)
+    }
+
+    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.edit(name, change))
+    }
+
+    fn lock(&self, name: &str) -> Result<Locked, Fault> {
+        self.inner.lock(name)
+    }
+
+    fn is_at_hand(&self) -> bool {
+        self.inner.is_at_hand()
+    }
+
+    fn locks(&self, name: &str) -> Locks {
+        self.inner.locks(name)
+    }
+
+    fn hold(&self, name: &str) -> Result<Hold, Fault> {
+        self.inner.hold(name)
+    }
+
+    fn is_link(&self, name: &str) -> bool {
+        self.inner.is_link(name)
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.change().and_then(|()| self.inner.rename_new(from, to))
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {

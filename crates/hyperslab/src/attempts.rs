@@ -1,0 +1,562 @@
+//! Attempts: what is written and not yet published.
+//!
+//! All that an open store or file writes lies in one hidden root until it is published. The root has a random token in its
+//! name, is made on rank 0 when something is first written, and goes away when the store is closed. Attempts are names in
+//! it that never come again, so nobody ever writes into another one's: not a second program, not the other half of a job,
+//! not a rank that was stopped and comes back after its attempt was given up.
+//!
+//! ```text
+//! run.zarr/                             the store
+//! .run.zarr.hyperslab-owners            a line of JSON for each root beside it: token, host, process
+//! .run.zarr.hyperslab-TOKEN/            a root
+//!     owner                             locked by the owner while he lives; the arrays that he updates in place
+//!     1-step-0001/ 2-array-rho/         attempts
+//!     3-updates/                        chunks that are to replace others
+//!     4-publish                         what one call publishes by several renames, until all are done
+//! ```
+//!
+//! Where nothing can be made beside a store, all this lies below `.hyperslab` in it. A raw file is its own root.
+
+mod publish;
+mod recover;
+
+use crate::owner::{Owner, line_of};
+use hyperslab_format::zarr::{METADATA_KEY, Map};
+use hyperslab_real::here::token;
+use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, fingerprint};
+pub(crate) use publish::Entry;
+use publish::ASIDE;
+pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where hidden things lie in a store, when they cannot lie beside it.
+pub(crate) const INSIDE: &str = ".hyperslab";
+/// In a root: what its owner has locked.
+const OWNER: &str = "owner";
+/// Longest part of a name that only tells people what it is \[B\].
+const SHOWN_BYTES_MAX: usize = 120;
+/// How often another owner may remove a directory in which this one makes something.
+const TURNS_MAX: usize = 100;
+
+/// Where the hidden things of a store or file lie.
+#[derive(Clone)]
+pub(crate) struct Home {
+    /// Names in the directory in which the store or file lies, or in the store itself.
+    pub(crate) names: Arc<dyn Names>,
+    /// The store or file there: its name, or nothing for the store itself.
+    pub(crate) base: String,
+    /// What the names of hidden things begin with.
+    prefix: String,
+}
+
+impl Home {
+    /// Beside something of this name.
+    pub(crate) fn beside(names: Arc<dyn Names>, name: &str) -> Home {
+        Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-") }
+    }
+
+    /// Inside of a store.
+    pub(crate) fn inside(names: Arc<dyn Names>) -> Home {
+        Home { names, base: String::new(), prefix: format!("{INSIDE}/") }
+    }
+
+    /// Where owners are listed.
+    fn owners(&self) -> String {
+        format!("{}owners", self.prefix)
+    }
+
+    fn root(&self, token: &str) -> String {
+        format!("{}{token}", self.prefix)
+    }
+
+    /// Where a root goes before it is removed.
+    fn gone(&self, token: &str) -> String {
+        format!("{}gone-{token}", self.prefix)
+    }
+
+    fn is_inside(&self) -> bool {
+        self.prefix.ends_with('/')
+    }
+
+    /// The name of something in the store.
+    pub(crate) fn name(&self, below: &str) -> String {
+        match (self.base.is_empty(), below.is_empty()) {
+            (true, _) => below.into(),
+            (_, true) => self.base.clone(),
+            _ => format!("{}/{below}", self.base),
+        }
+    }
+
+    /// Path of the store or file, for people.
+    pub(crate) fn shown(&self) -> String {
+        self.names.full(&self.base)
+    }
+
+    /// Takes a line out of the list of owners.
+    fn strike(&self, line: &[u8]) -> Result<(), Fault> {
+        self.names.edit(&self.owners(), &mut |before| {
+            let lines = before.split_inclusive(|&byte| byte == b'\n');
+            lines.filter(|&other| other != line).flatten().copied().collect()
+        })
+    }
+
+    /// Removes the directory for hidden things inside of a store, if nothing is in it.
+    fn sweep(&self) {
+        if self.is_inside() {
+            self.names.remove_empty(INSIDE);
+        }
+    }
+}
+
+/// Part of a hidden name that tells people what it is; separators of paths are spelled.
+fn shown(path: &str) -> String {
+    let mut text = path.trim_end_matches('/').replace('%', "%25").replace('/', "%2F");
+    while text.len() > SHOWN_BYTES_MAX || !text.is_char_boundary(text.len()) {
+        text.pop();
+    }
+    text
+}
+
+/// What stands in such a part of a name.
+fn path_of(shown: &str) -> String {
+    shown.replace("%2F", "/").replace("%25", "%")
+}
+
+/// What an open store or file writes and has not yet published.
+pub(crate) struct Attempts {
+    pub(crate) home: Home,
+    /// A number that no other opening has.
+    pub(crate) opening: u64,
+    /// Whether names are asked for on the caller's own thread.
+    at_once: bool,
+    durable: bool,
+    /// The store, so that it is noticed if another one takes its place. On rank 0.
+    held: Option<Hold>,
+    state: Mutex<State>,
+    last: AtomicU64,
+    /// A child of this process has a copy of all this, and must not end what is its parent's.
+    process: u32,
+}
+
+#[derive(Default)]
+struct State {
+    made: Option<Made>,
+    /// The directory for what replaces something.
+    updates: Option<String>,
+    /// Arrays that were updated in place.
+    updated: BTreeSet<String>,
+    /// Stands for this opening in markers, where nothing hidden was made.
+    token: Option<String>,
+    /// What was replaced while it is not known that what replaced it is durable.
+    kept: Vec<String>,
+}
+
+struct Made {
+    path: String,
+    line: Vec<u8>,
+    /// Tells others that the owner lives.
+    lock: Box<dyn Lock>,
+}
+
+/// The marker of an update in place, which its owner has locked.
+pub(crate) struct Marker {
+    name: String,
+    shown: String,
+    lock: Box<dyn Lock>,
+    /// Length of the note of an earlier update that did not end \[B\].
+    before: Option<u64>,
+    /// What the marker holds now.
+    contents: u64,
+}
+
+impl Marker {
+    /// Whether an earlier update did not end.
+    pub(crate) fn was_there(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// By what another rank knows that it sees this marker.
+    pub(crate) fn proof(&self, names: &dyn Names) -> Proof {
+        Proof::Contents(names.full(&self.name).into(), self.contents)
+    }
+}
+
+impl Attempts {
+    /// For a store or file that was opened just now.
+    pub(crate) fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
+        Attempts { home, opening, at_once, durable, held, state: Mutex::default(), last: AtomicU64::new(0), process: std::process::id() }
+    }
+
+    /// The same for the store that is held from now on.
+    pub(crate) fn holding(mut self, held: Hold) -> Attempts {
+        self.held = Some(held);
+        self
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names(&self) -> &dyn Names {
+        &*self.home.names
+    }
+
+    /// Whether work with so many names is done on the caller's thread.
+    pub(crate) fn at_once(&self, names: usize) -> bool {
+        const NAMES_MAX: usize = 64;
+        self.at_once && names <= NAMES_MAX
+    }
+
+    /// The root, which is made if it is not there.
+    fn root(&self) -> Result<String, Fault> {
+        let mut state = self.state();
+        if let Some(made) = &state.made {
+            return Ok(made.path.clone());
+        }
+        let token = state.token.clone().unwrap_or_else(token);
+        let made = self.make(&token, |path, line| {
+            self.names().make_new(path)?;
+            match self.names().claim(&format!("{path}/{OWNER}"), line, false)? {
+                Claim::New(lock) => Ok(lock),
+                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
+            }
+        })?;
+        let path = made.path.clone();
+        state.made = Some(made);
+        Ok(path)
+    }
+
+    /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].
+    pub(crate) fn file(&self) -> String {
+        self.home.root(&self.token())
+    }
+
+    /// Makes a new raw file under its hidden name.
+    pub(crate) fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
+        let token = self.token();
+        let made = self.make(&token, |path, _| {
+            self.names().create(path, header, bytes)?;
+            match self.names().lock(path)? {
+                Locked::Ours(lock) => Ok(lock),
+                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
+            }
+        })?;
+        self.state().made = Some(made);
+        Ok(())
+    }
+
+    /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
+    /// for that of a dead owner.
+    fn make(
+        &self,
+        token: &str,
+        make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>,
+    ) -> Result<Made, Fault> {
+        let (path, line) = (self.home.root(token), Owner::here(token).line(&[]));
+        for turn in 1.. {
+            if self.home.is_inside() {
+                self.names().make_new(INSIDE)?;
+            }
+            let mut made = None;
+            let edited = self.names().edit(&self.home.owners(), &mut |mut before| {
+                let result = make(&path, &line);
+                if result.is_ok() {
+                    before.extend(&line);
+                }
+                made = Some(result);
+                before
+            });
+            match (edited, made) {
+                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock: lock? }),
+                // Somebody removed the empty directory for hidden things.
+                (Err(fault), None) if turn == TURNS_MAX || !self.home.is_inside() => return Err(fault),
+                (Err(fault), Some(_)) => {
+                    self.names().discard(&path);
+                    return Err(fault);
+                }
+                _ => {}
+            }
+        }
+        unreachable!("the last turn returns")
+    }
+
+    /// A name in the root that never comes again; `what` and `of` tell people what lies there.
+    pub(crate) fn next(&self, what: &str, of: &str) -> Result<String, Fault> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(format!("{}/{number}-{what}-{}", self.root()?, shown(of)))
+    }
+
+    /// A new directory, to be published with what is in it.
+    pub(crate) fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
+        let path = self.next(what, of)?;
+        self.names().make_new(&path)?;
+        Ok(path)
+    }
+
+    /// Where objects of such a directory lie: what a rank that handles storage is told.
+    pub(crate) fn ground(&self, directory: &str) -> Root {
+        let below = format!("{}/", self.names().full(directory)).into();
+        let root = self.state().made.as_ref().map(|made| made.path.clone());
+        let proofs = root.iter().map(|root| Proof::Directory(self.names().full(root).into())).collect();
+        Root { below, via: None, opening: self.opening, proofs }
+    }
+
+    /// Where objects lie that are replaced one by one, in a directory that exists.
+    pub(crate) fn ground_in_place(&self, directory: &str, proof: Proof, via: &str) -> Root {
+        let ground = self.ground(directory);
+        let via = Some(self.names().full(via).into());
+        Root { via, proofs: ground.proofs.into_iter().chain([proof]).collect(), ..ground }
+    }
+
+    /// The directory in which what replaces something is made, one for the life of the root: where somebody took it away,
+    /// another one.
+    pub(crate) fn updates(&self) -> Result<String, Fault> {
+        let known = self.state().updates.clone();
+        if let Some(known) = known.filter(|known| self.names().exists(known)) {
+            return Ok(known);
+        }
+        let made = self.directory("updates", "")?;
+        self.state().updates = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Whether the store is still the one that was opened.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub(crate) fn check_still_there(&self) -> Result<(), Fault> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let found = self.names().hold(&self.home.base);
+        if found.is_ok_and(|found| found.identity == held.identity) {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
+            self.home.shown()
+        );
+        Err(Fault::new(FaultKind::Storage, text).hint("nothing was published into what is there now; open it again"))
+    }
+
+    /// Marks something that is about to be updated in place, and keeps other owners from doing the same until the marker
+    /// is dropped. Readers may see half of the update if it is `torn` when it ends in the middle; replacements are made in
+    /// `updates`, if anything is replaced.
+    pub(crate) fn mark(
+        &self,
+        marker: &str,
+        name: &str,
+        torn: bool,
+        updates: Option<&str>,
+    ) -> Result<Marker, Fault> {
+        self.check_still_there()?;
+        if self.names().is_link(marker) {
+            let text = format!("'{}' lies beyond a symbolic link, and is not changed through it", self.names().full(marker));
+            return Err(Fault::new(FaultKind::Invalid, text).hint("open the store in which it really lies"));
+        }
+        let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
+        let readers = if torn { "torn" } else { "whole" };
+        let line = Owner::here(&self.token()).line(&[("updates", directory), ("readers", readers)]);
+        let what = format!("'{name}' of '{}'", self.home.shown());
+        let marked = |lock, before, contents: &[u8]| {
+            if updates.is_some() {
+                self.note_update(name)?;
+            }
+            let (name, shown) = (marker.to_string(), name.to_string());
+            Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) })
+        };
+        match self.names().claim(marker, &line, self.durable && torn)? {
+            Claim::New(lock) => marked(lock, None, &line),
+            Claim::Busy(note) => {
+                let owner = crate::owner::lines(&note).iter().rev().find_map(Owner::of_line);
+                let who = owner.map_or("another owner".into(), |owner| owner.to_string());
+                let text = format!("{what} is being changed in place by {who} at this moment");
+                Err(Fault::new(FaultKind::Busy, text).hint(format!(
+                    "one at a time: wait until it is done, or write a new array; 'hyperslab clean {}' removes what an \
+                     owner left who died",
+                    self.home.shown()
+                )))
+            }
+            Claim::Left(lock, note) => {
+                self.take_over(&note, &*lock, &what)?;
+                lock.add(&line)?;
+                let before = is_torn(&note).then_some(note.len() as u64);
+                marked(lock, before, &[note, line].concat())
+            }
+        }
+    }
+
+    /// The token of this opening.
+    fn token(&self) -> String {
+        let mut state = self.state();
+        let of_root = state.made.as_ref().and_then(|made| made.path.strip_prefix(&self.home.prefix)).map(String::from);
+        of_root.unwrap_or_else(|| state.token.get_or_insert_with(token).clone())
+    }
+
+    /// Makes sure that the owners of an update that did not end are dead, and that nothing of theirs can take its name any
+    /// more: what they would rename goes first.
+    fn take_over(&self, note: &[u8], lock: &dyn Lock, what: &str) -> Result<(), Fault> {
+        let lines = crate::owner::lines(note);
+        let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
+        let locks = self.names().locks("");
+        if !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
+            return Err(Owner::busy(owners.last(), what, &self.home.shown()));
+        }
+        for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
+            let directory = line.get("updates").and_then(|name| name.as_str()).filter(|name| recover::is_attempt(name));
+            if let Some(directory) = directory {
+                let of_owner = format!("{}/{directory}", self.home.root(&owner.token));
+                self.put_away(&of_owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes something hidden: first out of sight, so that nobody finds half of it.
+    fn put_away(&self, name: &str) -> Result<(), Fault> {
+        if !self.names().exists(name) {
+            return Ok(());
+        }
+        let gone = self.home.gone(&token());
+        self.names().rename(name, &gone)?;
+        self.names().remove(&gone)
+    }
+
+    /// Lists something as updated in place, for whoever finds this root without its owner.
+    fn note_update(&self, name: &str) -> Result<(), Fault> {
+        let mut state = self.state();
+        if !state.updated.insert(name.to_string()) {
+            return Ok(());
+        }
+        let lock = state.made.as_ref().map(|made| &made.lock);
+        let mut map = Map::new();
+        map.insert("update".into(), name.into());
+        lock.map_or(Ok(()), |lock| lock.add(&line_of(map)))
+    }
+
+    /// The update is over; where it replaced nothing of an earlier one that did not end, that one's marker stays.
+    pub(crate) fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
+        match marker.before {
+            Some(before) if stays => marker.lock.cut(before),
+            _ => self.names().remove(&marker.name),
+        }
+    }
+
+    /// The update ended before anything was changed.
+    pub(crate) fn withdraw(&self, marker: Marker) {
+        // The call fails already; a marker too many only warns.
+        let _ = match marker.before {
+            Some(before) => marker.lock.cut(before),
+            None => self.names().remove(&marker.name),
+        };
+    }
+
+    /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
+    pub(crate) fn leave_unfinished(&self, marker: Marker) {
+        let line = recover::unfinished_line(&marker.shown);
+        let _ = self.names().edit(&self.home.owners(), &mut |mut before| {
+            if !before.windows(line.len()).any(|other| other == line) {
+                before.extend(&line);
+            }
+            before
+        });
+    }
+
+    /// Replaces a small file that readers see.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        let made = self.next("metadata", "")?;
+        self.names().create(&made, bytes, bytes.len() as u64)?;
+        if sync {
+            self.names().sync_files(std::slice::from_ref(&made))?;
+        }
+        self.names().rename(&made, name)?;
+        let above = name.rsplit_once('/').map_or("", |(above, _)| above);
+        if sync { self.names().sync(above) } else { Ok(()) }
+    }
+
+    /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
+    pub(crate) fn amend(
+        &self,
+        name: &str,
+        change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>,
+    ) -> Result<(), Fault> {
+        let Some(bytes) = self.names().read(name)? else { return Ok(()) };
+        change(&bytes)?.map_or(Ok(()), |changed| self.replace(name, &changed, self.durable))
+    }
+
+    /// Makes the name of what was published durable.
+    ///
+    /// # Errors
+    /// When that cannot be known, though it is visible.
+    pub(crate) fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
+        self.names().sync(above).map_err(|fault| {
+            let text = format!(
+                "'{}' is published, whole and visible, but it is not known whether it survives a loss of power: {}",
+                self.names().full(published),
+                fault.text
+            );
+            Fault::new(FaultKind::Unsynced, text).hint("look at the disk; do not write it again under the same name")
+        })
+    }
+
+    /// Removes consolidated metadata from groups that are about to have other contents: readers would go on to see the old
+    /// ones.
+    pub(crate) fn drop_consolidated(&self, groups: &[String]) -> Result<(), Fault> {
+        for group in groups {
+            let key = format!("{group}{METADATA_KEY}");
+            self.amend(&key, |_| Ok(None))?;
+        }
+        Ok(())
+    }
+
+    /// Publishes a raw file: its hidden name is gone then, and so is its owner.
+    pub(crate) fn publish_file(&self, replaces: bool) -> Result<(), Fault> {
+        let (from, to) = (self.file(), self.home.base.clone());
+        if replaces {
+            self.names().rename(&from, &to)?;
+        } else if !self.names().rename_new(&from, &to)? {
+            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
+            return Err(Fault::new(FaultKind::Exists, text).hint("mode w replaces it"));
+        }
+        if let Some(made) = self.state().made.take() {
+            let _ = self.home.strike(&made.line);
+        }
+        Ok(())
+    }
+
+    /// Ends the root and all that was not published.
+    ///
+    /// # Errors
+    /// When something stays that was replaced, since it is not known that what replaced it is durable.
+    pub(crate) fn end(&self) -> Result<(), Fault> {
+        let (made, kept) = {
+            let mut state = self.state();
+            state.updates = None;
+            (state.made.take(), std::mem::take(&mut state.kept))
+        };
+        let Some(made) = made.filter(|_| self.process == std::process::id()) else { return Ok(()) };
+        if !kept.is_empty() && self.names().sync(&self.home.base).is_err() {
+            let text = format!(
+                "what was replaced in '{}' is kept in '{}', since it is not known that what replaced it is durable",
+                self.home.shown(),
+                self.names().full(&made.path)
+            );
+            return Err(Fault::new(FaultKind::Unsynced, text)
+                .hint("look at the disk; the next opening for writing removes what was kept"));
+        }
+        self.names().discard(&made.path);
+        drop(made.lock);
+        let struck = self.home.strike(&made.line);
+        self.home.sweep();
+        struck
+    }
+}
+
+impl Drop for Attempts {
+    /// A store that nobody closed leaves nothing behind, where that waits for nothing far away.
+    fn drop(&mut self) {
+        if self.at_once {
+            let _ = self.end();
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Publishing: attempts take their visible names.
+
+use super::{Attempts, recover};
+use hyperslab_world::{Fault, FaultKind, Names};
+
+/// Something hidden that shall become visible; names below the home.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// Whether it may take the place of something.
+    pub(crate) replaces: bool,
+}
+
+/// In a hidden directory that is to replace another: tells the new one from the old.
+pub(super) const NEW: &str = ".hyperslab-new";
+/// Ends the name of what was put aside to be replaced, where names cannot be exchanged.
+pub(super) const ASIDE: &str = ".aside";
+/// How often a name may be taken and set free by others meanwhile.
+const TURNS_MAX: usize = 100;
+
+/// How something took its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Took {
+    /// Nothing had it.
+    Free,
+    /// What had it lies under the hidden name now.
+    Replaced,
+}
+
+impl Attempts {
+    /// Makes attempts visible, one after another. When one cannot be, those before it are taken back. After a death in
+    /// between, the next opening makes the others visible too.
+    pub(crate) fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
+        self.check_still_there()?;
+        let names = &*self.home.names;
+        // One rename needs no journal.
+        let several = entries.len() > 1 || entries.iter().any(|entry| entry.replaces && names.exists(&entry.to));
+        let journal = if several { Some(self.begin_journal(entries)?) } else { None };
+        let mut published = Vec::new();
+        for entry in entries {
+            match publish_one(names, entry) {
+                Ok(took) => published.push((entry, took)),
+                Err(fault) => {
+                    // The call fails already; what cannot be taken back stays visible, and whole.
+                    let taken_back = published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took));
+                    if let Some(journal) = journal.filter(|_| taken_back) {
+                        let _ = names.remove(&journal);
+                    }
+                    return Err(fault);
+                }
+            }
+        }
+        journal.map_or(Ok(()), |journal| end_journal(names, entries, &journal))
+    }
+
+    /// Lets a new store take the place of the old one, which is hidden then. Where that is one change, nothing of it is
+    /// noted: an opening that was killed before it shall not erase anything later.
+    pub(crate) fn publish_store(&self, new: &str) -> Result<(), Fault> {
+        let (names, base) = (&*self.home.names, &self.home.base);
+        if names.exchange(new, base)? {
+            return Ok(());
+        }
+        let entries = [Entry { from: new.into(), to: base.clone(), replaces: true }];
+        let journal = self.begin_journal(&entries)?;
+        replace(names, new, base)?;
+        end_journal(names, &entries, &journal)
+    }
+
+    /// Notes what is about to be published, so that it is published whole.
+    fn begin_journal(&self, entries: &[Entry]) -> Result<String, Fault> {
+        let names = &*self.home.names;
+        let journal = self.next("publish", "")?;
+        let mut files = vec![journal.clone()];
+        for entry in entries.iter().filter(|entry| entry.replaces && names.exists(&entry.to)) {
+            let new = format!("{}/{NEW}", entry.from);
+            names.create(&new, b"", 0)?;
+            files.push(new);
+        }
+        let bytes = recover::journal_of(&self.home, entries);
+        names.create(&journal, &bytes, bytes.len() as u64)?;
+        if self.durable {
+            names.sync_files(&files)?;
+        }
+        Ok(journal)
+    }
+
+    /// What was replaced stays hidden until what replaced it is known to be durable.
+    pub(crate) fn keep(&self, names: impl Iterator<Item = String>) {
+        self.state().kept.extend(names);
+    }
+
+    /// What was kept, once all is durable; to be removed.
+    pub(crate) fn release(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().kept)
+    }
+}
+
+fn publish_one(names: &dyn Names, entry: &Entry) -> Result<Took, Fault> {
+    let Entry { from, to, replaces } = entry;
+    for _ in 0..TURNS_MAX {
+        if names.rename_new(from, to)? {
+            return Ok(Took::Free);
+        }
+        if !replaces {
+            let text = format!("'{}' exists already: somebody else made it meanwhile", names.full(to));
+            return Err(Fault::new(FaultKind::Exists, text)
+                .hint("what is there was published whole by another program or call; choose another name"));
+        }
+        match replace(names, from, to) {
+            Ok(()) => return Ok(Took::Replaced),
+            // It is gone, and the name free.
+            Err(_) if !names.exists(to) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Fault::new(FaultKind::Storage, format!("'{}' is made and removed by others all the time", names.full(to))))
+}
+
+/// Lets something hidden and something visible change places. Where names cannot be exchanged there is a moment without
+/// the visible one, and the journal tells the next opening to go on.
+pub(super) fn replace(names: &dyn Names, from: &str, to: &str) -> Result<(), Fault> {
+    if names.exchange(from, to)? {
+        return Ok(());
+    }
+    let aside = format!("{from}{ASIDE}");
+    names.rename(to, &aside)?;
+    if let Err(fault) = names.rename(from, to) {
+        names.rename(&aside, to)?;
+        return Err(fault);
+    }
+    names.rename(&aside, from)
+}
+
+/// Takes back what was published; what it replaced is there again. Returns whether that was done.
+fn take_back(names: &dyn Names, entry: &Entry, took: Took) -> bool {
+    match took {
+        Took::Replaced => replace(names, &entry.from, &entry.to).is_ok(),
+        Took::Free => names.rename(&entry.to, &entry.from).is_ok(),
+    }
+}
+
+/// Ends a publication of which all is visible.
+pub(super) fn end_journal(names: &dyn Names, entries: &[Entry], journal: &str) -> Result<(), Fault> {
+    for entry in entries.iter().filter(|entry| entry.replaces) {
+        names.remove(&format!("{}/{NEW}", entry.to))?;
+    }
+    names.remove(journal)
+}

@@ -1,0 +1,287 @@
+//! What a dead owner left: named, rolled forward or removed by the next opening. Only what an own record names, below an own
+//! root, is touched.
+
+use super::publish::{NEW, end_journal, replace};
+use super::{ASIDE, Entry, Home, OWNER, path_of};
+use crate::owner::{Owner, line_of, lines};
+use crate::zarr::{MARKER, check_name};
+use hyperslab_format::zarr::{Map, Value};
+use hyperslab_world::{Fault, Lock, Locked, Names};
+use std::collections::BTreeSet;
+
+/// What was found of other owners.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    /// Steps, arrays and files that were never published, and are removed.
+    pub(crate) removed: Vec<String>,
+    /// Arrays of which an update in place did not end, what is only half published, and what is left of owners who may
+    /// live, as far as anybody here can know.
+    pub(crate) unfinished: Vec<String>,
+}
+
+impl Found {
+    /// Both found.
+    pub(crate) fn and(mut self, other: Found) -> Found {
+        self.removed.extend(other.removed);
+        self.unfinished.extend(other.unfinished);
+        for names in [&mut self.removed, &mut self.unfinished] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        self
+    }
+}
+
+/// How an owner fares.
+enum Fate {
+    /// He lives.
+    Lives,
+    /// Nobody here can know.
+    Unknown,
+    /// He is dead, and his root is ours as long as this lock is.
+    Dead(Option<Box<dyn Lock>>),
+    /// Nothing is left of him.
+    Nothing,
+}
+
+/// Whom to remove what is left of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// Nobody: what is there is named.
+    Named,
+    /// Those who are dead for certain.
+    Dead,
+    /// Those, and all of whom nobody can know: somebody wants it so.
+    Unknown,
+}
+
+/// Whether this is the name of an attempt: `3-updates-`.
+pub(super) fn is_attempt(name: &str) -> bool {
+    let number = name.split('-').next().unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.contains('/')
+}
+
+/// Whether a marker tells of an update of which readers may see a half.
+pub(crate) fn is_torn(note: &[u8]) -> bool {
+    let lines = lines(note);
+    lines.is_empty() || lines.iter().any(|line| line.get("readers").is_none_or(|readers| readers != "whole"))
+}
+
+/// A line of the list of owners: an update that did not end, and that nobody owns.
+pub(super) fn unfinished_line(name: &str) -> Vec<u8> {
+    let mut map = Map::new();
+    map.insert("unfinished".into(), name.into());
+    line_of(map)
+}
+
+fn is_path(name: &str) -> bool {
+    name.split('/').all(|part| check_name(part).is_ok())
+}
+
+fn marker_of(home: &Home, name: &str) -> Option<String> {
+    is_path(name).then(|| home.name(&format!("{name}/{MARKER}")))
+}
+
+fn is_marked(home: &Home, name: &str) -> bool {
+    marker_of(home, name).is_some_and(|marker| home.names.exists(&marker))
+}
+
+/// The name in the store of a name below the home.
+fn in_store<'a>(home: &Home, name: &'a str) -> &'a str {
+    name.strip_prefix(&home.base).unwrap_or(name).trim_start_matches('/')
+}
+
+/// A journal of what is to be published; names in the store.
+pub(super) fn journal_of(home: &Home, entries: &[Entry]) -> Vec<u8> {
+    let line = |entry: &Entry| {
+        let from = entry.from.rsplit('/').next().unwrap_or_default();
+        let mut map = Map::new();
+        map.insert("from".into(), from.into());
+        map.insert("to".into(), in_store(home, &entry.to).into());
+        map.insert("replaces".into(), entry.replaces.into());
+        line_of(map)
+    };
+    entries.iter().flat_map(line).collect()
+}
+
+/// The entries of a journal in a root. Whatever does not name an attempt of the root, and a place in the store, is none.
+fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<Entry>, Fault> {
+    let entry = |line: &Map<String, Value>| {
+        let text = |name: &str| line.get(name)?.as_str();
+        let from = text("from").filter(|from| is_attempt(from))?;
+        let to = text("to").filter(|to| to.is_empty() || is_path(to))?;
+        let replaces = line.get("replaces")?.as_bool()?;
+        Some(Entry { from: format!("{root}/{from}"), to: home.name(to), replaces })
+    };
+    let bytes = home.names.read(&format!("{root}/{journal}"))?.unwrap_or_default();
+    Ok(lines(&bytes).iter().filter_map(entry).collect())
+}
+
+fn journals(names: &dyn Names, root: &str) -> Result<Vec<String>, Fault> {
+    let all = names.list(root)?.into_iter();
+    Ok(all.filter(|name| is_attempt(name) && name.split('-').nth(1) == Some("publish")).collect())
+}
+
+/// What other owners left beside or in a store or file. That of `whose` is rolled forward or removed.
+pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
+    let names = &*home.names;
+    let mut found = Found::default();
+    let Some(note) = names.note(&home.owners())? else { return Ok(found) };
+    if whose == Whose::Named {
+        for line in lines(&note) {
+            name_only(home, &line, &mut found)?;
+        }
+        return Ok(found.and(Found::default()));
+    }
+    // Whoever makes a root does so while nobody else looks at the list, so that each one in it has its lock.
+    let mut fates = Vec::new();
+    names.edit(&home.owners(), &mut |before| {
+        let owners = lines(&before).into_iter().filter_map(|line| Some((Owner::of_line(&line)?, line)));
+        fates = owners.map(|(owner, line)| (fate(home, &owner), owner, line_of(line))).collect();
+        before
+    })?;
+    let mut struck: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for (fate, owner, line) in fates {
+        let lock = match fate? {
+            Fate::Lives => continue,
+            Fate::Unknown if whose == Whose::Dead => {
+                found.unfinished.push(format!("what {owner} left in '{}'", names.full(&home.root(&owner.token))));
+                continue;
+            }
+            Fate::Unknown | Fate::Nothing => None,
+            Fate::Dead(lock) => lock,
+        };
+        bury(home, &owner, &mut found)?;
+        drop(lock);
+        struck.insert(line);
+    }
+    let unfinished: BTreeSet<String> = found.unfinished.iter().filter(|name| is_marked(home, name)).cloned().collect();
+    let mut still = unfinished.clone();
+    names.edit(&home.owners(), &mut |before| {
+        let mut after = Vec::new();
+        for line in lines(&before) {
+            let left = line.get("unfinished").and_then(Value::as_str).filter(|name| is_marked(home, name));
+            still.extend(left.map(String::from));
+            let is_owner = Owner::of_line(&line).is_some();
+            let line = line_of(line);
+            if is_owner && !struck.contains(&line) {
+                after.extend(line);
+            }
+        }
+        after.extend(still.iter().flat_map(|name| unfinished_line(name)));
+        after
+    })?;
+    found.unfinished.extend(still);
+    home.sweep();
+    Ok(found.and(Found::default()))
+}
+
+/// Completes what a dead owner had decided to publish, where that takes several changes: a file with parts in several
+/// directories.
+pub(crate) fn complete(home: &Home) -> Result<(), Fault> {
+    let note = home.names.note(&home.owners())?.unwrap_or_default();
+    for owner in lines(&note).iter().filter_map(Owner::of_line) {
+        home.names.complete(&home.root(&owner.token), &home.base)?;
+    }
+    Ok(())
+}
+
+fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
+    let names = &*home.names;
+    let (root, gone) = (home.root(&owner.token), home.gone(&owner.token));
+    if !names.exists(&root) {
+        return Ok(if names.exists(&gone) { Fate::Dead(None) } else { Fate::Nothing });
+    }
+    let of_directory = format!("{root}/{OWNER}");
+    let is_file = names.length(&root).is_some();
+    let locked = names.lock(if is_file { &root } else { &of_directory })?;
+    Ok(match locked {
+        Locked::Busy => Fate::Lives,
+        // Its owner had begun to remove it.
+        Locked::Absent => Fate::Dead(None),
+        Locked::Ours(lock) if Owner::is_dead(Some(owner), names.locks(""), lock.keeps_others_out()) => {
+            Fate::Dead(Some(lock))
+        }
+        Locked::Ours(_) => Fate::Unknown,
+    })
+}
+
+/// Ends what an owner left: publishes what he had begun to publish, and removes the rest.
+fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
+    let names = &*home.names;
+    let (root, gone) = (home.root(&owner.token), home.gone(&owner.token));
+    if names.length(&root).is_some() {
+        found.removed.push(home.base.clone());
+    }
+    let mut published = BTreeSet::new();
+    for journal in journals(names, &root)? {
+        let entries = entries_of(home, &root, &journal)?;
+        roll_forward(names, &entries)?;
+        end_journal(names, &entries, &format!("{root}/{journal}"))?;
+        published.extend(entries.into_iter().map(|entry| entry.from));
+    }
+    for name in names.list(&root)? {
+        let mut parts = name.splitn(3, '-').skip(1);
+        let kind = parts.next().filter(|kind| is_attempt(&name) && matches!(*kind, "step" | "array"));
+        let never = kind.is_some() && !name.ends_with(ASIDE) && !published.contains(&format!("{root}/{name}"));
+        found.removed.extend(parts.next().filter(|_| never).map(path_of));
+    }
+    for (name, marker, torn) in marked_by(home, &root)? {
+        match torn {
+            true => found.unfinished.push(name),
+            // Readers see nothing of it.
+            false => names.remove(&marker)?,
+        }
+    }
+    if names.exists(&root) {
+        names.rename(&root, &gone)?;
+    }
+    names.remove(&gone)
+}
+
+/// Arrays that the owner of a root updated in place and did not end: name, marker, and whether readers may see a half.
+fn marked_by(home: &Home, root: &str) -> Result<Vec<(String, String, bool)>, Fault> {
+    let names = &*home.names;
+    if names.length(root).is_some() {
+        return Ok(Vec::new());
+    }
+    let note = names.note(&format!("{root}/{OWNER}"))?.unwrap_or_default();
+    let mut marked = Vec::new();
+    for line in lines(&note) {
+        let Some(name) = line.get("update").and_then(Value::as_str) else { continue };
+        let Some(marker) = marker_of(home, name) else { continue };
+        if let Some(note) = names.note(&marker)? {
+            marked.push((name.to_string(), marker, is_torn(&note)));
+        }
+    }
+    Ok(marked)
+}
+
+/// Makes visible what is left of a publication.
+fn roll_forward(names: &dyn Names, entries: &[Entry]) -> Result<(), Fault> {
+    for Entry { from, to, replaces } in entries {
+        let is_new = |from: &str| !replaces || names.exists(&format!("{from}/{NEW}")) || !names.exists(to);
+        if names.exists(from) && is_new(from) && !names.rename_new(from, to)? && *replaces {
+            replace(names, from, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names what a reader should know of: what is only half published by a dead owner, and updates that did not end.
+fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Result<(), Fault> {
+    let names = &*home.names;
+    let left = line.get("unfinished").and_then(Value::as_str).filter(|name| is_marked(home, name));
+    found.unfinished.extend(left.map(String::from));
+    let Some(owner) = Owner::of_line(line) else { return Ok(()) };
+    let root = home.root(&owner.token);
+    // Who may only read may not be able to ask for locks; then nothing is said of it.
+    let Ok(Fate::Dead(_lock)) = fate(home, &owner) else { return Ok(()) };
+    for journal in journals(names, &root)? {
+        let entries = entries_of(home, &root, &journal)?;
+        found.unfinished.extend(entries.iter().map(|entry| in_store(home, &entry.to).to_string()));
+    }
+    let torn = marked_by(home, &root)?.into_iter().filter(|(_, _, torn)| *torn);
+    found.unfinished.extend(torn.map(|(name, _, _)| name));
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Opening a store: what rank 0 finds and makes, and what it tells of that.
+
+use super::{MARKER, Mode};
+use crate::attempts::{Attempts, Found, Home, INSIDE, Whose, is_torn, recover};
+use crate::error::format_fault;
+use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value};
+use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
+
+/// What rank 0 finds and makes.
+pub(super) struct Opened {
+    pub(super) attempts: Attempts,
+    metadata: Vec<u8>,
+    found: Found,
+}
+
+/// What all ranks are told of it.
+pub(super) struct Heard {
+    pub(super) home: Home,
+    pub(super) opening: u64,
+    pub(super) attributes: Map<String, Value>,
+    pub(super) found: Found,
+}
+
+impl Opened {
+    pub(super) fn told(&self) -> Vec<u8> {
+        let Opened { attempts, metadata, found } = self;
+        let told = Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
+        let told = told.number(attempts.opening).bytes(metadata).number(found.removed.len() as u64);
+        found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
+    }
+}
+
+impl Heard {
+    pub(super) fn of(names: &dyn Names, told: &[u8]) -> Result<Heard, Fault> {
+        let mut r = Reader::new(told);
+        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a store in a way that makes no sense");
+        let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
+        let metadata = r.bytes().ok_or_else(broken)?;
+        let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
+        let count = r.number().ok_or_else(broken)?;
+        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
+        let unfinished = removed.split_off(removed.len().min(count as usize));
+        let names = names.at(&home);
+        let home = if base.is_empty() { Home::inside(names) } else { Home::beside(names, &base) };
+        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished } })
+    }
+}
+
+/// The home beside a store, if there can be one: not beside a link, since what it leads to may lie anywhere.
+fn beside(directory: &dyn Names) -> Option<Home> {
+    let (above, name) = directory.above()?;
+    let names = directory.at(&above);
+    if names.is_link(&name) { None } else { Some(Home::beside(names, &name)) }
+}
+
+fn inside(directory: &dyn Names) -> Home {
+    Home::inside(directory.at(&directory.full("")))
+}
+
+/// Where a store's attempts lie: beside it, if things can be made and renamed from there.
+fn home(directory: &dyn Names, mode: Mode) -> Home {
+    let usable = |home: &Home| {
+        let name = home.names.full(&format!(".{}.hyperslab-owners", home.base));
+        !mode.writes() || directory.can_rename_from(&name)
+    };
+    beside(directory).filter(usable).unwrap_or_else(|| inside(directory))
+}
+
+/// Rank 0's part of opening a store.
+pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<Opened, Fault> {
+    let root = names.resolve()?;
+    let directory = names.at(&root);
+    let directory = &*directory;
+    let at_hand = directory.is_at_hand() && beside(directory).is_none_or(|home| home.names.is_at_hand() || directory.exists(""));
+    let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
+    let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
+    let found = directory.read(METADATA_KEY)?;
+    let there = directory.exists("");
+    match (mode, &found) {
+        (Mode::Create, _) if there && !is_vacant(directory) => {
+            return Err(Fault::new(FaultKind::Exists, format!("'{root}' exists already"))
+                .hint("mode w erases an existing store, r+ changes it"));
+        }
+        (Mode::Read | Mode::Update, None) => {
+            let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
+            return Err(Fault::new(FaultKind::NotFound, format!("'{root}' {why}"))
+                .hint("mode w makes a new store; Zarr v2 stores (.zgroup) must be converted first"));
+        }
+        // Never erase what is not ours to erase; but a store of ours may have lost its metadata when it was erased.
+        (Mode::Write | Mode::Create, None) if there => {
+            let listed = directory.list("")?;
+            if !listed.is_empty() && !listed.iter().any(|name| name == INSIDE) {
+                return Err(Fault::new(FaultKind::Exists, format!("'{root}' is not a Zarr v3 store, and not empty"))
+                    .hint("choose another path, or remove it yourself"));
+            }
+        }
+        _ => {}
+    }
+    let key = format!("{root}/{METADATA_KEY}");
+    if there {
+        left = left.and(recover(&inside(directory), whose)?);
+    }
+    let opening = fingerprint(hyperslab_real::here::token().as_bytes());
+    let fresh = GroupMetadata::default().to_json();
+    let anew = matches!(mode, Mode::Write | Mode::Create);
+    if anew && !there {
+        if durable { directory.make_durable("")? } else { directory.make("")? }
+    }
+    let held = |home: &Home| Ok::<_, Fault>(Some(home.names.hold(&home.base)?));
+    let home = home(directory, mode);
+    let attempts = if anew && there && !is_vacant(directory) {
+        erase(directory, &home, (opening, at_hand, durable), &fresh)?
+    } else {
+        if anew {
+            directory.write(METADATA_KEY, &fresh, durable)?;
+        }
+        let held = if mode.writes() { held(&home)? } else { None };
+        Attempts::new(home, opening, at_hand, durable, held)
+    };
+    let metadata = if anew { fresh } else { found.unwrap_or_default() };
+    GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
+    if !anew {
+        left.unfinished.extend(unfinished(directory)?);
+    }
+    Ok(Opened { attempts, metadata, found: left.and(Found::default()) })
+}
+
+/// Erases a store: a new one takes its name at once, and the old one is removed when nobody sees it any more. What cannot
+/// be renamed loses its metadata first, and then one thing after another.
+fn erase(
+    directory: &dyn Names,
+    home: &Home,
+    (opening, at_hand, durable): (u64, bool, bool),
+    fresh: &[u8],
+) -> Result<Attempts, Fault> {
+    let attempts = Attempts::new(home.clone(), opening, at_hand, durable, None);
+    let names = &*home.names;
+    if !home.base.is_empty() {
+        let new = attempts.directory("store", &home.base)?;
+        let key = format!("{new}/{METADATA_KEY}");
+        names.create(&key, fresh, fresh.len() as u64)?;
+        names.take_mode(&home.base, &new)?;
+        if durable {
+            names.sync_files(std::slice::from_ref(&key))?;
+        }
+        attempts.publish_store(&new)?;
+        if durable {
+            names.sync("")?;
+        }
+        names.remove(&new)?;
+    } else {
+        let mut listed = directory.list("")?;
+        listed.retain(|name| name != INSIDE);
+        listed.sort_by_key(|name| name != METADATA_KEY);
+        for name in listed {
+            let hidden = attempts.next("erased", &name)?;
+            directory.rename(&name, &hidden)?;
+            directory.remove(&hidden)?;
+        }
+        directory.write(METADATA_KEY, fresh, durable)?;
+    }
+    // The store that counts from now on is the new one.
+    let held = names.hold(&home.base)?;
+    Ok(attempts.holding(held))
+}
+
+/// Whether the root is a directory with nothing in it.
+fn is_vacant(directory: &dyn Names) -> bool {
+    directory.length("").is_none() && directory.list("").is_ok_and(|names| names.is_empty())
+}
+
+/// Arrays in the root of which an update in place has begun and not ended, and is not going on.
+fn unfinished(directory: &dyn Names) -> Result<Vec<String>, Fault> {
+    let marked = |name: &String| {
+        let marker = format!("{name}/{MARKER}");
+        directory.exists(&marker)
+            && directory.note(&marker).is_ok_and(|note| note.is_some_and(|note| is_torn(&note)))
+            && !matches!(directory.lock(&marker), Ok(Locked::Busy))
+    };
+    Ok(directory.list("")?.into_iter().filter(|name| !name.starts_with('.')).filter(marked).collect())
+}

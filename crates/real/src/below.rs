@@ -1,0 +1,247 @@
+//! Names below a root that no symbolic link leads away from: what is made, written, renamed or removed by them lies where
+//! they say. The path of the root itself may contain links.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// To look names up in, and nothing more.
+const LOOK: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// What files are made and opened with besides: never by a link, and never waiting for whoever has the other end of a pipe.
+const PLAIN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// A name in a directory that is held.
+pub(crate) struct Spot {
+    directory: OwnedFd,
+    last: OsString,
+}
+
+/// A directory, whose path may contain links.
+pub(crate) fn root(path: &Path) -> io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    Ok(rustix::fs::openat(CWD, path, LOOK, Mode::empty())?)
+}
+
+/// A directory in another one, and no link to one.
+fn step(directory: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(directory, name, LOOK | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+/// The directory below a root with this relative path.
+pub(crate) fn descend(root: OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    path.iter().try_fold(root, |directory, name| step(directory.as_fd(), name))
+}
+
+/// The same; directories that are not there are made. Tells of each that was made its number among the parts of the path.
+pub(crate) fn make_way(root: OwnedFd, path: &Path, mut made: impl FnMut(usize)) -> io::Result<OwnedFd> {
+    path.iter().enumerate().try_fold(root, |directory, (number, name)| match step(directory.as_fd(), name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match rustix::fs::mkdirat(&directory, name, DIRECTORY_MODE) {
+                Ok(()) => made(number),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            step(directory.as_fd(), name)
+        }
+        found => found,
+    })
+}
+
+impl Spot {
+    /// A name in a directory that is held already.
+    pub(crate) fn new(directory: OwnedFd, last: &OsStr) -> Spot {
+        Spot { directory, last: last.into() }
+    }
+
+    /// The name of a path below a root.
+    pub(crate) fn find(root_path: &Path, path: &Path) -> io::Result<Spot> {
+        let last = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?;
+        let directory = descend(root(root_path)?, path.parent().unwrap_or(Path::new("")))?;
+        Ok(Spot::new(directory, last))
+    }
+
+    /// What has the name, a link itself and not where it leads to.
+    pub(crate) fn stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.directory, &self.last, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn open_with(&self, flags: OFlags) -> io::Result<File> {
+        Ok(File::from(rustix::fs::openat(&self.directory, &self.last, flags | PLAIN, FILE_MODE)?))
+    }
+
+    /// Makes a file, or empties one that is there.
+    pub(crate) fn create(&self) -> io::Result<File> {
+        self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC)
+    }
+
+    /// Makes a file that is not there.
+    pub(crate) fn create_new(&self) -> io::Result<File> {
+        self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// Opens a file to read and write it, and makes it if it is not there.
+    pub(crate) fn open_or_create(&self) -> io::Result<File> {
+        self.open_with(OFlags::RDWR | OFlags::CREATE)
+    }
+
+    /// Opens a file to read and write it.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        self.open_with(OFlags::RDWR)
+    }
+
+    /// Opens a file or directory to sync it.
+    pub(crate) fn open_to_sync(&self) -> io::Result<File> {
+        self.open_with(OFlags::RDONLY)
+    }
+
+    /// Makes a directory.
+    pub(crate) fn make_directory(&self) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.directory, &self.last, DIRECTORY_MODE)?)
+    }
+
+    /// Makes the names in its directory durable.
+    pub(crate) fn sync_directory(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        File::from(rustix::fs::openat(&self.directory, ".", flags, Mode::empty())?).sync_all()
+    }
+
+    pub(crate) fn rename(&self, to: &Spot) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.directory, &self.last, &to.directory, &to.last)?)
+    }
+
+    /// Renames to a name that is not there; returns whether it was not.
+    pub(crate) fn rename_new(&self, to: &Spot) -> io::Result<bool> {
+        match self.rename_with(to, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename_new_by_link(to),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same on file systems without that flag. A directory with something in it is never replaced by a rename.
+    fn rename_new_by_link(&self, to: &Spot) -> io::Result<bool> {
+        let stat = self.stat()?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            if to.stat().is_ok() {
+                return Ok(false);
+            }
+            return match rustix::fs::renameat(&self.directory, &self.last, &to.directory, &to.last) {
+                Ok(()) => Ok(true),
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(false),
+                Err(error) => Err(error.into()),
+            };
+        }
+        match rustix::fs::linkat(&self.directory, &self.last, &to.directory, &to.last, AtFlags::empty()) {
+            Ok(()) => self.unlink().map(|()| true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Exchanges what two names mean; returns whether the file system can.
+    pub(crate) fn exchange(&self, other: &Spot) -> io::Result<bool> {
+        match self.rename_with(other, RenameFlags::EXCHANGE) {
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn rename_with(&self, to: &Spot, flags: RenameFlags) -> Result<(), Errno> {
+        rustix::fs::renameat_with(&self.directory, &self.last, &to.directory, &to.last, flags)
+    }
+
+    pub(crate) fn unlink(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.directory, &self.last, AtFlags::empty())?)
+    }
+
+    pub(crate) fn remove_directory(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.directory, &self.last, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a file, or a directory with all that is in it; a link itself. Nothing there is fine. With `emptied`, a file
+    /// that has no other name is cut first, so that its space is free even while somebody has it open.
+    pub(crate) fn remove_tree(&self, emptied: bool) -> io::Result<()> {
+        // Somebody may still put names into a directory while it is emptied.
+        const TURNS_MAX: usize = 100;
+        let stat = match self.stat() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            stat => stat?,
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                for turn in 1.. {
+                    self.remove_inside(emptied)?;
+                    match self.remove_directory() {
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && turn < TURNS_MAX => {}
+                        result => return result,
+                    }
+                }
+                return Ok(());
+            }
+            FileType::RegularFile if emptied && stat.st_nlink == 1 => {
+                drop(self.open().and_then(|file| file.set_len(0)));
+            }
+            _ => {}
+        }
+        match self.unlink() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+
+    fn remove_inside(&self, emptied: bool) -> io::Result<()> {
+        let directory = match self.open_directory() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
+        for name in names_in(&directory)? {
+            Spot::new(directory.try_clone()?, &name).remove_tree(emptied)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn open_directory(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(rustix::fs::openat(&self.directory, &self.last, flags, Mode::empty())?)
+    }
+}
+
+fn names_in(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(name.to_os_string());
+        }
+    }
+    Ok(names)
+}
+
+/// Whether this process may make names in a directory.
+pub(crate) fn is_writable(directory: &Path) -> bool {
+    rustix::fs::accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// Which mount of which file system holds a directory: nothing is renamed from one to another.
+pub(crate) fn mount(directory: &Path) -> Option<(u64, u32, u32)> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    let path = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let found = rustix::fs::statx(CWD, path, AtFlags::empty(), wanted).ok()?;
+    Some((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+}
+
+/// Device and inode.
+pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}

@@ -1,0 +1,164 @@
+//! Where rank 0's work with names is done: by a thread of its own, so that limits of time and Ctrl-C hold while the system
+//! does not answer; or at once, where nothing but a disk of this host is waited for.
+
+use crate::{lock, progress};
+use crate::wire::Bell;
+use hyperslab_world::{Fault, FaultKind};
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+/// Work with names that gives something to tell the others. What it needs, it has.
+pub type Work = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
+
+/// One piece of work after another. Clones are the same desk.
+#[derive(Clone)]
+pub struct Desk {
+    bell: Bell,
+    /// Rises with each call that the worker makes.
+    steps: Arc<AtomicU64>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    worker: Option<Worker>,
+    /// What is to be asked for.
+    outcome: Option<Outcome>,
+}
+
+enum Outcome {
+    Done(Result<Vec<u8>, Fault>),
+    Awaited,
+}
+
+struct Worker {
+    work: Sender<(Work, bool)>,
+    done: Receiver<Result<Vec<u8>, Fault>>,
+}
+
+fn gone() -> Fault {
+    Fault::new(FaultKind::Storage, "the thread that works with names is gone")
+}
+
+impl Desk {
+    /// The bell rings whenever something is done.
+    pub(crate) fn new(bell: Bell) -> Desk {
+        Desk { bell, steps: Arc::default(), state: Arc::default() }
+    }
+
+    /// Begins; at once, on this thread, where the caller says that it waits for nothing far away.
+    pub fn begin(&self, work: Work, at_once: bool) {
+        let outcome = if at_once { Outcome::Done(work()) } else { self.submit(work, true) };
+        lock(&self.state).outcome = Some(outcome);
+    }
+
+    /// Does something after all that was begun; nobody asks what came of it.
+    pub fn later(&self, work: impl FnOnce() + Send + 'static, at_once: bool) {
+        if at_once {
+            return work();
+        }
+        self.submit(Box::new(move || Ok(work()).map(|()| Vec::new())), false);
+    }
+
+    /// What came of what was begun last, once it is known.
+    pub fn poll(&self) -> Option<Result<Vec<u8>, Fault>> {
+        let mut state = lock(&self.state);
+        match state.outcome.take()? {
+            Outcome::Done(result) => Some(result),
+            Outcome::Awaited => match state.worker.as_ref().map(|worker| worker.done.try_recv()) {
+                Some(Ok(result)) => Some(result),
+                Some(Err(TryRecvError::Empty)) => {
+                    state.outcome = Some(Outcome::Awaited);
+                    None
+                }
+                Some(Err(TryRecvError::Disconnected)) | None => Some(Err(gone())),
+            },
+        }
+    }
+
+    /// A number that changes when the work comes forward.
+    pub(crate) fn advance(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    fn submit(&self, work: Work, told: bool) -> Outcome {
+        let mut state = lock(&self.state);
+        let worker = state.worker.get_or_insert_with(|| Worker::start(self.bell.clone(), self.steps.clone()));
+        match worker.work.send((work, told)) {
+            Ok(()) => Outcome::Awaited,
+            Err(_) => Outcome::Done(Err(gone())),
+        }
+    }
+}
+
+impl Worker {
+    /// Ends when its desk does; one that hangs in the system is waited for by nobody.
+    fn start(bell: Bell, steps: Arc<AtomicU64>) -> Worker {
+        let (work, inbox) = channel::<(Work, bool)>();
+        let (outbox, done) = channel();
+        // Without a thread, both ends are dropped, and whoever asks is told.
+        let _ = std::thread::Builder::new().name("hyperslab-names".into()).spawn(move || {
+            progress::watch(steps);
+            for (work, told) in inbox {
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                let result = caught.unwrap_or_else(|_| Err(gone()));
+                if told && outbox.send(result).is_err() {
+                    return;
+                }
+                bell.ring();
+            }
+        });
+        Worker { work, done }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn wait(desk: &Desk) -> Result<Vec<u8>, Fault> {
+        loop {
+            if let Some(result) = desk.poll() {
+                return result;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn work_is_done_in_order_and_its_outcome_asked_for() {
+        let desk = Desk::new(Bell::default());
+        assert!(desk.poll().is_none(), "nothing was begun");
+        let order = Arc::new(AtomicU64::new(0));
+        let first = order.clone();
+        let slow = move || {
+            std::thread::sleep(Duration::from_millis(20));
+            first.store(7, Ordering::Relaxed);
+        };
+        desk.later(slow, false);
+        let seen = order.clone();
+        desk.begin(Box::new(move || Ok(vec![seen.load(Ordering::Relaxed) as u8])), false);
+        assert_eq!(wait(&desk), Ok(vec![7]));
+        desk.begin(Box::new(|| Ok(vec![1])), true);
+        assert_eq!(desk.poll(), Some(Ok(vec![1])));
+        desk.begin(Box::new(|| panic!("as a bug would")), false);
+        assert!(wait(&desk).is_err());
+        desk.begin(Box::new(|| Ok(vec![2])), false);
+        assert_eq!(wait(&desk), Ok(vec![2]), "one that panicked is not the end");
+    }
+
+    #[test]
+    fn calls_of_the_system_show_that_it_comes_forward() {
+        let desk = Desk::new(Bell::default());
+        let before = desk.advance();
+        let look = || {
+            use hyperslab_world::Names;
+            Ok(vec![u8::from(crate::Directory::new("/").exists("nothing of this name"))])
+        };
+        desk.begin(Box::new(look), false);
+        assert_eq!(wait(&desk), Ok(vec![0]));
+        assert!(desk.advance() > before);
+    }
+}

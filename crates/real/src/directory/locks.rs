@@ -1,0 +1,203 @@
+//! Locks on small files, whose notes say who holds them.
+
+use crate::below::{Spot, identity};
+use crate::posix::at_hand;
+use crate::posix_fault;
+use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, Locks};
+use rustix::fd::AsFd;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longest note that is believed \[B\].
+const NOTE_BYTES_MAX: u64 = 16 << 20;
+/// How often a name may change its meaning while it is claimed.
+const TURNS_MAX: usize = 1000;
+/// Whoever edits a small file has it locked for some microseconds; one that takes longer has stopped.
+const EDIT_WAIT: Duration = Duration::from_secs(10);
+const EDIT_PAUSE: Duration = Duration::from_millis(1);
+
+/// An open file description that has a file locked, where the file system has locks.
+struct FileLock {
+    file: File,
+    path: PathBuf,
+    real: bool,
+}
+
+impl Lock for FileLock {
+    fn add(&self, note: &[u8]) -> Result<(), Fault> {
+        let added = self.file.metadata().and_then(|found| self.file.write_all_at(note, found.len()));
+        added.map_err(|error| posix_fault("writing", &self.path, &error))
+    }
+
+    fn cut(&self, bytes: u64) -> Result<(), Fault> {
+        self.file.set_len(bytes).map_err(|error| posix_fault("writing", &self.path, &error))
+    }
+
+    fn keeps_others_out(&self) -> bool {
+        self.real
+    }
+}
+
+/// Whether a name still means the file that was opened by it.
+fn is_there(spot: &Spot, file: &File) -> io::Result<bool> {
+    let held = file.metadata()?;
+    Ok(spot.stat().is_ok_and(|stat| identity(&stat) == (held.dev(), held.ino())))
+}
+
+fn note(file: &File) -> io::Result<Vec<u8>> {
+    let mut note = Vec::new();
+    file.try_clone()?.take(NOTE_BYTES_MAX).read_to_end(&mut note)?;
+    Ok(note)
+}
+
+/// As [`Names::claim`](hyperslab_world::Names::claim).
+pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::Result<Claim> {
+    let lock = |file, real| Box::new(FileLock { file, path: path.into(), real });
+    for _ in 0..TURNS_MAX {
+        let (file, new) = match spot.create_new() {
+            Ok(file) => (file, true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match spot.open() {
+                Ok(file) => (file, false),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            },
+            Err(error) => return Err(error),
+        };
+        crate::regular::check(&file.metadata()?)?;
+        let real = match file.try_lock() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
+            Err(TryLockError::Error(_)) => false,
+        };
+        // Whoever had it may have removed it meanwhile.
+        if !is_there(spot, &file)? {
+            continue;
+        }
+        if !new {
+            let note = note(&file)?;
+            return Ok(Claim::Left(lock(file, real), note));
+        }
+        let written = file.write_all_at(bytes, 0).and_then(|()| if sync { spot.sync_directory() } else { Ok(()) });
+        if let Err(error) = written {
+            let _ = spot.unlink();
+            return Err(error);
+        }
+        return Ok(Claim::New(lock(file, real)));
+    }
+    Err(io::Error::other("others make and remove it all the time"))
+}
+
+/// As [`Names::lock`](hyperslab_world::Names::lock).
+pub(super) fn lock(spot: &Spot, path: &Path) -> io::Result<Locked> {
+    // Some file systems lock only what is open for writing, and some users may not write.
+    let file = spot.open().or_else(|_| spot.open_to_sync())?;
+    match file.try_lock() {
+        Ok(()) => Ok(Locked::Ours(Box::new(FileLock { file, path: path.into(), real: true }))),
+        Err(TryLockError::WouldBlock) => Ok(Locked::Busy),
+        Err(TryLockError::Error(_)) => Ok(Locked::Ours(Box::new(FileLock { file, path: path.into(), real: false }))),
+    }
+}
+
+/// Whether a directory, or the nearest above it that exists, lies on a disk or in memory of this host, and nothing is
+/// mounted below it.
+pub(super) fn is_at_hand(directory: &Path) -> bool {
+    let Some(there) = directory.ancestors().find(|path| path.exists()) else { return false };
+    let Ok(there) = there.canonicalize() else { return false };
+    let held = crate::below::root(&there).map(File::from);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo");
+    let below = |line: &str| line.split(' ').nth(4).is_some_and(|at| Path::new(at) != there && Path::new(at).starts_with(&there));
+    held.is_ok_and(|held| at_hand::holds(&held)) && mounts.is_ok_and(|mounts| !mounts.lines().any(below))
+}
+
+/// As [`Names::edit`](hyperslab_world::Names::edit).
+pub(super) fn edit(spot: &Spot, path: &Path, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+    let failed = |error: io::Error| posix_fault("changing", path, &error);
+    let until = Instant::now() + EDIT_WAIT;
+    loop {
+        let file = spot.open_or_create().map_err(failed)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(EDIT_PAUSE);
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => {
+                let text = format!("another process keeps '{}' locked for {EDIT_WAIT:?}", path.display());
+                return Err(Fault::new(FaultKind::Timeout, text)
+                    .hint("a process that begins or ends writing there has stopped, or waits for its disk: lslocks"));
+            }
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        if !is_there(spot, &file).map_err(failed)? {
+            continue;
+        }
+        let before = note(&file).map_err(failed)?;
+        let after = change(before.clone());
+        let changed = match after.strip_prefix(&before[..]) {
+            _ if after.is_empty() => spot.unlink(),
+            Some([]) => Ok(()),
+            Some(added) => file.write_all_at(added, before.len() as u64),
+            None => file.write_all_at(&after, 0).and_then(|()| file.set_len(after.len() as u64)),
+        };
+        return changed.map_err(failed);
+    }
+}
+
+/// What a free lock in a directory says of its owner, as far as the mount tells.
+pub(super) fn locks(directory: &Path) -> Locks {
+    let Ok(file) = crate::below::root(directory).map(File::from) else { return Locks::EachHost };
+    if at_hand::holds(&file) {
+        return Locks::HostOnly;
+    }
+    let Ok(device) = rustix::fs::fstat(file.as_fd()).map(|stat| stat.st_dev) else { return Locks::EachHost };
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mounts.lines().rev().find_map(|line| of_mount(line, &device)).unwrap_or(Locks::EachHost)
+}
+
+/// What a line of `/proc/self/mountinfo` (proc(5)) says of the locks of a device, if it is about it.
+fn of_mount(line: &str, device: &str) -> Option<Locks> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    if mount.split(' ').nth(2)? != device {
+        return None;
+    }
+    let mut fields = file_system.split(' ');
+    let kind = fields.next()?;
+    let options: Vec<&str> = fields.nth(1)?.split(',').collect();
+    Some(match kind {
+        "overlay" => Locks::HostOnly,
+        "nfs" | "nfs4" => {
+            let alone = |option: &&str| *option == "nolock" || (option.starts_with("local_lock=") && *option != "local_lock=none");
+            if options.iter().any(alone) { Locks::EachHost } else { Locks::Shared }
+        }
+        "lustre" if options.contains(&"flock") => Locks::Shared,
+        "ceph" | "gpfs" | "ocfs2" | "gfs2" => Locks::Shared,
+        _ => Locks::EachHost,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_mounts_tells_of_locks() {
+        let line = |kind: &str, options: &str| format!("36 35 0:45 / /mnt rw,relatime shared:1 - {kind} srv:/x {options}");
+        let cases = [
+            ("nfs4", "rw,vers=4.2,local_lock=none", Locks::Shared),
+            ("nfs", "rw,nolock,local_lock=all", Locks::EachHost),
+            ("nfs", "rw,local_lock=flock", Locks::EachHost),
+            ("lustre", "rw,flock,lazystatfs", Locks::Shared),
+            ("lustre", "rw,localflock", Locks::EachHost),
+            ("fuse.sshfs", "rw", Locks::EachHost),
+            ("overlay", "rw,lowerdir=/l", Locks::HostOnly),
+        ];
+        for (kind, options, expected) in cases {
+            assert_eq!(of_mount(&line(kind, options), "0:45"), Some(expected), "{kind} {options}");
+            assert_eq!(of_mount(&line(kind, options), "0:46"), None);
+        }
+        assert_eq!(of_mount("", "0:45"), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Which process this is, so that another one, perhaps on another host, can tell whether it still runs.
+
+use std::fs;
+use std::sync::OnceLock;
+
+/// A process, as it is known to others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Process {
+    /// Name of its host.
+    pub host: String,
+    /// What the kernel calls the time since the host started (`/proc/sys/kernel/random/boot_id`); empty if unknown.
+    pub boot: String,
+    /// Number of the namespace in which it has its number (pid_namespaces(7)); 0 if unknown.
+    pub pid_namespace: u64,
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in ticks of the clock since the host did (proc(5), field 22 of stat); 0 if unknown.
+    pub started: u64,
+}
+
+impl Process {
+    /// This process.
+    pub fn this() -> Process {
+        static HOST: OnceLock<(String, String)> = OnceLock::new();
+        let (host, boot) = HOST.get_or_init(|| {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+            (host, boot.trim().to_string())
+        });
+        let pid = std::process::id();
+        let (host, boot) = (host.clone(), boot.clone());
+        Process { host, boot, pid_namespace: namespace(), pid, started: started("self").unwrap_or(0) }
+    }
+
+    /// Whether it is known not to run any more; only a process of the same namespace is known.
+    pub fn is_gone(&self) -> bool {
+        let this = Process::this();
+        let known = !self.boot.is_empty() && self.boot == this.boot && self.pid_namespace == this.pid_namespace;
+        known && self.pid_namespace != 0 && started(&self.pid.to_string()) != Some(self.started)
+    }
+}
+
+fn namespace() -> u64 {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let text = link.to_string_lossy().into_owned();
+    text.trim_start_matches("pid:[").trim_end_matches(']').parse().unwrap_or(0)
+}
+
+/// When a process started. Its name, which stands before, may contain anything.
+fn started(pid: &str) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// 128 bits of chance, in 32 hexadecimal digits: no two are ever the same.
+pub fn token() -> String {
+    let mut bytes = [0u8; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => panic!("the system gives no random bytes: {error}"),
+        }
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_there_until_it_ends() {
+        let this = Process::this();
+        assert!(!this.is_gone() && this.pid == std::process::id() && !this.host.is_empty());
+        assert!(Process { started: this.started + 1, ..this.clone() }.is_gone(), "its number has another owner");
+        assert!(!Process { boot: "another".into(), started: 0, ..this.clone() }.is_gone(), "nobody can know");
+        assert!(!Process { pid_namespace: this.pid_namespace + 1, started: 0, ..this }.is_gone(), "nobody can know");
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let of_child = Process { pid: child.id(), started: started(&child.id().to_string()).unwrap_or(1), ..Process::this() };
+        child.wait().unwrap();
+        assert!(of_child.is_gone());
+    }
+
+    #[test]
+    fn tokens_differ() {
+        let (a, b) = (token(), token());
+        assert!(a != b && a.len() == 32 && a.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+}

@@ -1,0 +1,173 @@
+//! The roots that objects lie below: whether this node sees there what rank 0 sees, and where files go.
+
+use super::files::Doing;
+use crate::below::{self, Spot};
+use crate::regular;
+use hyperslab_world::{Fault, FaultKind, METADATA_BYTES_MAX, Proof, Root, fingerprint};
+use rustix::fd::OwnedFd;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, Read};
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Proofs that are remembered; more are looked at again.
+const SEEN_MAX: usize = 1 << 16;
+/// Directories kept open between requests.
+const HELD_MAX: usize = 16;
+
+#[derive(Default)]
+pub(super) struct Grounds {
+    /// By what the names of their objects begin with.
+    roots: BTreeMap<Arc<str>, Root>,
+    /// Proofs that were looked at and hold, by their openings.
+    seen: BTreeSet<(u64, Proof)>,
+    /// Roots of which all proofs were seen, so that nothing is asked for each request.
+    proven: BTreeSet<Arc<str>>,
+    /// Directories that are in use.
+    held: VecDeque<(PathBuf, OwnedFd)>,
+}
+
+impl Grounds {
+    /// Forgets the roots before.
+    pub(super) fn enter(&mut self, roots: &[Root]) {
+        self.release();
+        self.proven.clear();
+        self.roots = roots.iter().map(|root| (root.below.clone(), root.clone())).collect();
+    }
+
+    /// Holds no directory any more.
+    pub(super) fn release(&mut self) {
+        self.held.clear();
+    }
+
+    fn root_of(&self, object: &str) -> Option<&Root> {
+        let before = self.roots.range::<str, _>((Bound::Unbounded, Bound::Included(object))).next_back();
+        before.map(|(_, root)| root).filter(|root| object.starts_with(&*root.below))
+    }
+
+    /// Whether nothing is left to be looked at.
+    pub(super) fn is_proven(&self, object: &str) -> bool {
+        self.root_of(object).is_none_or(|root| root.proofs.is_empty() || self.proven.contains(&root.below))
+    }
+
+    /// Makes sure that this node sees what rank 0 sees.
+    pub(super) fn prove(&mut self, object: &str) -> Result<(), Fault> {
+        if self.is_proven(object) {
+            return Ok(());
+        }
+        let Some(root) = self.root_of(object).cloned() else { return Ok(()) };
+        for proof in root.proofs {
+            if self.seen.contains(&(root.opening, proof.clone())) {
+                continue;
+            }
+            look(&proof)?;
+            if self.seen.len() >= SEEN_MAX {
+                self.seen.clear();
+            }
+            self.seen.insert((root.opening, proof));
+        }
+        self.proven.insert(root.below);
+        Ok(())
+    }
+
+    /// Where the file of an object goes. Directories are made below its root, never itself, and no link is followed there;
+    /// those made are added to `new`.
+    pub(super) fn spot(&mut self, object: &str, path: &Path, new: &mut BTreeSet<PathBuf>) -> io::Result<Spot> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let last = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
+        if let Some((_, held)) = self.held.iter().find(|held| held.0 == parent) {
+            return Ok(Spot::new(held.try_clone()?, last));
+        }
+        let root = self.root_of(object).map(|root| PathBuf::from(root.below.trim_end_matches('/')));
+        let directory = match root.as_deref().filter(|root| *root != path) {
+            Some(root) => {
+                let way = parent.strip_prefix(root).unwrap_or(Path::new(""));
+                let made = |number| {
+                    new.insert(root.join(way.iter().take(number + 1).collect::<PathBuf>()));
+                };
+                below::make_way(root_itself(root)?, way, made)?
+            }
+            None => {
+                new.extend(parent.ancestors().take_while(|above| !above.exists()).map(Path::to_path_buf));
+                std::fs::create_dir_all(parent)?;
+                below::root(parent)?
+            }
+        };
+        self.held.truncate(HELD_MAX - 1);
+        self.held.push_front((parent.into(), directory.try_clone()?));
+        Ok(Spot::new(directory, last))
+    }
+
+    /// Where what replaces an object is made first, and its path.
+    pub(super) fn beside(&self, object: &str, path: &Path) -> (Option<io::Result<Spot>>, PathBuf) {
+        match self.root_of(object).and_then(|root| root.via.as_deref()) {
+            Some(via) => {
+                let name = format!("{:016x}", fingerprint(object.as_bytes()));
+                let target = Path::new(via).join(&name);
+                (Some(root_itself(Path::new(via)).map(|directory| Spot::new(directory, OsStr::new(&name)))), target)
+            }
+            None => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let target = path.with_file_name(format!(".{name}.hyperslab-{}", std::process::id()));
+                let spot = target.parent().zip(target.file_name()).map(|(parent, name)| {
+                    below::root(parent).map(|directory| Spot::new(directory, name))
+                });
+                (spot, target)
+            }
+        }
+    }
+}
+
+/// A directory by its path, which is no link itself.
+fn root_itself(path: &Path) -> io::Result<OwnedFd> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return below::root(path) };
+    below::descend(below::root(parent)?, Path::new(name))
+}
+
+/// The first bytes of a file.
+fn beginning(name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    regular::open(Path::new(name), false)?.take(bytes_max).read_to_end(&mut contents)?;
+    Ok(contents)
+}
+
+fn look(proof: &Proof) -> Result<(), Fault> {
+    let (name, expected) = match proof {
+        Proof::Directory(name) => (name, "the directory that rank 0 made".to_string()),
+        Proof::File(name) => (name, "the file that rank 0 made".into()),
+        Proof::Length(name, bytes) => (name, format!("{bytes} B, as rank 0 sees it")),
+        Proof::Beginning(name, ..) | Proof::Contents(name, _) => (name, "what rank 0 reads".into()),
+    };
+    let found = match proof {
+        Proof::Directory(_) => std::fs::symlink_metadata(&**name).map(|found| (found.is_dir(), "no directory".into())),
+        Proof::File(_) => std::fs::symlink_metadata(&**name).map(|found| (found.is_file(), "no file".into())),
+        Proof::Length(_, bytes) => {
+            std::fs::metadata(&**name).map(|found| (found.len() == *bytes, format!("{} B", found.len())))
+        }
+        Proof::Beginning(_, bytes, hash) => {
+            beginning(name, *bytes).map(|found| (fingerprint(&found) == *hash, "another beginning".into()))
+        }
+        Proof::Contents(_, hash) => beginning(name, METADATA_BYTES_MAX)
+            .map(|found| (fingerprint(&found) == *hash, format!("other contents, {} B", found.len()))),
+    };
+    match found {
+        Ok((true, _)) => Ok(()),
+        Ok((false, found)) => Err(differs(name, &expected, &found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(differs(name, &expected, &error.to_string()))
+        }
+        Err(error) => Err(Doing { verb: "reading", path: Path::new(&**name) }.failed("", &error)),
+    }
+}
+
+fn differs(name: &str, expected: &str, found: &str) -> Fault {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let text = format!(
+        "'{name}' on host '{host}' is not what rank 0 sees: expected {expected}, found {found}; the ranks do not share \
+         this path, or somebody changed it meanwhile"
+    );
+    Fault::new(FaultKind::Storage, text)
+        .hint("give a path on a file system that all nodes mount (not a node's own /tmp or /scratch)")
+}

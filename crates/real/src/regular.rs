@@ -1,0 +1,30 @@
+//! Opening files by paths that links may lead through, and nothing but files: a pipe, a device or a socket in the place of
+//! one could keep whoever opens it waiting for ever, or never end.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Opens a file to read it, and perhaps to write to it.
+pub(crate) fn open(path: &Path, write: bool) -> io::Result<File> {
+    // Opening alone may do something to a device.
+    check(&std::fs::metadata(path)?)?;
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Refuses what is no file.
+pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
+    let kind = metadata.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::other(format!("it is {what} and not a regular file")))
+}

@@ -1,0 +1,122 @@
+//! Where objects of a transfer lie, and by what a rank knows that it sees what rank 0 sees.
+
+use crate::{Reader, Writer};
+use std::sync::Arc;
+
+/// A directory with objects in it, or one object. Rank 0 finds or makes it and tells the others, and a rank that handles
+/// storage looks at the proofs before it touches the first object, once for each opening: the path may mean something else
+/// on its node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Root {
+    /// What the names of its objects begin with: a directory and `/`, or all of a name. Directories are made below it,
+    /// but never itself.
+    pub below: Arc<str>,
+    /// A directory in which what replaces an object is made before it takes the object's name.
+    pub via: Option<Arc<str>>,
+    /// The opening that it belongs to: a number that no other has.
+    pub opening: u64,
+    /// What rank 0 sees.
+    pub proofs: Vec<Proof>,
+}
+
+/// What must be the same on all ranks that handle storage.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Proof {
+    /// A directory whose name has a token in it that no other has.
+    Directory(Arc<str>),
+    /// A file whose name has a token in it that no other has.
+    File(Arc<str>),
+    /// A file of this length \[B\].
+    Length(Arc<str>, u64),
+    /// A file whose first bytes, so many \[B\], have this [`fingerprint`].
+    Beginning(Arc<str>, u64, u64),
+    /// A small file whose contents have this [`fingerprint`].
+    Contents(Arc<str>, u64),
+}
+
+/// 64-bit FNV-1a of some bytes: tells two different files apart, but for an accident in 10^19, or an attack.
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Most roots or proofs that are believed.
+const COUNT_MAX: u64 = 1 << 24;
+
+impl Root {
+    /// Roots as bytes for another rank.
+    pub fn encode(roots: &[Root]) -> Vec<u8> {
+        let one = |w: Writer, root: &Root| {
+            let w = w.bytes(root.below.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
+            let w = w.number(root.opening).number(root.proofs.len() as u64);
+            root.proofs.iter().fold(w, |w, proof| match proof {
+                Proof::Directory(name) => w.number(0).bytes(name.as_bytes()).number(0).number(0),
+                Proof::File(name) => w.number(1).bytes(name.as_bytes()).number(0).number(0),
+                Proof::Length(name, bytes) => w.number(2).bytes(name.as_bytes()).number(*bytes).number(0),
+                Proof::Beginning(name, bytes, hash) => {
+                    w.number(3).bytes(name.as_bytes()).number(*bytes).number(*hash)
+                }
+                Proof::Contents(name, hash) => w.number(4).bytes(name.as_bytes()).number(0).number(*hash),
+            })
+        };
+        roots.iter().fold(Writer::default().number(roots.len() as u64), one).0
+    }
+
+    /// Reads what [`Root::encode`] made.
+    pub fn decode(bytes: &[u8]) -> Option<Vec<Root>> {
+        let mut r = Reader::new(bytes);
+        let count = r.number().filter(|&count| count <= COUNT_MAX)?;
+        (0..count).map(|_| Root::read(&mut r)).collect()
+    }
+
+    fn read(r: &mut Reader) -> Option<Root> {
+        let below: Arc<str> = r.text()?.into();
+        let via = Some(r.text()?).filter(|via| !via.is_empty()).map(Arc::from);
+        let opening = r.number()?;
+        let count = r.number().filter(|&count| count <= COUNT_MAX)?;
+        let proof = |_| {
+            let (kind, name, bytes, hash) = (r.number()?, r.text()?, r.number()?, r.number()?);
+            Some(match kind {
+                0 => Proof::Directory(name.into()),
+                1 => Proof::File(name.into()),
+                2 => Proof::Length(name.into(), bytes),
+                3 => Proof::Beginning(name.into(), bytes, hash),
+                4 => Proof::Contents(name.into(), hash),
+                _ => return None,
+            })
+        };
+        Some(Root { below, via, opening, proofs: (0..count).map(proof).collect::<Option<_>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_travel_unchanged_and_broken_ones_are_refused() {
+        let name = |name: &str| Arc::from(name);
+        let proofs = vec![
+            Proof::Directory(name("/a/t")),
+            Proof::File(name("/a/y")),
+            Proof::Length(name("/a/x"), 9),
+            Proof::Beginning(name("/a/n"), 128, 5),
+            Proof::Contents(name("/a/z"), 7),
+        ];
+        let via = Some("/a/t/1".into());
+        let roots = vec![
+            Root { below: "/a/b/".into(), via, opening: u64::MAX, proofs },
+            Root { below: "/ψ".into(), via: None, opening: 1, proofs: Vec::new() },
+        ];
+        let bytes = Root::encode(&roots);
+        assert_eq!(Root::decode(&bytes), Some(roots));
+        for end in 0..bytes.len() {
+            assert_eq!(Root::decode(&bytes[..end]), None, "{end} of {} bytes", bytes.len());
+        }
+    }
+
+    #[test]
+    fn fingerprints_are_those_of_fnv() {
+        assert_eq!(fingerprint(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+}
