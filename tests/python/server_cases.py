@@ -126,7 +126,9 @@ def errors(comm: Any, path: Path) -> None:
         store.write("b", part(io), dist)
         store.close()
         io.barrier()
-        assert sorted(each.name for each in path.iterdir() if "h.zarr" in each.name) == ["h.zarr"]
+        # The update that did not end is named until the array is written again.
+        left = sorted(each.name for each in path.iterdir() if "h.zarr" in each.name)
+        assert left == [".h.zarr.hyperslab-owners", "h.zarr"]
 
     serve(comm, 1, client)
 
@@ -159,7 +161,7 @@ def broken_step(io: Any, store: hs.Store, path: Path) -> None:
         with store.step("s") as step:
             step.write("good", part(io), spread(io), chunks=(16, 40))
             step.flush()
-            hidden = next(path.glob(".h.zarr*/steps/s/good"))
+            hidden = next(path.glob(".h.zarr*/*-step-s/good"))
             block_writes(io, hidden)
             step.write("good", part(io), spread(io), section=(slice(0, 48), slice(0, 40)))
 

@@ -150,7 +150,7 @@ def test_a_step_is_there_whole_or_not_at_all(name: str) -> None:
             with pytest.raises(ZeroDivisionError if comm.rank == 1 else hs.PeerError):
                 give_up(comm, store.step("bad"), lambda step: step.write("a", mine(comm), ROWS))
             comm.barrier()
-            assert visible() == before == set(memory)
+            assert visible() == before
             assert store.groups() == ["good"]
 
     hs.threads(RANKS, body)
@@ -195,7 +195,7 @@ def test_what_an_earlier_run_left_is_told() -> None:
     del copy["a.zarr/a/.hyperslab-update"]
     with pytest.warns(UserWarning, match="left unfinished: 0001"):
         hs.open(copy / "a.zarr", "r+").close()
-    assert [name for name in copy if "partial" in name] == []
+    assert [name for name in copy if "hyperslab" in name] == []
     assert "a.zarr/0001/b/zarr.json" in memory
 
 
