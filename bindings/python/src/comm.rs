@@ -194,6 +194,16 @@ impl Comm {
         (failures.into_iter().map(|error| raise(py, error).into_value(py).into_any()).collect(), given_up)
     }
 
+    /// Lets all other ranks fail, since the program of this one ends with an error.
+    fn leave(&self, py: Python<'_>, why: &str) {
+        py.detach(|| self.0.end_with_error(why));
+    }
+
+    /// Tells other ranks that the program of this one ends.
+    fn depart(&self, py: Python<'_>) {
+        py.detach(|| self.0.depart());
+    }
+
     /// Ends the membership on all ranks.
     fn close(&self, py: Python<'_>, limit: f64) -> PyResult<()> {
         py.detach(|| self.0.close(seconds(limit))).map_err(|error| raise(py, error))

@@ -42,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
     module.add_function(wrap_pyfunction!(store::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(store::clean, module)?)?;
     module.add_function(wrap_pyfunction!(store::strategies, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(layout::schema_chunks, module)?)?;

@@ -2,7 +2,7 @@
 
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
-use crate::errors::{kind, raise};
+use crate::errors::{kind, raise, raise_alone};
 use crate::files::order;
 use crate::layout::Held;
 use crate::memory::Place;
@@ -12,6 +12,7 @@ use hyperslab::{
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -157,6 +158,17 @@ impl Store {
     }
 }
 
+/// Kind, shape, chunks, dimension names, attributes and fill value (as JSON).
+type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String);
+
+fn raw_info(info: hyperslab::ArrayInfo) -> RawInfo {
+    let metadata = info.metadata;
+    let fill = hyperslab::fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null).to_string();
+    let attributes = Value::Object(metadata.attributes).to_string();
+    let kind: Kind = metadata.element;
+    (kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill)
+}
+
 #[pymethods]
 impl Store {
     #[staticmethod]
@@ -197,17 +209,15 @@ impl Store {
     }
 
     /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
-    #[allow(clippy::type_complexity)]
-    fn info(
-        &self,
-        py: Python<'_>,
-        name: &str,
-    ) -> PyResult<(String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String)> {
-        let metadata = self.with(py, |store| store.info(name))?.metadata;
-        let fill = hyperslab::fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null).to_string();
-        let attributes = Value::Object(metadata.attributes).to_string();
-        let kind: Kind = metadata.element;
-        Ok((kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill))
+    fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
+        self.with(py, |store| store.info(name)).map(raw_info)
+    }
+
+    /// The same of several arrays, on all ranks.
+    fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str) -> PyResult<Vec<RawInfo>> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = self.with(py, |store| store.describe(&names, doing))?;
+        Ok(found.into_iter().map(raw_info).collect())
     }
 
     /// Prefers a strategy from now on; returns the one preferred before.
@@ -372,6 +382,14 @@ pub(crate) fn explain(
     };
     let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;
     Ok((told.to_string(), told.to_json().to_string()))
+}
+
+/// Removes what dead or unknown owners left of a store or file, or says what would be removed: kind, name, note.
+#[pyfunction]
+pub(crate) fn clean(py: Python<'_>, path: PathBuf, dry_run: bool) -> PyResult<Vec<(&'static str, String, String)>> {
+    let cleaned = py.detach(|| hyperslab::clean(&hyperslab::Directory::new(path), dry_run));
+    let cleaned = cleaned.map_err(|fault| raise_alone(py, fault.into()))?;
+    Ok(cleaned.into_iter().map(|one| (one.kind, one.name, one.note)).collect())
 }
 
 /// Names of the strategies.

@@ -17,6 +17,7 @@
 //!
 //! Where nothing can be made beside a store, all this lies below `.hyperslab` in it. A raw file is its own root.
 
+mod clean;
 mod publish;
 mod recover;
 
@@ -24,6 +25,7 @@ use crate::owner::{Owner, line_of};
 use hyperslab_format::zarr::{METADATA_KEY, Map};
 use hyperslab_real::here::token;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, fingerprint};
+pub use clean::{Cleaned, clean};
 pub(crate) use publish::Entry;
 use publish::ASIDE;
 pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
@@ -96,10 +98,11 @@ impl Home {
 
     /// Takes a line out of the list of owners.
     fn strike(&self, line: &[u8]) -> Result<(), Fault> {
-        self.names.edit(&self.owners(), &mut |before| {
+        let mut without = |before: Vec<u8>| {
             let lines = before.split_inclusive(|&byte| byte == b'\n');
             lines.filter(|&other| other != line).flatten().copied().collect()
-        })
+        };
+        self.names.edit(&self.owners(), &mut without, &mut || Ok(()))
     }
 
     /// Removes the directory for hidden things inside of a store, if nothing is in it.
@@ -260,23 +263,24 @@ impl Attempts {
                 self.names().make_new(INSIDE)?;
             }
             let mut made = None;
-            let edited = self.names().edit(&self.home.owners(), &mut |mut before| {
-                let result = make(&path, &line);
-                if result.is_ok() {
-                    before.extend(&line);
-                }
-                made = Some(result);
+            let mut list = |mut before: Vec<u8>| {
+                before.extend(&line);
                 before
-            });
-            match (edited, made) {
-                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock: lock? }),
+            };
+            // Listed first: of what is not listed nobody would ever know.
+            let mut then = || {
+                made = Some(make(&path, &line)?);
+                Ok(())
+            };
+            match (self.names().edit(&self.home.owners(), &mut list, &mut then), made) {
+                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock }),
                 // Somebody removed the empty directory for hidden things.
-                (Err(fault), None) if turn == TURNS_MAX || !self.home.is_inside() => return Err(fault),
-                (Err(fault), Some(_)) => {
+                (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
+                (edited, _) => {
                     self.names().discard(&path);
-                    return Err(fault);
+                    let _ = self.home.strike(&line);
+                    edited?;
                 }
-                _ => {}
             }
         }
         unreachable!("the last turn returns")
@@ -399,7 +403,8 @@ impl Attempts {
         let lines = crate::owner::lines(note);
         let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
         let locks = self.names().locks("");
-        if !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
+        let disowned = lines.last().is_some_and(clean::is_disowned);
+        if !disowned && !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
             return Err(Owner::busy(owners.last(), what, &self.home.shown()));
         }
         for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
@@ -454,12 +459,13 @@ impl Attempts {
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
     pub(crate) fn leave_unfinished(&self, marker: Marker) {
         let line = recover::unfinished_line(&marker.shown);
-        let _ = self.names().edit(&self.home.owners(), &mut |mut before| {
+        let mut with = |mut before: Vec<u8>| {
             if !before.windows(line.len()).any(|other| other == line) {
                 before.extend(&line);
             }
             before
-        });
+        };
+        let _ = self.names().edit(&self.home.owners(), &mut with, &mut || Ok(()));
     }
 
     /// Replaces a small file that readers see.

@@ -271,6 +271,28 @@ impl Comm {
         (failures.into_iter().map(crate::Error::from).collect(), given_up)
     }
 
+    /// Lets all other ranks fail, at what they are at or come to next, since the program of this one ends with an error.
+    pub fn end_with_error(&self, why: &str) {
+        self.without_waiting(|machine, party| {
+            let text = format!("rank {} ended its program with an error: {why}", party.rank());
+            let fault = Fault::new(FaultKind::Peer, text).hint("look at what that rank printed");
+            party.leave(machine, fault);
+        });
+    }
+
+    /// Tells other ranks that the program of this one ends: who waits for it, or comes to, fails.
+    pub fn depart(&self) {
+        self.without_waiting(|machine, party| party.depart(machine));
+    }
+
+    /// Acts at once, or not at all while a call is under way.
+    fn without_waiting(&self, act: impl FnOnce(&mut Machine, &mut Party)) {
+        if let Ok(mut member) = self.shared.member.try_lock() {
+            let Member { machine, party, .. } = &mut *member;
+            act(machine, party);
+        }
+    }
+
     /// Whether an earlier failure made it unusable.
     pub fn is_poisoned(&self) -> bool {
         self.member().party.poisoned().is_some()

@@ -51,6 +51,7 @@ mod telling;
 mod trace;
 mod zarr;
 
+pub use attempts::{Cleaned, clean};
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
@@ -62,6 +63,7 @@ pub use hyperslab_layout::{
     schema_chunks,
 };
 pub use hyperslab_pack::Memory;
+pub use hyperslab_real::Directory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};

@@ -78,7 +78,8 @@ impl fmt::Display for Owner {
     }
 }
 
-fn is_token(text: &str) -> bool {
+/// Whether this has the form of a token.
+pub(crate) fn is_token(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 

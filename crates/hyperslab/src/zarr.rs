@@ -24,7 +24,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY,
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Names};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -358,6 +358,36 @@ impl Store {
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
         self.await_writes();
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
+    }
+
+    /// What arrays are, as rank 0 finds them, for something that is about to be done with them. Collective: all ranks get
+    /// the same, within the limits on waiting.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is no such array, or its metadata make no sense.
+    pub fn describe(&self, names: &[&str], doing: &str) -> Result<Vec<ArrayInfo>, Error> {
+        let what = format!("{doing} of {} of '{}'", call::listed(names), self.path().display());
+        let fields = vec![
+            ("operation".to_string(), doing.to_string()),
+            ("directory".into(), self.path().display().to_string()),
+            ("arrays".into(), format!("{names:?}")),
+        ];
+        let question = Question::opening(what.clone(), fields, None);
+        let (directory, base) = (self.directory(), self.base());
+        let wanted: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let told = self.comm.agree_on(question, self.attempts.at_once(names.len()), move || {
+            let each = wanted.iter().try_fold(Writer::default(), |w, name| {
+                Ok(w.bytes(&read_array(&*directory, &base, name)?.1))
+            });
+            each.map(|w| w.0).map_err(|fault: Fault| fault.context(&what))
+        })?;
+        let mut r = Reader::new(&told);
+        let each = names.iter().map(|name| {
+            let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of an array in a way that makes no sense");
+            let metadata = ArrayMetadata::parse(r.bytes().ok_or_else(senseless)?, name).map_err(format_fault)?;
+            Ok(ArrayInfo { metadata })
+        });
+        each.collect()
     }
 
     /// Opens a group or published step of this group. Collective.

@@ -7,7 +7,7 @@ mod locks;
 use crate::below::{self, Spot};
 use crate::posix::write_back;
 use crate::{extents, posix_fault, progress, regular};
-use hyperslab_world::{Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names};
+use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -203,9 +203,9 @@ impl Names for Directory {
         self.doing("writing", name, |spot| locks::claim(&spot, &path, note, sync))
     }
 
-    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+    fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         let spot = self.doing("changing", name, Ok)?;
-        locks::edit(&spot, &self.path(name), change)
+        locks::edit(&spot, &self.path(name), change, then)
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {

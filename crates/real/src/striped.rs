@@ -15,7 +15,7 @@
 
 use crate::directory::Directory;
 use crate::stripes::Stripes;
-use hyperslab_world::{Claim, Fault, FaultKind, Hold, Locked, Locks, Names};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -311,8 +311,8 @@ impl Names for StripedDirectory {
         self.first().note(&self.inner(name))
     }
 
-    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
-        self.first().edit(&self.inner(name), change)
+    fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
+        self.first().edit(&self.inner(name), change, then)
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {

@@ -92,17 +92,21 @@ fn a_claim_keeps_others_out_until_it_is_dropped(names: &dyn Names) {
 }
 
 fn a_shared_file_is_edited_and_ends_with_its_last_word(names: &dyn Names) {
-    names.edit("e", &mut |before| before).expect("leaves nothing where nothing was");
+    names.edit("e", &mut |before| before, &mut || Ok(())).expect("leaves nothing where nothing was");
     assert!(!names.exists("e"));
     for (expected, next) in [(&b""[..], &b"a\n"[..]), (b"a\n", b"a\nb\n"), (b"a\nb\n", b"b\n"), (b"b\n", b"")] {
-        let edited = names.edit("e", &mut |before| {
+        let mut change = |before: Vec<u8>| {
             assert_eq!(before, expected);
             next.to_vec()
-        });
-        edited.expect("edits");
+        };
+        let mut then = || {
+            assert_eq!(names.note("e")?.unwrap_or_default(), next, "what follows comes after the change");
+            Ok(())
+        };
+        names.edit("e", &mut change, &mut then).expect("edits");
     }
     assert!(!names.exists("e"), "what holds nothing is gone");
-    assert!(names.edit("none/e", &mut |_| b"x".to_vec()).is_err() && !names.exists("none"));
+    assert!(names.edit("none/e", &mut |_| b"x".to_vec(), &mut || Ok(())).is_err() && !names.exists("none"));
 }
 
 fn new_names_replace_nothing(names: &dyn Names) {

@@ -36,6 +36,11 @@ pub enum Locked {
     Absent,
 }
 
+/// Gives what a file shall hold, from what it holds.
+pub type Change<'a> = &'a mut dyn FnMut(Vec<u8>) -> Vec<u8>;
+/// What is done besides.
+pub type Then<'a> = &'a mut dyn FnMut() -> Result<(), Fault>;
+
 /// What a free lock says of its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locks {
@@ -139,8 +144,8 @@ pub trait Names: Send + Sync {
     }
     /// Changes a small file that several owners share, in a directory that exists, while no other caller of this does:
     /// `change` gets what it holds, nothing where it is not there, and gives what it shall hold; a file that shall hold
-    /// nothing is removed.
-    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault>;
+    /// nothing is removed. After the change, and still alone, does `then`.
+    fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault>;
     /// Locks a file that is there, for as long as what is given lives.
     fn lock(&self, name: &str) -> Result<Locked, Fault>;
     /// Whether all below the root is known to lie on a disk or in memory of this host, so that nothing far away is waited

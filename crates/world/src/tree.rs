@@ -8,7 +8,7 @@ mod store;
 
 pub use store::TreeStore;
 
-use crate::{Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names};
+use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Then};
 use hyperslab_pack::Memory;
 use nodes::{File, Node, Why, allocate, place};
 use std::collections::BTreeSet;
@@ -255,13 +255,14 @@ impl Names for MemoryTree {
         })
     }
 
-    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+    fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         let _alone = self.tree.edits.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();
         match change(before) {
-            after if after.is_empty() => self.remove(name),
-            after => self.write(name, &after, false),
+            after if after.is_empty() => self.remove(name)?,
+            after => self.write(name, &after, false)?,
         }
+        then()
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {

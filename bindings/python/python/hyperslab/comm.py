@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hyperslab import _core
@@ -136,6 +139,9 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
         except BaseException as error:  # noqa: BLE001 (raised again below, on the caller's thread)
             failures[rank] = error
             barrier.abort()
+            # What all ranks have already is no news; a broken barrier is the failure of another.
+            if not isinstance(error, threading.BrokenBarrierError) and not getattr(error, "_collective", False):
+                cores[rank].leave(_told(error))
 
     workers = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
     for worker in workers:
@@ -163,9 +169,45 @@ _inherited: list[_core.Comm | None] = []
 _keyval: list[int] = []
 
 
+#: Memberships whose other ranks must hear when this process ends.
+_members: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
+
+
 def _after_fork() -> None:
     _inherited.append(_cache.alone)
     _cache.alone = None
+    _members.clear()
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _watch(member: _core.Comm) -> None:
+    """Let the other ranks of a membership hear when this process ends, at once if nobody caught an exception."""
+    if not _hooks:
+        _hooks.append(sys.excepthook)
+        sys.excepthook = _leave
+    _members.add(member)
+
+
+#: The hook for exceptions that nobody caught, as it was before.
+_hooks: list[Callable[[type[BaseException], BaseException, TracebackType | None], object]] = []
+
+
+def _leave(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    for member in list(_members):
+        member.leave(_told(error))
+    _hooks[0](kind, error, trace)
+
+
+def _depart() -> None:
+    for member in list(_members):
+        member.depart()
+
+
+# Registered before what waits for requests, and so called after it.
+atexit.register(_depart)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -226,6 +268,7 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
     if member is None or member.poisoned:
         member = _core.Comm.mpi(comm.py2f(), mpi.__file__, _seconds(arrival_seconds))
         comm.Set_attr(_keyval[0], member)
+        _watch(member)
     assert isinstance(member, _core.Comm)
     return member
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Report = _core.Report
+_RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[str | None] | None, str, str]"
 
 __all__ = ["ArrayInfo", "Report", "Store", "open"]
 
@@ -197,6 +198,12 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
         raise InvalidError(message)
 
 
+def _info(raw: _RawInfo) -> ArrayInfo:
+    kind, shape, chunks, names, attributes, fill = raw
+    named = None if names is None else tuple(names)
+    return ArrayInfo(tuple(shape), type_of(kind), tuple(chunks), named, json.loads(attributes), json.loads(fill))
+
+
 class Store:
     """An open Zarr group. Made by `open`, `Store.group` and `Store.step`."""
 
@@ -243,15 +250,11 @@ class Store:
 
     def __getitem__(self, name: str) -> ArrayInfo:
         """What an array is. Not collective."""
-        kind, shape, chunks, names, attributes, fill = self._store.info(name)
-        return ArrayInfo(
-            tuple(shape),
-            type_of(kind),
-            tuple(chunks),
-            None if names is None else tuple(names),
-            json.loads(attributes),
-            json.loads(fill),
-        )
+        return _info(self._store.info(name))
+
+    def _look_at(self, names: Sequence[str], doing: str) -> dict[str, ArrayInfo]:
+        """What arrays are, as rank 0 finds them. Collective: no rank waits for storage by itself, without a limit."""
+        return dict(zip(names, map(_info, self._store.describe(list(names), doing)), strict=True))
 
     def group(self, name: str) -> Store:
         """Open a group or a published step of this group. Collective."""
@@ -306,7 +309,7 @@ class Store:
             What was chosen and what it cost.
         """
         what = told("write of", name, f"to '{self.path}'")
-        with attending(self._comm, what):
+        with calling(self._comm, what):
             asks, new, strategy = self._prepare_write(name, array, dist, **options)
         return self._with(strategy, lambda: self._store.write(asks, new), what)
 
@@ -375,7 +378,8 @@ class Store:
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
             dist = array if dist is None else dist
-        asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
+        infos = {} if section is None else self._look_at([str(each) for each in arrays], "write")
+        asks = [self._ask(each, local, dist, section, guard, infos) for each, local in arrays.items()]
         stored = None if dtype is None else type_code(dtype)
         kind = next((raw.kind for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
@@ -391,10 +395,16 @@ class Store:
         return asks, new, strategy
 
     def _ask(
-        self, name: str, array: Any, dist: Holding | None, section: SectionLike | None, guard: int
+        self,
+        name: str,
+        array: Any,
+        dist: Holding | None,
+        section: SectionLike | None,
+        guard: int,
+        infos: Mapping[str, ArrayInfo],
     ) -> tuple[str, list[Any], Any, Any]:
         raws = describe_all(array, dist, guard)
-        shape = self[name].shape if section is not None else None
+        shape = infos[name].shape if section is not None else None
         spread = whole(self._comm, local_extents(raws), dist)
         return (name, raws, spread._core, section_of(section, shape))
 
@@ -472,8 +482,8 @@ class Store:
             `out` where it was given.
         """
         what = told("read of", name, f"from '{self.path}'")
-        with attending(self._comm, what):
-            targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
+        with calling(self._comm, what):
+            targets, arguments, strategy = self._prepare_read(name, dist, out=out, look=self._look_at, **options)
         self._with(strategy, lambda: self._store.read(*arguments), what)
         return targets[name] if isinstance(name, str) else targets
 
@@ -532,6 +542,7 @@ class Store:
         dist: Holding | None,
         *,
         out: Any,
+        look: Callable[[Sequence[str], str], Mapping[str, ArrayInfo]] | None = None,
         section: SectionLike | None = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
@@ -541,7 +552,8 @@ class Store:
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-        infos = {each: self[each] for each in names}
+        # What does not block cannot ask the others: requests before it may still be under way.
+        infos = {each: self[each] for each in names} if look is None else look(names, "read")
         part = section_of(section, next(iter(infos.values())).shape if infos else None)
         spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
         rank = self._comm.rank

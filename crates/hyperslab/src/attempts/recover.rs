@@ -33,7 +33,7 @@ impl Found {
 }
 
 /// How an owner fares.
-enum Fate {
+pub(super) enum Fate {
     /// He lives.
     Lives,
     /// Nobody here can know.
@@ -135,11 +135,12 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     }
     // Whoever makes a root does so while nobody else looks at the list, so that each one in it has its lock.
     let mut fates = Vec::new();
-    names.edit(&home.owners(), &mut |before| {
+    let mut look = |before: Vec<u8>| {
         let owners = lines(&before).into_iter().filter_map(|line| Some((Owner::of_line(&line)?, line)));
         fates = owners.map(|(owner, line)| (fate(home, &owner), owner, line_of(line))).collect();
         before
-    })?;
+    };
+    names.edit(&home.owners(), &mut look, &mut || Ok(()))?;
     let mut struck: BTreeSet<Vec<u8>> = BTreeSet::new();
     for (fate, owner, line) in fates {
         let lock = match fate? {
@@ -157,7 +158,7 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     }
     let unfinished: BTreeSet<String> = found.unfinished.iter().filter(|name| is_marked(home, name)).cloned().collect();
     let mut still = unfinished.clone();
-    names.edit(&home.owners(), &mut |before| {
+    let mut strike = |before: Vec<u8>| {
         let mut after = Vec::new();
         for line in lines(&before) {
             let left = line.get("unfinished").and_then(Value::as_str).filter(|name| is_marked(home, name));
@@ -170,7 +171,8 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
         }
         after.extend(still.iter().flat_map(|name| unfinished_line(name)));
         after
-    })?;
+    };
+    names.edit(&home.owners(), &mut strike, &mut || Ok(()))?;
     found.unfinished.extend(still);
     home.sweep();
     Ok(found.and(Found::default()))
@@ -186,7 +188,7 @@ pub(crate) fn complete(home: &Home) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
+pub(super) fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
     let names = &*home.names;
     let (root, gone) = (home.root(&owner.token), home.gone(&owner.token));
     if !names.exists(&root) {
@@ -240,7 +242,7 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
 }
 
 /// Arrays that the owner of a root updated in place and did not end: name, marker, and whether readers may see a half.
-fn marked_by(home: &Home, root: &str) -> Result<Vec<(String, String, bool)>, Fault> {
+pub(super) fn marked_by(home: &Home, root: &str) -> Result<Vec<(String, String, bool)>, Fault> {
     let names = &*home.names;
     if names.length(root).is_some() {
         return Ok(Vec::new());

@@ -3,7 +3,7 @@
 use crate::below::{Spot, identity};
 use crate::posix::at_hand;
 use crate::posix_fault;
-use hyperslab_world::{Claim, Fault, FaultKind, Lock, Locked, Locks};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, Then};
 use rustix::fd::AsFd;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
@@ -113,7 +113,7 @@ pub(super) fn is_at_hand(directory: &Path) -> bool {
 }
 
 /// As [`Names::edit`](hyperslab_world::Names::edit).
-pub(super) fn edit(spot: &Spot, path: &Path, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
+pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Result<(), Fault> {
     let failed = |error: io::Error| posix_fault("changing", path, &error);
     let until = Instant::now() + EDIT_WAIT;
     loop {
@@ -141,7 +141,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: &mut dyn FnMut(Vec<u8>) -> 
             Some(added) => file.write_all_at(added, before.len() as u64),
             None => file.write_all_at(&after, 0).and_then(|()| file.set_len(after.len() as u64)),
         };
-        return changed.map_err(failed);
+        return changed.map_err(failed).and_then(|()| then());
     }
 }
 

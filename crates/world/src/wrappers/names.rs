@@ -1,6 +1,6 @@
 //! Names that cannot do everything.
 
-use crate::{Claim, Fault, Hold, Locked, Locks, Names};
+use crate::{Change, Claim, Fault, Hold, Locked, Locks, Names, Then};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -88,8 +88,8 @@ impl Names for FailingNames {
         self.inner.note(name)
     }
 
-    fn edit(&self, name: &str, change: &mut dyn FnMut(Vec<u8>) -> Vec<u8>) -> Result<(), Fault> {
-        self.change().and_then(|()| self.inner.edit(name, change))
+    fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.edit(name, change, then))
     }
 
     fn lock(&self, name: &str) -> Result<Locked, Fault> {

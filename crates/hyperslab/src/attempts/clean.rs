@@ -1,0 +1,153 @@
+//! Removing on purpose what owners left of whom nobody can know whether they live.
+
+use super::recover::{Fate, fate, marked_by};
+use super::{Home, Whose, recover};
+use crate::owner::{Owner, is_token, line_of, lines};
+use crate::zarr::MARKER;
+use hyperslab_format::zarr::{Map, Value};
+use hyperslab_world::{Fault, FaultKind, Locked, Names};
+use std::sync::Arc;
+
+/// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cleaned {
+    /// `root`, `hidden`, `step`, `array` or `update`.
+    pub kind: &'static str,
+    /// Path, or name in the store.
+    pub name: String,
+    /// What is or would be done, and why.
+    pub note: String,
+}
+
+/// Removes what is hidden beside or in a store or file, but for what owners have who certainly live; or only says what
+/// would be removed. Updates in place that did not end stay named, but nobody owns them any more.
+///
+/// # Errors
+/// When there is nothing at the path, or the storage refuses.
+pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
+    let path = names.resolve()?;
+    let directory = names.at(&path);
+    let mut homes = Vec::new();
+    if let Some((above, name)) = directory.above() {
+        homes.push(Home::beside(directory.at(&above), &name));
+    }
+    if directory.exists("") && directory.length("").is_none() {
+        homes.push(Home::inside(directory.clone()));
+    }
+    let known = |home: &Home| home.names.note(&home.owners()).is_ok_and(|note| note.is_some());
+    if !directory.exists("") && !homes.iter().any(known) {
+        return Err(Fault::new(FaultKind::NotFound, format!("'{path}' does not exist, and nothing hidden lies beside it")));
+    }
+    let mut cleaned = Vec::new();
+    for home in homes {
+        clean_home(&home, dry_run, &mut cleaned)?;
+    }
+    Ok(cleaned)
+}
+
+fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+    let names = &home.names;
+    let note = names.note(&home.owners())?.unwrap_or_default();
+    let verb = if dry_run { "would be removed" } else { "removed" };
+    for owner in lines(&note).iter().filter_map(Owner::of_line) {
+        let root = home.root(&owner.token);
+        let note = match fate(home, &owner)? {
+            Fate::Nothing => continue,
+            Fate::Lives => format!("kept: in use by {owner}"),
+            Fate::Dead(_) => format!("{verb}: {owner} is dead"),
+            Fate::Unknown => format!("{verb}: nobody here can know whether {owner} lives"),
+        };
+        let lives = note.starts_with("kept");
+        cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
+        for (name, marker, torn) in marked_by(home, &root)?.into_iter().filter(|_| !lives) {
+            let note = if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
+            cleaned.push(Cleaned { kind: "update", name, note: note.into() });
+            if torn && !dry_run {
+                disown(names, &marker)?;
+            }
+        }
+    }
+    let beside = format!(".{}{MARKER}", home.base);
+    if !home.is_inside() && names.exists(&beside) && !matches!(names.lock(&beside), Ok(Locked::Busy)) {
+        cleaned.push(Cleaned { kind: "update", name: names.full(&home.base), note: "did not end: write all of it again".into() });
+        if !dry_run {
+            disown(names, &beside)?;
+        }
+    }
+    if !dry_run {
+        recover(home, Whose::Unknown)?;
+    }
+    unlisted(home, &note, dry_run, cleaned)
+}
+
+/// What has the form of something hidden, but no owner is listed: what earlier versions left, or the list is lost.
+fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+    let names = &*home.names;
+    let owners: Vec<Owner> = lines(note).iter().filter_map(Owner::of_line).collect();
+    let (directory, prefix) = home.prefix.rsplit_once('/').unwrap_or(("", &home.prefix));
+    for name in names.list(directory)? {
+        // Other stores may have names that begin alike.
+        let Some(token) = name.strip_prefix(prefix) else { continue };
+        if *token != *"partial" && !is_token(token.strip_prefix("gone-").unwrap_or(token)) {
+            continue;
+        }
+        if owners.iter().any(|owner| owner.token == token) {
+            continue;
+        }
+        let path = format!("{}{token}", home.prefix);
+        let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{}", super::OWNER) };
+        if matches!(names.lock(&locked)?, Locked::Busy) {
+            continue;
+        }
+        let verb = if dry_run { "would be removed" } else { "removed" };
+        cleaned.push(Cleaned { kind: "hidden", name: names.full(&path), note: format!("{verb}: no owner is listed") });
+        if !dry_run {
+            names.remove(&path)?;
+        }
+    }
+    if !dry_run {
+        home.sweep();
+    }
+    Ok(())
+}
+
+/// Leaves a marker to whoever updates the thing next.
+fn disown(names: &Arc<dyn Names>, marker: &str) -> Result<(), Fault> {
+    let mut map = Map::new();
+    map.insert("owner".into(), Value::Null);
+    map.insert("readers".into(), "torn".into());
+    names.write(marker, &line_of(map), false)
+}
+
+/// Whether a marker was left to whoever comes next.
+pub(super) fn is_disowned(line: &Map<String, Value>) -> bool {
+    line.get("owner") == Some(&Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_world::MemoryTree;
+
+    #[test]
+    fn what_has_no_owner_goes_and_what_lives_stays() {
+        let tree = MemoryTree::new();
+        let store = tree.below("a.zarr");
+        store.make("").unwrap();
+        let lives = super::super::Attempts::new(Home::beside(tree.at(&tree.full("")), "a.zarr"), 1, true, true, None);
+        let step = lives.directory("step", "0001").unwrap();
+        for name in [".a.zarr.hyperslab-partial/steps", "other", ".b.zarr.hyperslab-0"] {
+            tree.make(name).unwrap();
+        }
+        let dry = clean(&store, true).unwrap();
+        assert!(tree.exists(".a.zarr.hyperslab-partial"));
+        let done = clean(&store, false).unwrap();
+        assert_eq!(dry.iter().map(|one| &one.name).collect::<Vec<_>>(), done.iter().map(|one| &one.name).collect::<Vec<_>>());
+        assert!(done[0].kind == "root" && done[0].note.starts_with("kept"), "{done:?}");
+        assert!(!tree.exists(".a.zarr.hyperslab-partial") && tree.exists(&step));
+        assert!(tree.exists("other") && tree.exists(".b.zarr.hyperslab-0"));
+        lives.end().unwrap();
+        assert_eq!(clean(&store, false).unwrap(), []);
+        assert_eq!(clean(&tree.below("none"), false).unwrap_err().kind, FaultKind::NotFound);
+    }
+}
