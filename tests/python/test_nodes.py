@@ -93,6 +93,9 @@ def check_all_fail_or_nothing_is_missing(name: str, found: Outcomes) -> None:
     """All ranks have one error, and no file has parts of what was written; or all went well, where it may."""
     assert name in found, "the ranks did not get to the end of it"
     every = found[name]
+    if "by_a_server" in name:
+        # The last rank serves, and has no call of its own that could fail.
+        every = every[:-1]
     errors = {(each["kind"], each["text"]) for each in every}
     assert len(errors) == 1, errors
     kind, text = errors.pop()
