@@ -12,6 +12,7 @@ import json
 import math
 import multiprocessing
 import os
+import select
 import shutil
 import signal
 import socket
@@ -51,16 +52,16 @@ class StuckError(AssertionError):
 
 
 @functools.cache
-def _server() -> socket.socket:
-    """The server of processes, which ends with this one."""
+def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """The server of processes, which ends with this one, and the socket by which it is asked."""
     ours, theirs = socket.socketpair()
     with theirs:
         code = f"import neighbour_programs; neighbour_programs.serve({theirs.fileno()})"
         environment = os.environ | {"PYTHONPATH": str(HERE)}
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", code], env=environment, pass_fds=[theirs.fileno()], start_new_session=True
         )
-    return ours
+    return ours, process
 
 
 class Program:
@@ -69,8 +70,9 @@ class Program:
     def __init__(self, function: str, arguments: tuple[Any, ...], surroundings: dict[str, Any]) -> None:
         self._ours, theirs = multiprocessing.Pipe()
         with theirs:
-            socket.send_fds(_server(), [b"."], [theirs.fileno()])
-            self.pid = int.from_bytes(_server().recv(8), "little")
+            server, _ = _server()
+            socket.send_fds(server, [b"."], [theirs.fileno()])
+            self.pid = int.from_bytes(server.recv(8), "little")
         # The process waits for what follows, so its number is still its own.
         self._handle = os.pidfd_open(self.pid)
         self._ours.send((function, arguments, surroundings))
@@ -124,10 +126,9 @@ class Program:
         self.wait_ended()
 
     def wait_ended(self) -> None:
-        """Wait until the process is gone."""
-        with suppress(EOFError, ConnectionResetError):
-            while True:
-                self.hear()
+        """Wait until the process is gone, and all that it held with it."""
+        gone, _, _ = select.select([self._handle], [], [], TIMEOUT_SECONDS)
+        assert gone, "the program does not end"
 
     def end(self) -> None:
         """End the program, whatever it does."""
@@ -177,7 +178,7 @@ def write_step_beside(other: Program, moments: Mapping[str, Callable[[], Any]]) 
     return heard
 
 
-# ---- calls of the operating system ---------------------------------------------------------------------------------
+# ---- calls of the operating system -----------------------------------------------------------------------------
 
 
 @functools.cache
@@ -256,7 +257,7 @@ def reach(program: Program, number: int, signal_number: int) -> str | None:
     return next(call for call in reversed(calls) if not is_sync(call))
 
 
-# ---- what is there before, and afterwards --------------------------------------------------------------------------
+# ---- what is there before, and afterwards ----------------------------------------------------------------------
 
 
 def make_all(directory: Path) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -221,39 +222,74 @@ def hidden_place(place: Path, hidden: str) -> Path:
     return place / hidden
 
 
-def said_otherwise(value: Any, place: Path) -> Any:
-    """A record in which all names are paths that lead out of the store."""
-    if isinstance(value, dict):
-        return {
-            key if len(key) > 1 else f"../../home/{key}": said_otherwise(each, place) for key, each in value.items()
-        }
-    if isinstance(value, list):
-        return [said_otherwise(each, place) for each in value]
-    if value in ("a", "n", "b", "s.zarr"):
-        return {"a": "../../home/a", "n": "../home/new", "b": str(place / "home" / "a")}.get(value, "home")
-    if isinstance(value, str) and "s.zarr" in value:
-        return value.replace("s.zarr", "home")
-    return value
+#: Arrays that a killed program was about to publish, and where somebody would like them to go.
+ASTRAY = {"a": "../../home/a", "n": "../home/new", "b": "../../home/directory"}
 
 
-def records_name_paths_outside(entries: list[Path], place: Path) -> None:
-    for entry in entries:
-        if entry.is_file() and entry.name != "zarr.json":
-            content = entry.read_bytes()
-            try:
-                changed = json.dumps(said_otherwise(json.loads(content), place)).encode()
-            except ValueError:
-                changed = content.replace(b"s.zarr", b"home").replace(b"\na\n", b"\n../../home/a\n")
-            entry.write_bytes(changed)
+def records(entries: list[Path]) -> list[Path]:
+    """What the program has noted for the next one, in contrast to what it has stored."""
+    return [entry for entry in entries if entry.is_file() and entry.name != "zarr.json" and entry.name[:2] != "c."]
+
+
+def rewritten(entry: Path, change: Callable[[str], str]) -> None:
+    """Change all texts in the lines of a record, which are JSON; or all words, if they are not."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {change(key): changed(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [changed(each) for each in value]
+        return change(value) if isinstance(value, str) else value
+
+    lines = []
+    for line in entry.read_text().splitlines():
+        try:
+            lines.append(json.dumps(changed(json.loads(line))))
+        except ValueError:
+            lines.append(" ".join(map(change, line.split())))
+    entry.write_text("".join(f"{line}\n" for line in lines))
+
+
+def records_name_targets_outside(entries: list[Path], place: Path) -> None:
+    del place
+    for record in records(entries):
+        rewritten(record, lambda text: ASTRAY.get(text, text))
+
+
+def records_name_targets_outside_absolutely(entries: list[Path], place: Path) -> None:
+    for record in records(entries):
+        rewritten(record, lambda text: str(place / "home" / "x") if text in ASTRAY else text)
+
+
+def records_name_sources_outside(entries: list[Path], place: Path) -> None:
+    """So that they would be moved into the store, or be exchanged with what is there."""
+    del place
+    names = {entry.name for entry in entries}
+    for record in records(entries):
+        rewritten(record, lambda text: "../home/directory" if text in names else text)
+
+
+def records_name_another_store(entries: list[Path], place: Path) -> None:
+    """The other one, which is beside the store."""
+    for record in records(entries):
+        rewritten(record, lambda text: text.replace(str(place / "s.zarr"), str(place / "other.zarr")))
+        rewritten(record, lambda text: f"../other.zarr/{text}" if text in ASTRAY else text)
 
 
 def entries_name_paths_outside(entries: list[Path], place: Path) -> None:
+    """As do the records, which name the entries."""
     del place
+    names = {
+        entry.name: re.sub(
+            r"(?<![A-Za-z0-9])[anb](?![A-Za-z0-9])", lambda found: quote(ASTRAY[found[0]], safe=""), entry.name
+        )
+        for entry in entries
+    }
+    for record in records(entries):
+        rewritten(record, lambda text: names.get(text, text))
     # From below, so that the paths of those above still hold.
     for entry in reversed(entries):
-        name, dot, suffix = entry.name.partition(".")
-        if name in ("a", "n", "b"):
-            entry.rename(entry.with_name(quote(f"../../home/{name}", safe="") + dot + suffix))
+        entry.rename(entry.with_name(names[entry.name]))
 
 
 def files_are_links_outside(entries: list[Path], place: Path) -> None:
@@ -275,7 +311,10 @@ def the_hidden_place_is_a_link_outside(entries: list[Path], place: Path) -> None
 FORGERIES = {
     each.__name__: each
     for each in (
-        records_name_paths_outside,
+        records_name_targets_outside,
+        records_name_targets_outside_absolutely,
+        records_name_sources_outside,
+        records_name_another_store,
         entries_name_paths_outside,
         files_are_links_outside,
         directories_are_links_outside,
