@@ -29,6 +29,7 @@
 
 mod array;
 pub mod calibrate;
+mod casting;
 mod comm;
 mod course;
 mod described;
