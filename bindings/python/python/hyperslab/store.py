@@ -279,8 +279,9 @@ class Store:
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
             ``"bfloat16"`` is known by this name, also without ml_dtypes.
-        fill_value : optional
-            What elements are that are never written; 0 by default.
+        fill_value : number, optional
+            What elements are that are never written; 0 by default. Where arrays have several types, each must be able
+            to hold it: 1 may be a float, a complex number or True.
         dimension_names : sequence of str, optional
             Names of the dimensions, as xarray wants them.
         attributes : mapping, optional
@@ -373,13 +374,12 @@ class Store:
             dist = array if dist is None else dist
         asks = [self._ask(each, local, dist, section, guard) for each, local in arrays.items()]
         stored = None if dtype is None else type_code(dtype)
-        kind = next((raw.kind for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
             *chunking_of_asks(chunks, asks, dtype),
             stored,
             bool(checksum),
             zstd,
-            fill_json(fill_value, None if kind is None else type_of(kind).kind),
+            fill_json(fill_value),
             None if dimension_names is None else list(dimension_names),
             json_of(attributes),
             bool(overwrite),
