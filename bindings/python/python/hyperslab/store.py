@@ -31,6 +31,7 @@ from hyperslab._calls import (
     type_of,
     whole,
 )
+from hyperslab._frozen import frozen
 from hyperslab.chunking import Chunks, chunking_of_asks
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
@@ -61,8 +62,8 @@ class ArrayInfo:
     chunks: tuple[int, ...]
     #: Names of the dimensions, where they have any.
     dimension_names: tuple[str | None, ...] | None
-    #: Attributes.
-    attributes: dict[str, Any]
+    #: Attributes, which cannot be changed here; ``attributes.copy()`` is an ordinary dict.
+    attributes: Mapping[str, Any]
     #: What elements are that were never written, as in the metadata.
     fill_value: Any
 
@@ -216,9 +217,9 @@ class Store:
         return tuple(self._store.unfinished())
 
     @property
-    def attributes(self) -> dict[str, Any]:
-        """Attributes of the group."""
-        attributes: dict[str, Any] = json.loads(self._store.attributes())
+    def attributes(self) -> Mapping[str, Any]:
+        """Attributes of the group. A change of them is a `TypeError`; ``attributes.copy()`` is an ordinary dict."""
+        attributes: Mapping[str, Any] = frozen(json.loads(self._store.attributes()))
         return attributes
 
     def arrays(self) -> list[str]:
@@ -245,8 +246,8 @@ class Store:
             type_of(kind),
             tuple(chunks),
             None if names is None else tuple(names),
-            json.loads(attributes),
-            json.loads(fill),
+            frozen(json.loads(attributes)),
+            frozen(json.loads(fill)),
         )
 
     def group(self, name: str) -> Store:
