@@ -204,6 +204,15 @@ impl Store {
         self.with(py, |store| Ok(store.unfinished().to_vec()))
     }
 
+    fn consolidated_above(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, |store| Ok(store.consolidated_above().to_vec()))
+    }
+
+    /// Writes consolidated metadata of all nodes below the group.
+    fn consolidate(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |store| store.consolidate())
+    }
+
     fn attributes(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, |store| Ok(Value::Object(store.attributes().clone()).to_string()))
     }

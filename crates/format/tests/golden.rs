@@ -3,7 +3,8 @@
 
 use hyperslab_format::npy::{NpyHeader, prefix_bytes_needed};
 use hyperslab_format::zarr::{
-    ArrayMetadata, BytesCodec, GroupMetadata, KeyEncoding, KeyStyle, NodeType, Separator, Value, node_type,
+    ArrayMetadata, BytesCodec, GroupMetadata, KeyEncoding, KeyStyle, NodeType, Separator, Value, consolidated,
+    node_type,
 };
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use std::path::{Path, PathBuf};
@@ -133,6 +134,24 @@ fn groups_are_told_from_arrays() {
     assert_eq!(group.attributes["title"], "golden");
     assert!(group.extensions.is_empty());
     assert!(ArrayMetadata::parse(&root, "zarr.json").unwrap_err().to_string().contains("found a group"));
+}
+
+/// The consolidated metadata that zarr-python wrote come out of the nodes again.
+#[test]
+fn consolidated_metadata_are_those_of_zarr_python() {
+    let root = bytes("nested/zarr.json");
+    let paths = ["b", "a", "a/u", "a/deep", "a/deep/v", "a-1", "a-1/u", "empty"];
+    let nodes = || paths.map(|path| (path.to_string(), bytes(&format!("nested/{path}/zarr.json"))));
+    let stripped = consolidated::strip(&root, "zarr.json").unwrap().expect("it is consolidated");
+    assert_eq!(consolidated::strip(&stripped, "zarr.json").unwrap(), None);
+    let parsed = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+    let mut without = parsed(&root);
+    without.as_object_mut().unwrap().remove("consolidated_metadata");
+    assert_eq!(parsed(&stripped), without);
+    for group in [&stripped, &root] {
+        let made = consolidated::consolidate(group, "zarr.json", nodes()).unwrap();
+        assert_eq!(parsed(&made), parsed(&root));
+    }
 }
 
 #[test]

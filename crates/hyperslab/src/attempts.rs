@@ -22,7 +22,7 @@ mod publish;
 mod recover;
 
 use crate::owner::{Owner, line_of};
-use hyperslab_format::zarr::{METADATA_KEY, Map};
+use hyperslab_format::zarr::{METADATA_KEY, Map, consolidated};
 use hyperslab_real::here::token;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, fingerprint};
 pub use clean::{Cleaned, clean};
@@ -510,7 +510,7 @@ impl Attempts {
     pub(crate) fn drop_consolidated(&self, groups: &[String]) -> Result<(), Fault> {
         for group in groups {
             let key = format!("{group}{METADATA_KEY}");
-            self.amend(&key, |_| Ok(None))?;
+            self.amend(&key, |bytes| consolidated::strip(bytes, &key).map_err(crate::error::format_fault))?;
         }
         Ok(())
     }

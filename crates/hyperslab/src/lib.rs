@@ -30,6 +30,7 @@
 mod array;
 mod attempts;
 pub mod calibrate;
+mod casting;
 mod comm;
 mod course;
 mod described;

@@ -20,7 +20,7 @@ use crate::attempts::{Attempts, Home};
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, node_type};
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
@@ -200,6 +200,7 @@ pub struct Store {
     options: Options,
     removed: Vec<String>,
     unfinished: Vec<String>,
+    above: Vec<String>,
     attributes: Map<String, Value>,
 }
 
@@ -259,6 +260,7 @@ impl Store {
             options,
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
+            above: heard.above,
             attributes: heard.attributes,
         })
     }
@@ -291,6 +293,38 @@ impl Store {
     /// array again makes it whole. Besides, what is only half published, and what is left of owners who may be alive.
     pub fn unfinished(&self) -> &[String] {
         &self.unfinished
+    }
+
+    /// Paths of the groups above a store that is open for writing that have consolidated metadata: changes of the store do
+    /// not show there.
+    pub fn consolidated_above(&self) -> &[String] {
+        &self.above
+    }
+
+    /// Writes consolidated metadata of all nodes below the group into its metadata, where zarr and xarray look for them
+    /// first. Collective. Any later change of the store through this library removes them.
+    ///
+    /// # Errors
+    /// The same on all ranks, when the store cannot be written or the metadata of a node make no sense.
+    pub fn consolidate(&self) -> Result<(), Error> {
+        let what = format!("consolidate '{}'", self.path().display());
+        let fault = self.check_writable(&what).err();
+        let fields = vec![("group".to_string(), self.path().display().to_string())];
+        let question = Question::opening(what.clone(), fields, fault);
+        let (attempts, base) = (self.attempts.clone(), self.base());
+        // The blocks of groups above this one say nothing of it.
+        let mut above = self.ancestors(&self.group);
+        above.pop();
+        self.comm.agree_on(question, false, move || {
+            let mut nodes = Vec::new();
+            below(&*attempts.home.names, &base, "", &mut nodes)?;
+            attempts.drop_consolidated(&above)?;
+            let key = format!("{base}{METADATA_KEY}");
+            let new = |bytes: &[u8]| consolidated::consolidate(bytes, &key, nodes).map(Some).map_err(format_fault);
+            attempts.amend(&key, new)?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
     }
 
     /// Attributes of the group.
@@ -454,6 +488,25 @@ impl Store {
         };
         Ok(self.comm.sync_and(end, self.target, publish)?)
     }
+}
+
+/// Metadata of all nodes below a group, by their paths.
+fn below(names: &dyn Names, group: &str, path: &str, nodes: &mut Vec<(String, Vec<u8>)>) -> Result<(), Fault> {
+    /// Links may lead in a circle.
+    const DEPTH_MAX: usize = 64;
+    for name in names.list(&format!("{group}{path}"))? {
+        let key = format!("{group}{path}{name}/{METADATA_KEY}");
+        if check_name(&name).is_err() || path.matches('/').count() >= DEPTH_MAX {
+            continue;
+        }
+        let Some(bytes) = names.read(&key)? else { continue };
+        let kind = node_type(&bytes, &key).map_err(format_fault)?;
+        nodes.push((format!("{path}{name}"), bytes));
+        if kind == NodeType::Group {
+            below(names, group, &format!("{path}{name}/"), nodes)?;
+        }
+    }
+    Ok(())
 }
 
 /// Metadata of an array, and the bytes that they were read from.

@@ -114,6 +114,80 @@ impl Kind {
     pub const fn is_complex(self) -> bool {
         matches!(self, Kind::Complex64 | Kind::Complex128)
     }
+
+    /// Whether values of this kind are integers, with or without a sign.
+    pub const fn is_integer(self) -> bool {
+        matches!(self.class(), Class::Unsigned | Class::Signed)
+    }
+
+    /// Whether a value of this kind may be NaN.
+    pub const fn has_nan(self) -> bool {
+        matches!(self.class(), Class::Real | Class::Complex)
+    }
+
+    /// What numbers of this kind are, whatever their size.
+    const fn class(self) -> Class {
+        match self {
+            Kind::Bool => Class::Truth,
+            Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => Class::Unsigned,
+            Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => Class::Signed,
+            Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => Class::Real,
+            Kind::Complex64 | Kind::Complex128 => Class::Complex,
+        }
+    }
+}
+
+/// Kinds of numbers, each of which can hold those before it, apart from size and precision.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Truth,
+    Unsigned,
+    Signed,
+    Real,
+    Complex,
+}
+
+/// Which changes of the element type are allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Casting {
+    /// Those of [`same_kind`]: only size and precision may be lost.
+    #[default]
+    SameKind,
+    /// All: a sign, a fraction or an imaginary part may be lost, too.
+    Unsafe,
+}
+
+impl Casting {
+    /// The rule that NumPy calls so, of those known here.
+    pub fn from_name(name: &str) -> Option<Casting> {
+        match name {
+            "same_kind" => Some(Casting::SameKind),
+            "unsafe" => Some(Casting::Unsafe),
+            _ => None,
+        }
+    }
+
+    /// NumPy's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Casting::SameKind => "same_kind",
+            Casting::Unsafe => "unsafe",
+        }
+    }
+
+    /// Whether it allows to convert from one kind to another.
+    pub fn allows(self, from: Kind, to: Kind) -> bool {
+        self == Casting::Unsafe || same_kind(from, to)
+    }
+}
+
+/// Whether values keep what they are when they are converted so, apart from size and precision:
+/// `numpy.can_cast(from, to, casting="same_kind")`.
+///
+/// Integers may become floats, and floats complex numbers, but not the other way round; integers without a sign may
+/// get one, but not lose it; nothing else becomes a truth value. bfloat16 is a float like the others.
+pub fn same_kind(from: Kind, to: Kind) -> bool {
+    from.class() <= to.class()
 }
 
 impl fmt::Display for Kind {
@@ -198,5 +272,52 @@ impl fmt::Display for ElementType {
             })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What NumPy 2.4 says of `can_cast(row, column, casting="same_kind")`, in the order of [`Kind::ALL`]. bfloat16, which
+    /// NumPy does not have, is what float16 is.
+    const NUMPY: [(&str, &str); 15] = [
+        ("bool", "111111111111111"),
+        ("int8", "011110000111111"),
+        ("int16", "011110000111111"),
+        ("int32", "011110000111111"),
+        ("int64", "011110000111111"),
+        ("uint8", "011111111111111"),
+        ("uint16", "011111111111111"),
+        ("uint32", "011111111111111"),
+        ("uint64", "011111111111111"),
+        ("float16", "000000000111111"),
+        ("bfloat16", "000000000111111"),
+        ("float32", "000000000111111"),
+        ("float64", "000000000111111"),
+        ("complex64", "000000000000011"),
+        ("complex128", "000000000000011"),
+    ];
+
+    #[test]
+    fn same_kind_is_what_numpy_says() {
+        for (from, (name, row)) in Kind::ALL.into_iter().zip(NUMPY) {
+            assert_eq!(from.name(), name);
+            assert_eq!(row.len(), Kind::ALL.len());
+            for (to, expected) in Kind::ALL.into_iter().zip(row.bytes()) {
+                assert_eq!(same_kind(from, to), expected == b'1', "{from} to {to}");
+                assert_eq!(Casting::SameKind.allows(from, to), expected == b'1');
+                assert!(Casting::Unsafe.allows(from, to));
+            }
+        }
+    }
+
+    #[test]
+    fn castings_have_the_names_of_numpy() {
+        for casting in [Casting::SameKind, Casting::Unsafe] {
+            assert_eq!(Casting::from_name(casting.name()), Some(casting));
+        }
+        assert_eq!(Casting::from_name("safe"), None);
+        assert_eq!(Casting::default(), Casting::SameKind);
     }
 }

@@ -18,7 +18,7 @@ mod view;
 
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
-pub use element::{ByteOrder, ElementType, Kind};
+pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
 pub use index_set::{IndexSet, Term};
 pub use listing::{Layer, layers};

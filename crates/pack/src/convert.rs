@@ -7,11 +7,12 @@ use crate::float16::Float16;
 use crate::number::{Complex, Number, Truth};
 use crate::shape::Plane;
 
-/// Converts the elements of one plane; the flags say whose bytes are in the other order.
+/// Converts the elements of one plane; the flags say whose bytes are in the other order. Tells whether a NaN was to
+/// become an integer.
 ///
 /// # Safety
 /// All elements of the plane must be readable from the first address on, and writable from the second on.
-pub(crate) type Convert = unsafe fn(*const u8, *mut u8, &Plane, swap_from: bool, swap_to: bool);
+pub(crate) type Convert = unsafe fn(*const u8, *mut u8, &Plane, swap_from: bool, swap_to: bool) -> bool;
 
 /// The kernel from one kind to another.
 pub(crate) fn kernel(from: Kind, to: Kind) -> Convert {
@@ -56,21 +57,29 @@ fn to_kind<F: Number>(to: Kind) -> Convert {
 
 /// # Safety
 /// As for [`Convert`].
-unsafe fn plane<F: Number, T: Number>(from: *const u8, to: *mut u8, plane: &Plane, swap_from: bool, swap_to: bool) {
+unsafe fn plane<F: Number, T: Number>(
+    from: *const u8,
+    to: *mut u8,
+    plane: &Plane,
+    swap_from: bool,
+    swap_to: bool,
+) -> bool {
     let Plane { rows, columns } = *plane;
     let contiguous = columns.a == F::BYTES as i64 && columns.b == T::BYTES as i64;
+    let mut nan = false;
     for row in 0..rows.count as isize {
         let from = from.wrapping_offset(row * rows.a as isize);
         let to = to.wrapping_offset(row * rows.b as isize);
         // SAFETY: the caller promises that every element of the plane may be accessed, and so those of this row.
         unsafe {
             if contiguous && !swap_from && !swap_to {
-                contiguous_row::<F, T>(from, to, columns.count as usize);
+                nan |= contiguous_row::<F, T>(from, to, columns.count as usize);
             } else {
-                strided_row::<F, T>(from, to, columns, swap_from, swap_to);
+                nan |= strided_row::<F, T>(from, to, columns, swap_from, swap_to);
             }
         }
     }
+    nan
 }
 
 /// Apart from the strided row because it vectorises only when the steps are constants.
@@ -78,11 +87,17 @@ unsafe fn plane<F: Number, T: Number>(from: *const u8, to: *mut u8, plane: &Plan
 /// # Safety
 /// `count` elements must be readable at `from` and writable at `to`.
 #[inline(always)]
-unsafe fn contiguous_row<F: Number, T: Number>(from: *const u8, to: *mut u8, count: usize) {
+unsafe fn contiguous_row<F: Number, T: Number>(from: *const u8, to: *mut u8, count: usize) -> bool {
+    let mut nan = false;
     for i in 0..count {
         // SAFETY: `i` is less than `count`.
-        unsafe { F::read(from.add(i * F::BYTES), false).give::<T>().write(to.add(i * T::BYTES), false) }
+        unsafe {
+            let value = F::read(from.add(i * F::BYTES), false);
+            nan |= T::INTEGER && value.is_nan();
+            value.give::<T>().write(to.add(i * T::BYTES), false);
+        }
     }
+    nan
 }
 
 /// # Safety
@@ -94,12 +109,18 @@ unsafe fn strided_row<F: Number, T: Number>(
     columns: Loop,
     swap_from: bool,
     swap_to: bool,
-) {
+) -> bool {
     let (mut from, mut to) = (from, to);
+    let mut nan = false;
     for _ in 0..columns.count {
         // SAFETY: both addresses are those of an element of this row; after the last they are only computed.
-        unsafe { F::read(from, swap_from).give::<T>().write(to, swap_to) }
+        unsafe {
+            let value = F::read(from, swap_from);
+            nan |= T::INTEGER && value.is_nan();
+            value.give::<T>().write(to, swap_to);
+        }
         from = from.wrapping_offset(columns.a as isize);
         to = to.wrapping_offset(columns.b as isize);
     }
+    nan
 }

@@ -1,11 +1,14 @@
 //! Copying every element of a nest from one memory to another.
 
+use std::cell::Cell;
+
 use hyperslab_layout::{ElementType, Kind, Loop, Nest};
 
-use crate::bounds::{OutOfBounds, Side, check_memory};
+use crate::bounds::{Side, check_memory};
 use crate::convert;
 use crate::memory::Memory;
 use crate::moves::{mover, swapper};
+use crate::nan::{CopyError, NotANumber};
 use crate::shape::{Plane, Walk, canonical, take_run};
 use crate::transpose;
 
@@ -15,48 +18,64 @@ use crate::transpose;
 /// integers wrap to fewer bits; integers become the nearest float, ties to even, as do floats of lower precision;
 /// floats truncate to integers; complex numbers lose their imaginary part, real numbers gain one of 0; everything is
 /// true but zero, and true is one. Where NumPy leaves it to the processor, a float outside of an integer's range
-/// becomes the integer nearest to it, and NaN becomes zero. Elements of equal kind keep their bits, so that NaNs keep
+/// becomes the integer nearest to it, and NaN becomes zero and is an error. Elements of equal kind keep their bits, so that NaNs keep
 /// their payload.
 ///
 /// Where several elements go to one address, or an element is read after it was overwritten (both sides may lie in
 /// one memory), which value arrives is not specified.
 ///
 /// # Errors
-/// [`OutOfBounds`] when an element on either side lies outside of its memory; nothing has been copied then.
+/// [`CopyError::OutOfBounds`] when an element on either side lies outside of its memory; nothing has been copied then.
+/// [`CopyError::NotANumber`] when a NaN was to become an integer; everything has been copied then.
 pub fn copy(
     nest: &Nest,
     from: &Memory,
     from_type: ElementType,
     to: &Memory,
     to_type: ElementType,
-) -> Result<(), OutOfBounds> {
+) -> Result<(), CopyError> {
     check_memory(nest, Side::From, from_type.bytes(), from)?;
     check_memory(nest, Side::To, to_type.bytes(), to)?;
     // SAFETY: all elements of both sides lie within their memories, as just checked, and those are alive.
-    unsafe { copy_raw(nest, from.pointer(), from_type, to.pointer(), to_type) }
-    Ok(())
+    Ok(unsafe { copy_raw(nest, from.pointer(), from_type, to.pointer(), to_type) }?)
 }
 
 /// As [`copy`], between two base addresses and without checks: for regions of other threads and scratch memory.
 ///
+/// # Errors
+/// [`NotANumber`] when a NaN was to become an integer; everything has been copied then.
+///
 /// # Safety
 /// Every element of side `a`, relative to `from`, must be readable, and every element of side `b`, relative to `to`,
 /// must be writable. No Rust reference to the bytes written may be used meanwhile.
-pub unsafe fn copy_raw(nest: &Nest, from: *const u8, from_type: ElementType, to: *mut u8, to_type: ElementType) {
-    let Some(nest) = canonical(nest) else { return };
+pub unsafe fn copy_raw(
+    nest: &Nest,
+    from: *const u8,
+    from_type: ElementType,
+    to: *mut u8,
+    to_type: ElementType,
+) -> Result<(), NotANumber> {
+    let Some(nest) = canonical(nest) else { return Ok(()) };
     let (swap_from, swap_to) = (swapped(from_type), swapped(to_type));
     // SAFETY: in all branches, the nest visits what the caller has promised to be accessible.
     unsafe {
         if !same_bits(from_type.kind, to_type.kind) {
             let kernel = convert::kernel(from_type.kind, to_type.kind);
             let sizes = (from_type.bytes(), to_type.bytes());
-            drive(nest, from, to, sizes, |from, to, plane| kernel(from, to, plane, swap_from, swap_to));
+            let nan = Cell::new(false);
+            drive(nest, from, to, sizes, |from, to, plane| {
+                nan.set(kernel(from, to, plane, swap_from, swap_to) | nan.get());
+            });
+            if nan.get() {
+                return Err(NotANumber { from: from_type.kind, to: to_type.kind });
+            }
         } else if swap_from == swap_to {
             move_items(nest, from, to, from_type.bytes());
         } else {
             swap_items(nest, from, to, from_type);
         }
     }
+    Ok(())
 }
 
 /// # Safety

@@ -10,6 +10,8 @@ use crate::float16::Float16;
 pub(crate) trait Number: Copy {
     /// Size \[B\].
     const BYTES: usize;
+    /// Whether it is an integer, with or without a sign, which NaN cannot become.
+    const INTEGER: bool = false;
 
     /// Reads from native byte order, or from the other one when `swap` is set.
     ///
@@ -25,6 +27,12 @@ pub(crate) trait Number: Copy {
 
     /// The same value as another kind.
     fn give<T: Number>(self) -> T;
+
+    /// Whether it is NaN, or has a part that is.
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
 
     fn from_i64(value: i64) -> Self;
     fn from_u64(value: u64) -> Self;
@@ -70,8 +78,10 @@ macro_rules! access {
 /// Integers and native floats accept everything by `as`: integers wrap, floats round to nearest even, and a float
 /// that does not fit an integer becomes its nearest value (NaN becomes 0).
 macro_rules! primitive {
-    ($($t:ty, $bits:ty, $form:ident, $wide:ty;)*) => {$(
+    ($($t:ty, $bits:ty, $form:ident, $wide:ty, $integer:expr;)*) => {$(
         impl Number for $t {
+            const INTEGER: bool = $integer;
+
             access!(
                 $bits,
                 |bits| <$t>::from_ne_bytes(bits.to_ne_bytes()),
@@ -81,6 +91,13 @@ macro_rules! primitive {
             #[inline(always)]
             fn give<T: Number>(self) -> T {
                 T::$form(self as $wide)
+            }
+
+            // Only NaN differs from itself.
+            #[inline(always)]
+            #[allow(clippy::eq_op)]
+            fn is_nan(self) -> bool {
+                self != self
             }
 
             #[inline(always)]
@@ -107,16 +124,16 @@ macro_rules! primitive {
 }
 
 primitive! {
-    i8, u8, from_i64, i64;
-    i16, u16, from_i64, i64;
-    i32, u32, from_i64, i64;
-    i64, u64, from_i64, i64;
-    u8, u8, from_u64, u64;
-    u16, u16, from_u64, u64;
-    u32, u32, from_u64, u64;
-    u64, u64, from_u64, u64;
-    f32, u32, from_f32, f32;
-    f64, u64, from_f64, f64;
+    i8, u8, from_i64, i64, true;
+    i16, u16, from_i64, i64, true;
+    i32, u32, from_i64, i64, true;
+    i64, u64, from_i64, i64, true;
+    u8, u8, from_u64, u64, true;
+    u16, u16, from_u64, u64, true;
+    u32, u32, from_u64, u64, true;
+    u64, u64, from_u64, u64, true;
+    f32, u32, from_f32, f32, false;
+    f64, u64, from_f64, f64, false;
 }
 
 impl Number for Float16 {
@@ -125,6 +142,11 @@ impl Number for Float16 {
     #[inline(always)]
     fn give<T: Number>(self) -> T {
         T::from_f32(self.to_f32())
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.to_f32().is_nan()
     }
 
     // By way of single precision, which is exact wherever the result is finite.
@@ -155,6 +177,11 @@ impl Number for BFloat16 {
     #[inline(always)]
     fn give<T: Number>(self) -> T {
         T::from_f32(self.to_f32())
+    }
+
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.to_f32().is_nan()
     }
 
     #[inline(always)]
@@ -248,6 +275,11 @@ macro_rules! complex {
             #[inline(always)]
             fn give<T: Number>(self) -> T {
                 T::$form(self.0, self.1)
+            }
+
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self.0.is_nan() || self.1.is_nan()
             }
 
             #[inline(always)]

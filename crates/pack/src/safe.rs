@@ -4,30 +4,33 @@
 
 use hyperslab_layout::{ElementType, Nest};
 
-use crate::bounds::{OutOfBounds, Side, check};
-use crate::scalar::convert_scalar;
+use crate::bounds::{Side, check};
+use crate::nan::{CopyError, NotANumber, matters};
+use crate::scalar::{convert_scalar, is_nan};
 
 /// Copies every element of side `a`, in `from`, to side `b`, in `to`, in the order of the nest's loops. Conversion
 /// is that of [`copy`](crate::copy).
 ///
 /// # Errors
-/// [`OutOfBounds`] when an element on either side lies outside of its slice; nothing has been copied then.
+/// As of [`copy`](crate::copy).
 pub fn copy(
     nest: &Nest,
     from: &[u8],
     from_type: ElementType,
     to: &mut [u8],
     to_type: ElementType,
-) -> Result<(), OutOfBounds> {
+) -> Result<(), CopyError> {
     check(nest, Side::From, from_type.bytes(), from.len() as u64)?;
     check(nest, Side::To, to_type.bytes(), to.len() as u64)?;
     let (from_bytes, to_bytes) = (from_type.bytes() as usize, to_type.bytes() as usize);
+    let mut nan = false;
     for number in 0..nest.elements() {
         let (a, b) = element(nest, number);
         let converted = convert_scalar(&from[a..a + from_bytes], from_type, to_type);
+        nan |= matters(from_type.kind, to_type.kind) && is_nan(&from[a..a + from_bytes], from_type);
         to[b..b + to_bytes].copy_from_slice(&converted[..to_bytes]);
     }
-    Ok(())
+    if nan { Err(NotANumber { from: from_type.kind, to: to_type.kind }.into()) } else { Ok(()) }
 }
 
 /// Addresses of one element, by its number in the order of the loops.
@@ -55,6 +58,9 @@ mod tests {
         let (wide, narrow) = (ElementType::native(Kind::Float64), ElementType::native(Kind::Int8));
         copy(&nest, &from, wide, &mut to, narrow).unwrap();
         assert_eq!(to, [0xee, 1, 4, 2, 5, 3, 6, 0xee]);
-        assert_eq!(copy(&nest, &from, wide, &mut to[..6], narrow).unwrap_err().high, 7);
+        let Err(CopyError::OutOfBounds(error)) = copy(&nest, &from, wide, &mut to[..6], narrow) else {
+            panic!("no error")
+        };
+        assert_eq!(error.high, 7);
     }
 }

@@ -16,7 +16,7 @@ enum Value {
 /// Converts one element, given as its bytes; the result begins with the bytes of the converted element and ends with
 /// zeros.
 ///
-/// Conversion is that of [`copy`](crate::copy). Bytes missing at the end of `bytes` count as zero.
+/// Conversion is that of [`copy`](crate::copy); a NaN becomes the integer zero without an error. Bytes missing at the end of `bytes` count as zero.
 pub fn convert_scalar(bytes: &[u8], from: ElementType, to: ElementType) -> [u8; 16] {
     let mut raw = [0; 16];
     let given = bytes.len().min(from.bytes() as usize);
@@ -25,6 +25,17 @@ pub fn convert_scalar(bytes: &[u8], from: ElementType, to: ElementType) -> [u8; 
     // Decoding and encoding would make a signalling NaN quiet, which a plain copy must not.
     let converted = if from.kind == to.kind { little } else { encode(decode(little, from.kind), to.kind) };
     reorder(converted, to)
+}
+
+/// Whether an element, given as its bytes, is NaN or has a part that is.
+pub(crate) fn is_nan(bytes: &[u8], element: ElementType) -> bool {
+    let mut raw = [0; 16];
+    raw[..bytes.len()].copy_from_slice(bytes);
+    match decode(reorder(raw, element), element.kind) {
+        Value::Integer(_) => false,
+        Value::Real(re) => re.is_nan(),
+        Value::Complex(re, im) => re.is_nan() || im.is_nan(),
+    }
 }
 
 /// Brings bytes from the element's order to little-endian, or back.

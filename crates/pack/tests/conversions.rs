@@ -2,7 +2,7 @@
 //! use: Rust's `as`, the crate half, and the safe twin.
 
 use hyperslab_layout::{ByteOrder, ElementType, Kind, Loop, Nest};
-use hyperslab_pack::{Memory, convert_scalar, copy, safe};
+use hyperslab_pack::{CopyError, Memory, NotANumber, convert_scalar, copy, safe};
 
 /// All element types: each kind in both byte orders.
 fn types() -> impl Iterator<Item = ElementType> {
@@ -98,9 +98,10 @@ fn every_pair_of_types_agrees_with_the_safe_twin() {
         for loops in shapes {
             let nest = Nest { a: 0, b: 0, loops };
             let mut expected = vec![0xee; 600 * t as usize];
-            safe::copy(&nest, &bytes, from_type, &mut expected, to_type).unwrap();
+            let safely = safe::copy(&nest, &bytes, from_type, &mut expected, to_type);
             let to = Memory::from_vec(vec![0xee; expected.len()]);
-            copy(&nest, &Memory::from_vec(bytes.clone()), from_type, &to, to_type).unwrap();
+            let copied = copy(&nest, &Memory::from_vec(bytes.clone()), from_type, &to, to_type);
+            assert_eq!(copied, safely, "{from_type} to {to_type}");
             let found = to.to_vec(0, to.bytes());
             for (i, (x, y)) in found.chunks(t as usize).zip(expected.chunks(t as usize)).enumerate() {
                 assert!(same(x, y, to_type), "{from_type} to {to_type}, element {i}: {x:?} instead of {y:?}");
@@ -114,7 +115,11 @@ fn converted(bytes: &[u8], from: Kind, to: Kind) -> Vec<u8> {
     let memory = Memory::allocate(count * to.bytes()).unwrap();
     let loops = vec![Loop { count, a: from.bytes() as i64, b: to.bytes() as i64 }];
     let (from_type, to_type) = (ElementType::native(from), ElementType::native(to));
-    copy(&Nest { a: 0, b: 0, loops }, &Memory::from_vec(bytes.to_vec()), from_type, &memory, to_type).unwrap();
+    match copy(&Nest { a: 0, b: 0, loops }, &Memory::from_vec(bytes.to_vec()), from_type, &memory, to_type) {
+        // Everything has been copied then, too.
+        Ok(()) | Err(CopyError::NotANumber(_)) => {}
+        Err(CopyError::OutOfBounds(error)) => panic!("{error}"),
+    }
     memory.to_vec(0, memory.bytes())
 }
 
@@ -187,6 +192,36 @@ fn truth_and_complex_numbers() {
     assert_eq!(converted(&[0, 1, 7], Kind::Bool, Kind::Complex128), doubles(&[0.0, 0.0, 1.0, 0.0, 1.0, 0.0]));
     let narrow: Vec<u8> = [0.1f32, -2.5].iter().flat_map(|x| x.to_ne_bytes()).collect();
     assert_eq!(converted(&doubles(&[0.1, -2.5]), Kind::Complex128, Kind::Complex64), narrow);
+}
+
+/// One NaN among 40 numbers, at each place, is found by copies of every shape, where and only where the target is an
+/// integer.
+#[test]
+fn a_nan_among_numbers_is_an_error_for_integers() {
+    for (from_type, to_type) in types().flat_map(|f| types().map(move |t| (f, t))) {
+        let (f, t) = (from_type.bytes() as i64, to_type.bytes() as i64);
+        let raw = |x: f64| convert_scalar(&x.to_ne_bytes(), ElementType::native(Kind::Float64), from_type);
+        let (one, nan) = (raw(1.0), raw(f64::NAN));
+        let shapes = [
+            vec![Loop { count: 40, a: f, b: t }],
+            vec![Loop { count: 40, a: f, b: 2 * t }],
+            vec![Loop { count: 5, a: f, b: 16 * t }, Loop { count: 8, a: 5 * f, b: t }],
+        ];
+        let expected = NotANumber { from: from_type.kind, to: to_type.kind };
+        let expected =
+            if from_type.kind.has_nan() && to_type.kind.is_integer() { Err(expected.into()) } else { Ok(()) };
+        for loops in shapes {
+            let nest = Nest { a: 0, b: 0, loops };
+            for place in 0..40 {
+                let values = (0..40).flat_map(|i| if i == place { nan } else { one }[..f as usize].to_vec());
+                let (from, to) = (Memory::from_vec(values.collect()), Memory::from_vec(vec![0; 80 * t as usize]));
+                assert_eq!(copy(&nest, &from, from_type, &to, to_type), expected, "{from_type} to {to_type}");
+            }
+            let ones = Memory::from_vec(one[..f as usize].repeat(40));
+            let to = Memory::from_vec(vec![0; 80 * t as usize]);
+            assert_eq!(copy(&nest, &ones, from_type, &to, to_type), Ok(()));
+        }
+    }
 }
 
 #[test]

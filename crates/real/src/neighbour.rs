@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 use hyperslab_layout::{ElementType, Nest};
-use hyperslab_pack::copy_raw;
+use hyperslab_pack::{NotANumber, copy_raw};
 
 use self::cross::{Batch, Direction};
 use self::staged::{BUFFER_BYTES, GAP_BYTES_MAX, Staged};
@@ -132,6 +132,8 @@ pub struct Crossing<'a> {
     /// Long runs, and short ones, that wait to be copied; of no use where the peer is this process.
     batch: Batch,
     staged: Staged,
+    /// What came of copies inside of this process.
+    copied: Result<(), NotANumber>,
 }
 
 impl<'a> Crossing<'a> {
@@ -147,7 +149,7 @@ impl<'a> Crossing<'a> {
 
     fn new(peer: &'a Identity, direction: Direction) -> Crossing<'a> {
         let (batch, staged) = (Batch::new(peer.pid, direction), Staged::new(peer.pid, direction));
-        Crossing { peer, direction, batch, staged }
+        Crossing { peer, direction, batch, staged, copied: Ok(()) }
     }
 
     /// Copies the elements of a nest now or later. Its side `a` is relative to the absolute address `peer_base` in the
@@ -170,22 +172,24 @@ impl<'a> Crossing<'a> {
         }
         let there = std::ptr::with_exposed_provenance_mut(peer_base as usize);
         // SAFETY: the peer is this process, so the caller vouches for both sides here.
-        unsafe {
+        let copied = unsafe {
             match self.direction {
                 Direction::Pull => copy_raw(nest, there, peer_type, local, local_type),
                 Direction::Push => copy_raw(&nest.swapped(), local, local_type, there, peer_type),
             }
-        }
+        };
+        self.copied = self.copied.and(copied);
         Ok(())
     }
 
-    /// Copies what waits.
+    /// Copies what waits. The inner error says that all has been copied, but a NaN was to become an integer.
     ///
     /// # Safety
     /// As for [`Crossing::add`].
-    pub unsafe fn finish(mut self) -> io::Result<()> {
+    pub unsafe fn finish(mut self) -> io::Result<Result<(), NotANumber>> {
         // SAFETY: as the caller vouches.
-        unsafe { self.batch.flush().and_then(|()| self.staged.flush()) }
+        unsafe { self.batch.flush().and_then(|()| self.staged.flush())? };
+        Ok(self.copied.and(self.staged.copied))
     }
 
     /// Adds the elements of a nest between processes: long runs as they are, short ones by way of a buffer.

@@ -382,7 +382,10 @@ fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> 
         }
     }
     // SAFETY: as above.
-    unsafe { crossing.finish() }.map_err(lost)
+    let copied = unsafe { crossing.finish() }.map_err(lost)?;
+    // Which of several pieces it was is not known.
+    let region = if let [part] = parts { Some(&part.region) } else { None };
+    copied.map_err(|error| Fault::of_copy(error, region))
 }
 
 fn check(nest: &Nest, bytes: u64, there: ElementType, memory: &Memory, here: ElementType) -> Result<(), Fault> {
@@ -434,7 +437,8 @@ fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Packed, Fault> {
     for (part, (memory, view)) in parts.iter().zip(&places) {
         let to = dense(part, view.element, at);
         for nest in nests(&part.region, view, &to) {
-            copy(&nest, memory, view.element, &packed, view.element).map_err(outside)?;
+            copy(&nest, memory, view.element, &packed, view.element)
+                .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
         }
         types.extend(crate::courier_bytes::element_bytes(view.element));
         at += part.region.elements() * view.element.bytes();
@@ -459,13 +463,10 @@ fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result
         let (memory, view) = place(part, exposed);
         let from = dense(part, element, at);
         for nest in nests(&part.region, &from, &view) {
-            copy(&nest, &packed, element, &memory, view.element).map_err(outside)?;
+            copy(&nest, &packed, element, &memory, view.element)
+                .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
         }
         at += part.region.elements() * element.bytes();
     }
     Ok(())
-}
-
-fn outside(error: hyperslab_pack::OutOfBounds) -> Fault {
-    Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
 }

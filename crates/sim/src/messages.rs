@@ -10,9 +10,9 @@
 
 use crate::machine::{Machine, Work};
 use hyperslab_layout::{View, nests};
-use hyperslab_pack::copy;
+use hyperslab_pack::{CopyError, copy};
 use hyperslab_plan::profile::Requests;
-use hyperslab_world::{Event, Here, Part, Ticket};
+use hyperslab_world::{Event, Fault, Here, Part, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -152,9 +152,12 @@ impl Machine {
             let ns = self.copying_ns(message.bytes, message.runs);
             let end = self.work(self.processor(active), Work::Copy, ns);
             return self.kernel.at(end, move |machine| {
-                machine.deliver(&message);
-                machine.sent(&message);
-                machine.received(&message);
+                let (mut sent, mut received) = (Ok(()), machine.deliver(&message));
+                if message.send.slot {
+                    std::mem::swap(&mut sent, &mut received);
+                }
+                machine.sent(&message, sent);
+                machine.received(&message, received);
             });
         }
         let ns = self.side_ns(Side::Send, message.bytes, message.count) + self.runs_ns(&message.send, message.runs);
@@ -195,23 +198,24 @@ impl Machine {
         let passage = self.network.send(self.kernel.now_ns(), from, to, bytes);
         self.kernel.at(passage.left_ns, move |machine| {
             // The sender may use its memory again from here on.
-            machine.deliver(&message);
-            machine.sent(&message);
-            machine.kernel.at(passage.arrived_ns, move |machine| machine.arrive(message));
+            let moved = machine.deliver(&message);
+            machine.sent(&message, Ok(()));
+            machine.kernel.at(passage.arrived_ns, move |machine| machine.arrive(message, moved));
         });
     }
 
-    fn arrive(&mut self, message: Box<Message>) {
+    fn arrive(&mut self, message: Box<Message>, moved: Result<(), Fault>) {
         let ns = self.side_ns(Side::Receive, message.bytes, message.count) + self.runs_ns(&message.recv, message.runs);
         let end = self.work(self.processor(message.to), Work::Message, ns);
-        self.kernel.at(end, move |machine| machine.received(&message));
+        self.kernel.at(end, move |machine| machine.received(&message, moved));
     }
 
     /// Moves the data, if payloads carry any.
-    fn deliver(&mut self, message: &Message) {
+    fn deliver(&mut self, message: &Message) -> Result<(), Fault> {
         if !self.carries_bytes {
-            return;
+            return Ok(());
         }
+        let mut moved = Ok(());
         for (a, b) in message.send.parts.iter().zip(&message.recv.parts) {
             let (here, there) = (self.view(message.from, a), self.view(message.to, b));
             let memory = |rank: u32, part: &Part| match &part.here {
@@ -220,21 +224,24 @@ impl Machine {
             };
             let (source, target) = (memory(message.from, a), memory(message.to, b));
             for nest in nests(&a.region, &here, &there) {
-                copy(&nest, &source, here.element, &target, there.element).expect("views fit memories");
+                let copied = copy(&nest, &source, here.element, &target, there.element);
+                assert!(!matches!(copied, Err(CopyError::OutOfBounds(_))), "views fit memories: {copied:?}");
+                moved = moved.and(copied.map_err(|error| Fault::of_copy(error, Some(&a.region))));
             }
         }
+        moved
     }
 
-    fn sent(&mut self, message: &Message) {
+    fn sent(&mut self, message: &Message, result: Result<(), Fault>) {
         let (ticket, from, to, bytes) = (message.send.ticket, message.from, message.to, message.bytes);
         self.note(|| format!("{from} sent {bytes} B to {to}"));
-        self.post(from, |mail| mail.events.push(Event::Done(ticket, Ok(()))));
+        self.post(from, |mail| mail.events.push(Event::Done(ticket, result)));
     }
 
-    fn received(&mut self, message: &Message) {
+    fn received(&mut self, message: &Message, result: Result<(), Fault>) {
         let (ticket, from, to, bytes) = (message.recv.ticket, message.from, message.to, message.bytes);
         self.note(|| format!("{to} received {bytes} B from {from}"));
-        self.post(to, |mail| mail.events.push(Event::Done(ticket, Ok(()))));
+        self.post(to, |mail| mail.events.push(Event::Done(ticket, result)));
     }
 
     /// Sends a message without data from rank to rank, then goes on.

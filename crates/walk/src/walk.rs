@@ -5,7 +5,7 @@ use hyperslab_layout::{Region, View, nests};
 use hyperslab_pack::{Memory, copy, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How many steps of a lane are looked at ahead of the first that is not over.
@@ -84,6 +84,8 @@ pub struct Walk {
     window: usize,
     blocking_sends: bool,
     users: Vec<Exposed>,
+    /// Names of the arrays whose first parts are exposed under these numbers; of further parts there are none.
+    names: Vec<String>,
     slots: Vec<Option<Memory>>,
     slot_bytes: u64,
     spare_bytes: u64,
@@ -119,6 +121,7 @@ impl Walk {
             window: WINDOW,
             blocking_sends: false,
             users,
+            names: Vec::new(),
             slots: (0..program.slots).map(|_| None).collect(),
             slot_bytes: program.slot_bytes,
             spare_bytes: program.spare_bytes,
@@ -152,6 +155,30 @@ impl Walk {
     /// What it waits for.
     pub fn waits(&self) -> Waits {
         Waits { text: self.waits_for(), storage: self.at_store > 0 }
+    }
+
+    /// The same, whose failures in copies of arrays name them.
+    #[must_use]
+    pub fn with_names(mut self, names: Vec<String>) -> Walk {
+        self.names = names;
+        self
+    }
+
+    /// A failure of a step, with the arrays that it moves if it is about their elements.
+    fn named(&self, action: &Action, fault: Fault) -> Fault {
+        let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
+        let numbers: Vec<u32> = match action {
+            Action::Send { parts, .. } | Action::Recv { parts, .. } => parts.iter().map(|part| part.0).collect(),
+            Action::Copy { from, to, .. } => user(from).or(user(to)).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let names: BTreeSet<&str> =
+            numbers.iter().filter_map(|&number| self.names.get(number as usize)).map(String::as_str).collect();
+        if fault.kind != FaultKind::Invalid || names.is_empty() {
+            return fault;
+        }
+        let names: Vec<String> = names.into_iter().map(|name| format!("'{name}'")).collect();
+        fault.context(names.join(" or "))
     }
 
     /// What it waits for, for messages: the oldest steps that are not over.
@@ -336,6 +363,7 @@ impl Walk {
             trace.end(join(lane, id), result.is_err());
         }
         if let Err(fault) = result {
+            let fault = self.named(&pending.step.action, fault);
             self.fault.get_or_insert(fault);
         }
         for follower in pending.followers {
@@ -476,7 +504,8 @@ impl Walk {
                 };
                 let job = move || {
                     for nest in nests(&region, &from_view, &to_view) {
-                        copy(&nest, &from, from_view.element, &to, to_view.element).map_err(bounds)?;
+                        copy(&nest, &from, from_view.element, &to, to_view.element)
+                            .map_err(|error| Fault::of_copy(error, Some(&region)))?;
                     }
                     Ok(Vec::new())
                 };
@@ -559,7 +588,7 @@ fn buffer(world: &mut dyn World, bytes: u64) -> Result<Memory, Fault> {
 fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Job {
     Box::new(move || {
         for nest in nests(&region, &view, &view) {
-            fill(&nest, &memory, &value).map_err(bounds)?;
+            fill(&nest, &memory, &value).map_err(|error| Fault::of_copy(error, Some(&region)))?;
         }
         Ok(Vec::new())
     })
@@ -567,10 +596,6 @@ fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -
 
 fn runs(region: &Region, from: &View, to: &View) -> u64 {
     nests(region, from, to).map(|nest| nest.runs(from.element.bytes(), to.element.bytes())).sum()
-}
-
-fn bounds(error: hyperslab_pack::OutOfBounds) -> Fault {
-    Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
 }
 
 fn coding(error: hyperslab_format::Error) -> Fault {

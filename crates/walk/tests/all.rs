@@ -6,6 +6,7 @@ mod counting;
 mod exhaustive;
 mod failing;
 mod memory;
+mod nan;
 mod oracle;
 mod overlap;
 mod refusing;

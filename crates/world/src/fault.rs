@@ -1,5 +1,7 @@
 //! What went wrong, in a form that can travel to other ranks unchanged.
 
+use hyperslab_layout::Region;
+use hyperslab_pack::CopyError;
 use std::fmt;
 
 /// Kind of a failure; callers decide by it what to do, bindings map it to exceptions and codes.
@@ -68,6 +70,25 @@ impl Fault {
         Fault { kind, text: text.into(), hint: String::new() }
     }
 
+    /// What went wrong in a copy, of these elements where that is known.
+    pub fn of_copy(error: impl Into<CopyError>, region: Option<&Region>) -> Fault {
+        let error = error.into();
+        match error {
+            CopyError::OutOfBounds(_) => {
+                Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
+            }
+            CopyError::NotANumber(_) => {
+                let hulls = |region: &Region| {
+                    let hulls = region.dims.iter().map(|set| set.hull().unwrap_or_default());
+                    let bounds: Vec<String> = hulls.map(|(low, high)| format!("{low}..{high}")).collect();
+                    format!(", among elements [{}]", bounds.join(", "))
+                };
+                Fault::new(FaultKind::Invalid, format!("{error}{}", region.map(hulls).unwrap_or_default()))
+                    .hint("let the elements stay floats, or give each NaN a value first")
+            }
+        }
+    }
+
     /// The same with a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Fault {
@@ -117,6 +138,16 @@ impl std::error::Error for Fault {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hyperslab_layout::Kind;
+
+    #[test]
+    fn a_nan_is_named_with_the_piece_in_which_it_is() {
+        let error = hyperslab_pack::NotANumber { from: Kind::Float64, to: Kind::Int32 };
+        let fault = Fault::of_copy(error, Some(&Region::boxed(&[3, 0], &[8, 2])));
+        assert_eq!(fault.kind, FaultKind::Invalid);
+        assert_eq!(fault.text, "a NaN of float64 cannot become int32, among elements [3..8, 0..2]");
+        assert_eq!(Fault::of_copy(error, None).text, "a NaN of float64 cannot become int32");
+    }
 
     #[test]
     fn faults_travel_unchanged() {

@@ -7,7 +7,7 @@
 
 use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
 use hyperslab_layout::{View, nests};
-use hyperslab_pack::{Memory, OutOfMemory, copy};
+use hyperslab_pack::{CopyError, Memory, OutOfMemory, copy};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -156,7 +156,7 @@ impl Hub {
         let (send, sent) = self.sends[pair].pop_front().expect("a send waits");
         let (recv, received) = self.recvs[pair].pop_front().expect("a receive waits");
         assert_eq!(sent.len(), received.len(), "message from {from} to {to}: both ends name the same parts");
-        let mut bytes = 0;
+        let (mut bytes, mut copied) = (0, Ok(()));
         for (a, b) in sent.iter().zip(&received) {
             assert_eq!((a.array, &a.region), (b.array, &b.region), "message from {from} to {to}");
             let passive = usize::from(matches!(a.here, Here::Exposed)) + usize::from(matches!(b.here, Here::Exposed));
@@ -164,7 +164,9 @@ impl Hub {
             let (from_memory, from_view) = self.place(from, a);
             let (to_memory, to_view) = self.place(to, b);
             for nest in nests(&a.region, &from_view, &to_view) {
-                copy(&nest, &from_memory, from_view.element, &to_memory, to_view.element).expect("views fit memories");
+                let result = copy(&nest, &from_memory, from_view.element, &to_memory, to_view.element);
+                assert!(!matches!(result, Err(CopyError::OutOfBounds(_))), "views fit memories: {result:?}");
+                copied = copied.and(result.map_err(|error| Fault::of_copy(error, Some(&a.region))));
             }
             bytes += a.region.elements() * to_view.element.bytes();
         }
@@ -175,8 +177,10 @@ impl Hub {
         let start = self.ranks[active].free_at_ns.max(self.now_ns);
         let end = start + bytes * self.ns_per_kib / 1024;
         self.ranks[active].free_at_ns = end;
-        self.later.push((end, from as u32, Event::Done(send, Ok(()))));
-        self.later.push((end, to as u32, Event::Done(recv, Ok(()))));
+        // Who copies hears of it if that fails.
+        let (of_send, of_recv) = if active == from { (copied, Ok(())) } else { (Ok(()), copied) };
+        self.later.push((end, from as u32, Event::Done(send, of_send)));
+        self.later.push((end, to as u32, Event::Done(recv, of_recv)));
         self.release();
     }
 

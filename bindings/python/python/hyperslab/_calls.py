@@ -216,18 +216,21 @@ def json_of(value: Mapping[str, Any] | None) -> str:
         raise InvalidError(message) from None
 
 
-def fill_json(value: Any, kind: str | None = None) -> str | None:
-    """A fill value as Zarr has it in JSON, where elements are of a kind of NumPy's types."""
+def fill_json(value: Any) -> str | None:
+    """A fill value in JSON, as Zarr has numbers of its kind; the core makes it fit the kind of each array."""
     if value is None:
         return None
-    item = value.item() if isinstance(value, np.generic) else value
-    if kind == "c" and isinstance(item, (int, float)):
-        item = complex(item)
+    scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    item = value.item() if scalar else value
     if isinstance(item, complex):
         return json.dumps([_float_json(item.real), _float_json(item.imag)])
     if isinstance(item, float):
         return json.dumps(_float_json(item))
-    return json.dumps(item)
+    try:
+        return json.dumps(item)
+    except TypeError:
+        message = f"the fill value should be a number, but is {type(value).__name__}"
+        raise InvalidError(message) from None
 
 
 def _float_json(value: float) -> float | str:

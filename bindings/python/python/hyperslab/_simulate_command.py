@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
 from hyperslab._arguments import dims, factor, integers
+from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
 from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
 
@@ -154,9 +155,10 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
         if not args.stages.is_file():
             message = f"there is no file '{args.stages}' of stages"
             raise NotFoundError(message)
+        told = read_text(args.stages, "a list of stages")
         try:
-            stages = json.loads(args.stages.read_text())
-        except ValueError as error:
+            stages = json.loads(told)
+        except (ValueError, RecursionError) as error:
             message = f"'{args.stages}' is not JSON: {error}"
             raise InvalidError(message) from error
         return stages if isinstance(stages, list) else [stages]

@@ -7,12 +7,14 @@ time is virtual. The same request gives the same result, byte for byte.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from hyperslab import _core
+from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
 
 __all__ = ["Constant", "Machine", "Simulated", "machines", "simulate"]
@@ -59,6 +61,8 @@ class Machine:
         ------
         NotFoundError
             When there is neither such a machine nor such a file.
+        InvalidError
+            When the file is not a text in UTF-8.
         """
         if isinstance(which, Machine):
             return which
@@ -75,7 +79,8 @@ class Machine:
                 "; 'here' is this one"
             )
             raise NotFoundError(message)
-        return cls(path.read_text(), str(path))
+        # The name of a file may be no text.
+        return cls(read_text(path, "a machine profile"), os.fsencode(path).decode(errors="replace"))
 
     @classmethod
     def _at_hand(cls) -> Machine:

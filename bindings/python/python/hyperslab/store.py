@@ -31,6 +31,7 @@ from hyperslab._calls import (
     type_of,
     whole,
 )
+from hyperslab._frozen import frozen
 from hyperslab.chunking import Chunks, chunking_of_asks
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
@@ -62,8 +63,8 @@ class ArrayInfo:
     chunks: tuple[int, ...]
     #: Names of the dimensions, where they have any.
     dimension_names: tuple[str | None, ...] | None
-    #: Attributes.
-    attributes: dict[str, Any]
+    #: Attributes, which cannot be changed here; ``attributes.copy()`` is an ordinary dict.
+    attributes: Mapping[str, Any]
     #: What elements are that were never written, as in the metadata.
     fill_value: Any
 
@@ -177,6 +178,13 @@ def open(  # noqa: A001 (as zarr has it)
             f"'{place_text(path)}': an update in place began and did not end, each chunk is old or new: {names}",
             stacklevel=2,
         )
+    above = store._store.consolidated_above() if member.rank == 0 else []
+    if above:
+        names = ", ".join(f"'{name}'" for name in above)
+        warnings.warn(
+            f"'{place_text(path)}' lies in groups with consolidated metadata, which will not show its changes: {names}",
+            stacklevel=2,
+        )
     return store
 
 
@@ -201,7 +209,9 @@ def _check_open(mode: str, given: tuple[Any, ...]) -> None:
 def _info(raw: _RawInfo) -> ArrayInfo:
     kind, shape, chunks, names, attributes, fill = raw
     named = None if names is None else tuple(names)
-    return ArrayInfo(tuple(shape), type_of(kind), tuple(chunks), named, json.loads(attributes), json.loads(fill))
+    return ArrayInfo(
+        tuple(shape), type_of(kind), tuple(chunks), named, frozen(json.loads(attributes)), frozen(json.loads(fill))
+    )
 
 
 class Store:
@@ -227,9 +237,9 @@ class Store:
         return tuple(self._store.unfinished())
 
     @property
-    def attributes(self) -> dict[str, Any]:
-        """Attributes of the group."""
-        attributes: dict[str, Any] = json.loads(self._store.attributes())
+    def attributes(self) -> Mapping[str, Any]:
+        """Attributes of the group. A change of them is a `TypeError`; ``attributes.copy()`` is an ordinary dict."""
+        attributes: Mapping[str, Any] = frozen(json.loads(self._store.attributes()))
         return attributes
 
     def arrays(self) -> list[str]:
@@ -286,8 +296,9 @@ class Store:
         dtype : optional
             Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
             ``"bfloat16"`` is known by this name, also without ml_dtypes.
-        fill_value : optional
-            What elements are that are never written; 0 by default.
+        fill_value : number, optional
+            What elements are that are never written; 0 by default. Where arrays have several types, each must be able
+            to hold it: 1 may be a float, a complex number or True.
         dimension_names : sequence of str, optional
             Names of the dimensions, as xarray wants them.
         attributes : mapping, optional
@@ -381,13 +392,12 @@ class Store:
         infos = {} if section is None else self._look_at([str(each) for each in arrays], "write")
         asks = [self._ask(each, local, dist, section, guard, infos) for each, local in arrays.items()]
         stored = None if dtype is None else type_code(dtype)
-        kind = next((raw.kind for _, raws, _, _ in asks for raw in raws), None) if stored is None else stored
         new = (
             *chunking_of_asks(chunks, asks, dtype),
             stored,
             bool(checksum),
             zstd,
-            fill_json(fill_value, None if kind is None else type_of(kind).kind),
+            fill_json(fill_value),
             None if dimension_names is None else list(dimension_names),
             json_of(attributes),
             bool(overwrite),
@@ -574,6 +584,14 @@ class Store:
             What went wrong in a request of this store that nobody waited for, the same on all ranks.
         """
         self._store.flush()
+
+    def consolidate(self) -> None:
+        """Write consolidated metadata of all nodes below this group, where zarr and xarray look first. Collective.
+
+        Later changes through this package remove them, so that nobody sees an old state.
+        """
+        with calling(self._comm, f"consolidate '{self.path}'"):
+            self._store.consolidate()
 
     def step(
         self,

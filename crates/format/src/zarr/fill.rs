@@ -11,12 +11,15 @@ pub fn fill_zero(kind: Kind) -> Vec<u8> {
     vec![0; kind.bytes() as usize]
 }
 
-/// Parses a fill value as Zarr writes it; the result is one element in native byte order.
+/// The fill value that a user gives, who may give one to arrays of several kinds; the result is one element in native
+/// byte order. `name` is the name of the object in errors.
 ///
-/// Integers are exact over the whole range of their kind. Floats are numbers, `"NaN"`, `"Infinity"`, `"-Infinity"` or
-/// their bits as `"0x7fc00000"`; complex numbers are lists of two such. `name` is the name of the object in errors.
+/// It may be written as Zarr writes it for that kind (see [`super::ArrayMetadata`]), or as any other number of the same
+/// value: one without an imaginary part is a complex number and the other way round, one without a fraction is an
+/// integer, and 0 and 1 are false and true.
 pub fn fill_from_json(kind: Kind, value: &Value, name: &str) -> Result<Vec<u8>, Error> {
-    parse(kind, value, Context::new("use the fill value of", name))
+    let parsed = parse(kind, value, Context::new("use the fill value of", name));
+    parsed.or_else(|error| parse_other(kind, value).ok_or(error))
 }
 
 /// The JSON of a fill value given as one element in native byte order, or `None` when `bytes` are not one element
@@ -44,6 +47,36 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
     }
 }
 
+/// Parses a number that is written as one of another kind.
+fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
+    let zero = |value: &Value| value.as_f64() == Some(0.0);
+    let value = match value.as_array().map(Vec::as_slice) {
+        Some([real, imaginary]) if !kind.is_complex() && zero(imaginary) => real.clone(),
+        Some(_) => return None,
+        None => value.clone(),
+    };
+    let value = value.as_bool().map_or(value, |truth| Value::from(u8::from(truth)));
+    match kind {
+        Kind::Bool => match value.as_f64()? {
+            0.0 => Some(vec![0]),
+            1.0 => Some(vec![1]),
+            _ => None,
+        },
+        Kind::Complex64 | Kind::Complex128 => {
+            Some([parse_float(part(kind), &value)?, parse_float(part(kind), &Value::from(0))?].concat())
+        }
+        Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => parse_float(kind, &value),
+        _ => parse_integer(kind, &value).or_else(|| {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+            in_range(kind, number as i128)
+        }),
+    }
+}
+
+/// Parses a fill value as Zarr writes it; the result is one element in native byte order.
+///
+/// Integers are exact over the whole range of their kind. Floats are numbers, `"NaN"`, `"Infinity"`, `"-Infinity"` or
+/// their bits as `"0x7fc00000"`; complex numbers are lists of two such.
 pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
     let parsed = match kind {
         Kind::Bool => value.as_bool().map(|value| vec![value.into()]),
@@ -72,7 +105,11 @@ pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u
 }
 
 fn parse_integer(kind: Kind, value: &Value) -> Option<Vec<u8>> {
-    let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))?;
+    in_range(kind, value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))?)
+}
+
+/// An integer of a kind, if it has this value.
+fn in_range(kind: Kind, number: i128) -> Option<Vec<u8>> {
     let bits = 8 * kind.bytes() as u32;
     let range = match kind {
         Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => 0..1_i128 << bits,
@@ -166,7 +203,11 @@ mod tests {
     use serde_json::json;
 
     fn fill(kind: Kind, value: Value) -> Result<Vec<u8>, Error> {
-        fill_from_json(kind, &value, "a/zarr.json")
+        let strictly = parse(kind, &value, Context::new("read", "a/zarr.json"));
+        if strictly.is_ok() {
+            assert_eq!(fill_from_json(kind, &value, "a"), strictly);
+        }
+        strictly
     }
 
     /// Parses a document, so that numbers keep their digits.
@@ -229,6 +270,68 @@ mod tests {
         ] {
             assert!(fill(kind, number(text)).is_err(), "{kind} {text}");
         }
+    }
+
+    /// One value, however it is written, is the same element of all kinds that can hold it.
+    #[test]
+    fn one_value_fits_arrays_of_all_kinds() {
+        let real = |kind: Kind, value: f64| {
+            let full = match kind {
+                Kind::Complex64 => return [(value as f32).to_ne_bytes(), 0f32.to_ne_bytes()].concat(),
+                Kind::Complex128 => return [value.to_ne_bytes(), 0f64.to_ne_bytes()].concat(),
+                Kind::Float16 => f16::from_f64(value).to_bits().into(),
+                Kind::BFloat16 => bf16::from_f64(value).to_bits().into(),
+                Kind::Float32 => (value as f32).to_bits().into(),
+                Kind::Float64 => value.to_bits(),
+                _ => value as i64 as u64,
+            };
+            native_bytes(full, kind.bytes())
+        };
+        for (value, texts) in [
+            (0.0f64, vec!["0", "0.0", "[0, 0]", "[0.0, 0.0]", "false"]),
+            (1.0, vec!["1", "1.0", "1e0", "[1, 0]", "[1.0, 0.0]", "true"]),
+            (100.0, vec!["100", "1e2", "[100.0, 0]"]),
+            (-3.0, vec!["-3", "-3.0", "[-3, 0]"]),
+            (0.5, vec!["0.5", "[0.5, 0.0]", "5e-1"]),
+            (1e30, vec!["1e30", "1000000000000000000000000000000"]),
+        ] {
+            for (kind, text) in Kind::ALL.into_iter().flat_map(|kind| texts.iter().map(move |&text| (kind, text))) {
+                let unsigned = (Kind::UInt8..=Kind::UInt64).contains(&kind);
+                let fits = match kind {
+                    Kind::Bool => value == 0.0 || value == 1.0,
+                    Kind::Float16 => value < 65504.0,
+                    kind if kind.is_integer() => value.fract() == 0.0 && value < 128.0 && !(unsigned && value < 0.0),
+                    _ => true,
+                };
+                let found = fill_from_json(kind, &number(text), "rho").ok();
+                assert_eq!(found, fits.then(|| real(kind, value)), "{kind} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_kind_cannot_hold_is_refused() {
+        for (kind, text) in [
+            (Kind::Float64, "[0.0,1.0]"),
+            (Kind::Int8, "[1.0,\"NaN\"]"),
+            (Kind::UInt8, "256.0"),
+            (Kind::UInt64, "1.8446744073709552e19"),
+            (Kind::Int64, "-1e19"),
+            (Kind::Int32, "\"NaN\""),
+            (Kind::Int32, "\"Infinity\""),
+            (Kind::Bool, "2"),
+            (Kind::Bool, "\"NaN\""),
+            (Kind::Complex64, "1e39"),
+            (Kind::Complex64, "[1.0]"),
+            (Kind::Complex64, "null"),
+            (Kind::Float32, "\"\""),
+            (Kind::Float32, "{}"),
+        ] {
+            let error = fill_from_json(kind, &number(text), "rho").unwrap_err().to_string();
+            assert!(error.contains("`rho`") && error.ends_with(&format!("found {}", number(text))), "{error}");
+        }
+        let nan = [f32::NAN.to_ne_bytes(), 0f32.to_ne_bytes()].concat();
+        assert_eq!(fill_from_json(Kind::Complex64, &json!("NaN"), "rho").unwrap(), nan);
     }
 
     #[test]

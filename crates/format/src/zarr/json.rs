@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Largest metadata document \[B\] that is parsed. Consolidated metadata of thousands of arrays fit.
-const METADATA_BYTES_MAX: usize = 64 << 20;
+pub(super) const METADATA_BYTES_MAX: usize = 64 << 20;
 
 /// Parses a metadata document, which must be an object of Zarr version 3.
 pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {

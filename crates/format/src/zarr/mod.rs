@@ -5,6 +5,7 @@
 
 mod chain;
 mod codecs;
+pub mod consolidated;
 mod fill;
 mod group;
 mod json;

@@ -80,6 +80,18 @@ def make_zarr() -> None:
     (HERE / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
 
 
+def make_nested() -> None:
+    """Groups in groups, with consolidated metadata; no values."""
+    root = zarr.create_group(HERE / "nested", overwrite=True, attributes={"title": "é", "nothing": None})
+    root.create_array("b", shape=(2,), dtype="float64", attributes={"list": [1, 2.5]})
+    step = root.create_group("a", attributes={"time": 0.5})
+    step.create_array("u", shape=(3,), dtype="complex64", fill_value=complex(1, float("nan")))
+    step.create_group("deep").create_array("v", shape=(2, 2), dtype="int8", dimension_names=["x", None])
+    root.create_group("a-1").create_array("u", shape=(), dtype="bool")
+    root.create_group("empty")
+    zarr.consolidate_metadata(HERE / "nested")
+
+
 def make_npy() -> None:
     folder = HERE / "npy"
     shutil.rmtree(folder, ignore_errors=True)
@@ -98,4 +110,6 @@ def make_npy() -> None:
 if __name__ == "__main__":
     shutil.rmtree(HERE / "zarr", ignore_errors=True)
     make_zarr()
+    shutil.rmtree(HERE / "nested", ignore_errors=True)
+    make_nested()
     make_npy()

@@ -3,7 +3,7 @@
 use super::{MARKER, Mode};
 use crate::attempts::{Attempts, Found, Home, INSIDE, Whose, is_torn, recover};
 use crate::error::format_fault;
-use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value};
+use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value, consolidated};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
 
 /// What rank 0 finds and makes.
@@ -11,6 +11,8 @@ pub(super) struct Opened {
     pub(super) attempts: Attempts,
     metadata: Vec<u8>,
     found: Found,
+    /// Groups above the store whose consolidated metadata go stale when it changes.
+    above: Vec<String>,
 }
 
 /// What all ranks are told of it.
@@ -19,14 +21,16 @@ pub(super) struct Heard {
     pub(super) opening: u64,
     pub(super) attributes: Map<String, Value>,
     pub(super) found: Found,
+    pub(super) above: Vec<String>,
 }
 
 impl Opened {
     pub(super) fn told(&self) -> Vec<u8> {
-        let Opened { attempts, metadata, found } = self;
+        let Opened { attempts, metadata, found, above } = self;
         let told = Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
-        let told = told.number(attempts.opening).bytes(metadata).number(found.removed.len() as u64);
-        found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
+        let told = told.number(attempts.opening).bytes(metadata);
+        let told = told.number(above.len() as u64).number(found.removed.len() as u64);
+        above.iter().chain(&found.removed).chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
     }
 }
 
@@ -37,12 +41,13 @@ impl Heard {
         let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
-        let count = r.number().ok_or_else(broken)?;
-        let mut removed: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let unfinished = removed.split_off(removed.len().min(count as usize));
+        let (first, second) = r.number().zip(r.number()).ok_or_else(broken)?;
+        let mut above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
+        let mut removed = above.split_off(above.len().min(first as usize));
+        let unfinished = removed.split_off(removed.len().min(second as usize));
         let names = names.at(&home);
         let home = if base.is_empty() { Home::inside(names) } else { Home::beside(names, &base) };
-        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished } })
+        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished }, above })
     }
 }
 
@@ -122,7 +127,25 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
     if !anew {
         left.unfinished.extend(unfinished(directory)?);
     }
-    Ok(Opened { attempts, metadata, found: left.and(Found::default()) })
+    let above = if mode.writes() { consolidated_above(directory) } else { Vec::new() };
+    Ok(Opened { attempts, metadata, found: left.and(Found::default()), above })
+}
+
+/// Groups above a store that have consolidated metadata, which tell of the store too.
+fn consolidated_above(directory: &dyn Names) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut next = directory.above();
+    while let Some((above, _)) = next {
+        let names = directory.at(&above);
+        let Ok(Some(bytes)) = names.read(METADATA_KEY) else { break };
+        match consolidated::strip(&bytes, METADATA_KEY) {
+            Ok(Some(_)) => found.push(above),
+            Ok(None) => {}
+            Err(_) => break,
+        }
+        next = names.above();
+    }
+    found
 }
 
 /// Erases a store: a new one takes its name at once, and the old one is removed when nobody sees it any more. What cannot

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 
 use hyperslab_layout::{ElementType, Nest};
-use hyperslab_pack::copy_raw;
+use hyperslab_pack::{NotANumber, copy_raw};
 
 use super::cross::{Batch, Direction};
 use super::tiles::{Tile, Walk};
@@ -41,13 +41,15 @@ pub(super) struct Staged {
     used: usize,
     end: u64,
     waiting: Vec<Waiting>,
+    /// What came of copies from and to the buffer.
+    pub(super) copied: Result<(), NotANumber>,
 }
 
 impl Staged {
     /// Nothing yet, between here and the process `pid`.
     pub(super) fn new(pid: i32, direction: Direction) -> Staged {
         let batch = Batch::new(pid, direction);
-        Staged { direction, batch, buffer: Vec::new(), used: 0, end: 0, waiting: Vec::new() }
+        Staged { direction, batch, buffer: Vec::new(), used: 0, end: 0, waiting: Vec::new(), copied: Ok(()) }
     }
 
     /// Adds a tile, which fits the buffer, and moves what has gathered whenever that is full.
@@ -87,7 +89,8 @@ impl Staged {
         let Tile { spans, span_bytes, elements } = tile;
         if self.direction == Direction::Push {
             // SAFETY: the tile's elements fit the buffer, and are the caller's on the local side.
-            unsafe { copy_raw(&elements.swapped(), local.0, local.1, place, element) };
+            let copied = unsafe { copy_raw(&elements.swapped(), local.0, local.1, place, element) };
+            self.copied = self.copied.and(copied);
         }
         for (a, b) in Walk::new(&spans.loops, spans.a, spans.b) {
             let far = base.wrapping_add_signed(a);
@@ -112,7 +115,8 @@ impl Staged {
         let buffer: *const u8 = self.buffer.as_ptr().cast();
         for Waiting { elements, at, element, local } in self.waiting.drain(..) {
             // SAFETY: the elements are in the buffer now, and are the caller's on the local side.
-            unsafe { copy_raw(&elements, buffer.wrapping_add(at), element, local.0, local.1) };
+            let copied = unsafe { copy_raw(&elements, buffer.wrapping_add(at), element, local.0, local.1) };
+            self.copied = self.copied.and(copied);
         }
         self.used = 0;
         Ok(())

@@ -17,7 +17,9 @@ unsafe fn pull(
 ) -> io::Result<()> {
     let mut crossing = Crossing::pull(peer);
     // SAFETY: as the caller vouches.
-    unsafe { crossing.add(nest, (peer_base, peer_type), (local, local_type)).and_then(|()| crossing.finish()) }
+    let finished =
+        unsafe { crossing.add(nest, (peer_base, peer_type), (local, local_type)).and_then(|()| crossing.finish()) };
+    finished.map(|copied| copied.expect("no NaN"))
 }
 
 /// Copies elements from here to the memory of `peer`. Side `a` of the nest is relative to `local`, side `b` to the
@@ -36,7 +38,9 @@ unsafe fn push(
     let mut crossing = Crossing::push(peer);
     let local = (local.cast_mut(), local_type);
     // SAFETY: as the caller vouches.
-    unsafe { crossing.add(&nest.swapped(), (peer_base, peer_type), local).and_then(|()| crossing.finish()) }
+    let finished =
+        unsafe { crossing.add(&nest.swapped(), (peer_base, peer_type), local).and_then(|()| crossing.finish()) };
+    finished.map(|copied| copied.expect("no NaN"))
 }
 
 /// A copy of this process that does nothing, so that its memory stays as it was at the fork.
@@ -118,7 +122,7 @@ fn expected(nest: &Nest, from: &[u8], from_type: ElementType, to: &mut [u8], to_
     for (a, b) in Walk::new(&nest.loops, nest.a, nest.b) {
         let one = Nest { a, b, loops: Vec::new() };
         // SAFETY: the nests of these tests stay inside their memories, which are as large as the nests say.
-        unsafe { copy_raw(&one, from.as_ptr(), from_type, to.as_mut_ptr(), to_type) };
+        unsafe { copy_raw(&one, from.as_ptr(), from_type, to.as_mut_ptr(), to_type) }.unwrap();
     }
 }
 
@@ -207,7 +211,7 @@ fn many_short_pieces_gather_and_all_arrive() {
             unsafe { pulling.add(piece, (base, from), (here, to)) }.unwrap();
         }
         // SAFETY: as above.
-        unsafe { pulling.finish() }.unwrap();
+        unsafe { pulling.finish() }.unwrap().unwrap();
         assert!(local == after, "pull, case {case}: {} pieces of {from} to {to}", pieces.len());
 
         let mut pushing = Crossing::push(peer);
@@ -217,7 +221,7 @@ fn many_short_pieces_gather_and_all_arrive() {
             unsafe { pushing.add(&piece.swapped(), (base, to), (here, from)) }.unwrap();
         }
         // SAFETY: as above.
-        unsafe { pushing.finish() }.unwrap();
+        unsafe { pushing.finish() }.unwrap().unwrap();
         let whole = Nest { a: 0, b: 0, loops: vec![Loop { count: before.len() as u64, a: 1, b: 1 }] };
         let byte = ElementType::native(Kind::UInt8);
         local.fill(0);
@@ -242,6 +246,39 @@ fn own_memory_is_copied_without_the_kernel() {
     // SAFETY: as above.
     unsafe { push(&mine, &nest.swapped(), target.as_ptr().cast(), kind, base, kind) }.unwrap();
     assert_eq!(source, [0.0, 7.0, 2.0, 8.0, 4.0, 9.0]);
+}
+
+/// One NaN among numbers of a kind that no buffer is needed for, and that is converted by way of one, in either direction.
+#[test]
+fn a_nan_for_an_integer_is_told_when_all_is_copied() {
+    let (real, whole) = (ElementType::native(Kind::Float64), ElementType::native(Kind::Int32));
+    let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 100, a: 8, b: 4 }] };
+    let mut source = [3.0f64; 100];
+    let mut far = [0i32; 100];
+    for nan in [None, Some(42)] {
+        source.fill(3.0);
+        if let Some(at) = nan {
+            source[at] = f64::NAN;
+        }
+        let expected = if nan.is_some() { Err(NotANumber { from: Kind::Float64, to: Kind::Int32 }) } else { Ok(()) };
+        let child = Child::new();
+        for peer in [child.0, Identity::mine()] {
+            let mut target = [0i32; 100];
+            let mut pulling = Crossing::pull(&peer);
+            let (base, here) = ((&raw mut source).expose_provenance() as u64, target.as_mut_ptr().cast());
+            // SAFETY: the child keeps its memory until it is dropped, and all elements are inside these arrays.
+            let copied = unsafe { pulling.add(&nest, (base, real), (here, whole)).and_then(|()| pulling.finish()) };
+            assert_eq!(copied.unwrap(), expected);
+            let zeros = target.iter().filter(|&&x| x == 0).count();
+            assert_eq!((zeros, target[0], target[99]), (usize::from(nan.is_some()), 3, 3));
+            let mut pushing = Crossing::push(&peer);
+            let (base, here) = ((&raw mut far).expose_provenance() as u64, (&raw mut source).cast());
+            // SAFETY: as above.
+            let copied =
+                unsafe { pushing.add(&nest.swapped(), (base, whole), (here, real)).and_then(|()| pushing.finish()) };
+            assert_eq!(copied.unwrap(), expected);
+        }
+    }
 }
 
 #[test]

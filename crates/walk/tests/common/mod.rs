@@ -157,7 +157,8 @@ impl<S: Store> Ranks<S> {
             .map(|(rank, users)| {
                 let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
                 let program = parameters.strategy.program(transfer, parameters, &facts[rank], rank as u32, &views);
-                let walk = Walk::new(program, users.clone());
+                let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
+                let walk = Walk::new(program, users.clone()).with_names(names);
                 let walk = if self.blocking_sends { walk.with_blocking_sends() } else { walk };
                 RefCell::new(match window {
                     Some(window) => walk.with_window(window),

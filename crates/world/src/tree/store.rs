@@ -5,7 +5,7 @@ use super::{MemoryTree, SCHEME, WeakTree};
 use crate::memory_store::{checksum_fault, length_fault};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
-use hyperslab_pack::{Memory, OutOfBounds, copy};
+use hyperslab_pack::{CopyError, Memory, copy};
 
 /// The files of trees in memory as objects, by their absolute names.
 ///
@@ -114,7 +114,7 @@ fn moved(bytes: u64) -> Moved {
 }
 
 /// The failure of elements that lie outside of the user's memory.
-fn outside(object: &str, error: &OutOfBounds) -> Fault {
+fn outside(object: &str, error: &CopyError) -> Fault {
     Fault::new(FaultKind::Invalid, format!("moving '{object}': {error}"))
 }
 
@@ -129,7 +129,7 @@ fn end(moves: &Moves) -> u64 {
 }
 
 /// Copies elements into a file that is long enough.
-fn put_in(content: &Content, moves: &Moves) -> Result<(), OutOfBounds> {
+fn put_in(content: &Content, moves: &Moves) -> Result<(), CopyError> {
     let element = moves.there.element;
     moves.nests().try_for_each(|nest| copy(&nest, &moves.memory, element, &content.memory, element))
 }

@@ -115,7 +115,8 @@ def slowest(run: Run, call: Call) -> int:
 
 def rank_name(run: Run, rank: int) -> str:
     """A rank, and whether it serves."""
-    return f"{'server' if rank in run.servers else 'rank'} {rank}"
+    serves = rank >= run.clients or rank in run.servers
+    return f"{'server' if serves else 'rank'} {rank}"
 
 
 def state_name(state: int, what: str = "") -> str:

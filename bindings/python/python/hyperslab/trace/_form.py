@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperslab.errors import CorruptError, InvalidError, NotFoundError
+from hyperslab.errors import CorruptError, InvalidError, NotFoundError, StorageError
+from hyperslab.trace._check import check_header, check_spans
 
 __all__ = ["KINDS", "NONE", "SPAN", "Block", "Kind", "blocks"]
 
@@ -95,7 +96,9 @@ def blocks(directory: Path) -> Iterator[Block]:
     NotFoundError
         When the directory holds no trace.
     CorruptError
-        When a file is something else.
+        When a file is something else, or damaged.
+    StorageError
+        When a file cannot be read.
     """
     if not directory.is_dir():
         message = f"there is no directory '{directory}' of a trace\n  hint: HYPERSLAB_TRACE={directory} records one"
@@ -109,11 +112,25 @@ def blocks(directory: Path) -> Iterator[Block]:
         yield from _blocks_of(file)
 
 
+def _contents(path: Path) -> bytes | mmap.mmap:
+    try:
+        # Opening a pipe would wait for somebody who writes.
+        if not path.is_file():
+            message = f"'{path}' cannot be read as a trace: it is not a file"
+            raise StorageError(message)
+        if path.stat().st_size == 0:
+            return b""
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        if isinstance(error, StorageError):
+            raise
+        message = f"'{path}' cannot be read as a trace: {error.strerror or error}"
+        raise StorageError(message) from error
+
+
 def _blocks_of(path: Path) -> Iterator[Block]:
-    if path.stat().st_size == 0:
-        return
-    with path.open("rb") as file:
-        contents = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    contents = _contents(path)
     at, size = 0, len(contents)
     while size - at >= HEAD.size:
         magic, header_bytes, span_bytes, count = HEAD.unpack_from(contents, at)
@@ -126,11 +143,14 @@ def _blocks_of(path: Path) -> Iterator[Block]:
         begin = at + HEAD.size + header_bytes
         if begin > size:
             return
+        where = f"'{path}', block at byte {at}"
         try:
-            header = json.loads(contents[at + HEAD.size : begin])
-        except ValueError as error:
-            message = f"'{path}': the block at byte {at} does not say in JSON what it is: {error}"
+            header = check_header(json.loads(contents[at + HEAD.size : begin]), where)
+        except (ValueError, RecursionError) as error:
+            message = f"{where}: it does not say in JSON what it is: {error}"
             raise CorruptError(message) from error
         there = min(count, (size - begin) // span_bytes)
-        yield Block(header, np.frombuffer(contents, SPAN, there, begin), whole=there == count)
+        spans = np.frombuffer(contents, SPAN, there, begin)
+        check_spans(spans, header["size"], len(KINDS), NONE, where)
+        yield Block(header, spans, whole=there == count)
         at = begin + count * span_bytes

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperslab.errors import InvalidError
+from hyperslab.errors import InvalidError, NotFoundError
+from hyperslab.trace._check import check_same_run
 from hyperslab.trace._form import KINDS, NONE, Block, Kind, blocks
 
 __all__ = ["HELD_UP", "OUTSIDE", "STATES", "Call", "Run", "Segments", "load", "pick"]
@@ -77,6 +78,7 @@ class Run:
         self.clients = int(first["clients"])
         self._blocks: dict[int, list[Block]] = {}
         for block in found:
+            check_same_run(first, block.header)
             self._blocks.setdefault(block.rank, []).append(block)
         self.ranks = sorted(self._blocks)
         self.present = frozenset(self.ranks)
@@ -160,14 +162,14 @@ class Run:
 
     @property
     def servers(self) -> set[int]:
-        """Ranks that were servers in some call."""
+        """Ranks that were servers in some call, and of those that only serve the ones that left a trace."""
         of_calls = {
             int(rank)
             for call in self.calls
             if call.about.get("strategy") not in ALONE
             for rank in call.about.get("servers", ())
         }
-        return of_calls | set(range(self.clients, self.size))
+        return of_calls | {rank for rank in self.ranks if rank >= self.clients}
 
     @property
     def seconds(self) -> float:
@@ -333,6 +335,12 @@ def load(directory: Path) -> list[Run]:
     found: dict[str, list[Block]] = {}
     for block in blocks(directory):
         found.setdefault(str(block.header["run"]), []).append(block)
+    if not found:
+        message = (
+            f"'{directory}' holds no call that is over: all that its files have is the beginning of a block\n"
+            "  hint: a rank writes a block down when a call ends"
+        )
+        raise NotFoundError(message)
     runs = [Run(name, blocks_of) for name, blocks_of in found.items()]
     return sorted(runs, key=lambda run: (-run.count, run.name))
 

@@ -44,7 +44,10 @@ def summarize(run: Run, beside: Run | None = None, path: list[Stretch] | None = 
         "seconds": run.seconds,
         "cause": headline(run, path),
         "states": {STATES[state]: float(seconds) for state, seconds in enumerate(mean) if seconds > 0},
-        "clients": {STATES[state]: float(s) for state, s in enumerate(clients.mean(axis=0)) if s > 0},
+        # Of a run of which only servers left a trace there are none.
+        "clients": {
+            STATES[state]: float(s) for state, s in enumerate(clients.sum(axis=0) / max(len(clients), 1)) if s > 0
+        },
         "critical_path": {STATES[state]: seconds for state, seconds in spent.items()},
         "calls": [_call(run, call) for call in sorted(told, key=lambda call: call.begin)],
         "calls_in_all": len(run.calls),
