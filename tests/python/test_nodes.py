@@ -123,6 +123,7 @@ def test_files_that_other_nodes_do_not_see(name: str, on_three_nodes: Outcomes) 
 
 
 @pytest.mark.alone
+@pytest.mark.filterwarnings("ignore:.*removed what an earlier run left unfinished")
 @pytest.mark.parametrize("cut", [3, pytest.param(1, marks=pytest.mark.long)], ids=["off_others", "off_rank_0"])
 def test_a_link_that_is_cut_in_the_middle_of_a_campaign(cut: int, tmp_path: Path) -> None:
     """Every rank ends within its limits, and all steps that can be seen are whole."""
@@ -171,7 +172,6 @@ def published(store: Path) -> list[str]:
     return sorted(each.name for each in store.glob("[0-9]*")) if store.exists() else []
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def check_steps(store: Path) -> None:
     """All steps that are visible are whole, and the next run goes on."""
     names = published(store)
