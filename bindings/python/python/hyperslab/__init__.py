@@ -42,6 +42,7 @@ from hyperslab.servers import ServedComm, dedicate
 from hyperslab.simulation import Machine, Simulated, machines, simulate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 from hyperslab.striped import Striped
+from hyperslab.verification import Finding, Verification, VerifiedArray, verify
 
 __all__ = [
     "ArrayInfo",
@@ -54,6 +55,7 @@ __all__ = [
     "Error",
     "ExistsError",
     "Explanation",
+    "Finding",
     "InterruptedError",
     "InvalidError",
     "Machine",
@@ -79,6 +81,8 @@ __all__ = [
     "TypicalRequest",
     "UnsupportedError",
     "UnsyncedError",
+    "Verification",
+    "VerifiedArray",
     "__version__",
     "dedicate",
     "explain",
@@ -92,5 +96,6 @@ __all__ = [
     "simulate",
     "threads",
     "trace",
+    "verify",
     "wait_all",
 ]

@@ -119,7 +119,8 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _calibrate, _plan_command, _simulate_command
+    from hyperslab import _calibrate, _clean_command, _plan_command, _simulate_command
+    from hyperslab._verify import _command as verify
     from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
     from hyperslab.trace import _command as trace
@@ -130,6 +131,8 @@ def parser() -> argparse.ArgumentParser:
     _calibrate.add_verb(verbs)
     bench.add_verbs(verbs)
     trace.add_verb(verbs)
+    verify.add_verb(verbs)
+    _clean_command.add_verb(verbs)
     return top
 
 

@@ -19,6 +19,20 @@ def integers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(message) from None
 
 
+def stored_array(text: str) -> tuple[str, tuple[list[int], str]]:
+    """Name, shape and type of an array in a raw file; the shape of a scalar is empty.
+
+    >>> stored_array("rho:128,64:<f8")
+    ('rho', ([128, 64], '<f8'))
+    """
+    parts = text.rsplit(":", 2)
+    if len(parts) != 3 or not parts[0] or not parts[2]:
+        message = f"'{text}' is not NAME:SHAPE:DTYPE, such as rho:128,128,64:<f8"
+        raise argparse.ArgumentTypeError(message)
+    name, shape, dtype = parts
+    return name, (integers(shape), dtype)
+
+
 def dims(text: str) -> list[str]:
     """How dimensions are spread; commas in parentheses part nothing.
 

@@ -1,0 +1,61 @@
+"""``hyperslab verify``: whether what is stored is whole."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any, Protocol
+
+from hyperslab._arguments import stored_array
+from hyperslab.errors import Error, InvalidError
+
+
+class _Verbs(Protocol):
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser("verify", help="check that a store or file is whole")
+    command.add_argument("path", help="a Zarr store, a group or array in it, an npy file, or a raw file")
+    command.add_argument("--header", type=int, default=0, metavar="BYTES", help="of a raw file: before its first array")
+    command.add_argument(
+        "--array",
+        type=stored_array,
+        action="append",
+        default=[],
+        metavar="NAME:SHAPE:DTYPE",
+        help="of a raw file: each of its arrays in turn, such as rho:128,128,64:<f8",
+    )
+    command.add_argument("--order", choices=("C", "F"), default="F", help="of the elements of a raw file")
+    command.add_argument("--jobs", type=int, metavar="N", help="threads that read; at most 2 by default")
+    command.add_argument("--buffer-bytes", type=int, help="most bytes of buffers of one thread")
+    command.add_argument("--storage-seconds", type=float, default=600.0, help="how long storage may not answer")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; the status is 1 only for damage."""
+    from hyperslab.verification import verify
+
+    arrays = dict(args.array)
+    try:
+        if len(arrays) < len(args.array):
+            message = "two arrays have the same name\n  hint: each --array needs a name of its own"
+            raise InvalidError(message)
+        found = verify(
+            args.path,
+            header=args.header,
+            arrays=arrays,
+            order=args.order,
+            jobs=args.jobs,
+            buffer_bytes=args.buffer_bytes,
+            storage_seconds=args.storage_seconds,
+        )
+    except Error as error:
+        print(f"hyperslab: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(found.to_dict()) if args.json else found.text)
+    return int(found.damaged)

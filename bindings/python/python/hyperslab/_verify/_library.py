@@ -1,0 +1,153 @@
+"""Nodes of a store as the library's own reader sees them, one at a time.
+
+The reader opens groups by path and arrays by name. What is checked may lie in no group, in one that is damaged, or
+under a name that the library refuses. So each node gets a temporary group of its own, with one symbolic link to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab import _core
+from hyperslab.comm import connect
+from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
+from hyperslab.memory import place_of
+from hyperslab.store import ArrayInfo, Store, options
+from hyperslab.verification import Box, Severity
+
+#: Name of the link.
+_NODE = "node"
+_GROUP = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}})
+
+
+class Problem(Exception):  # noqa: N818 (it is told, and no error of the program)
+    """Why something cannot be read: damage, or a reason why it cannot be checked."""
+
+    def __init__(self, severity: Severity, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.severity: Severity = severity
+        self.kind = kind
+        self.text = text
+
+
+class Library:
+    """Reads nodes by the library's own reader, on any thread. A context manager."""
+
+    def __init__(self, buffer_bytes: int | None, storage_seconds: float) -> None:
+        self._buffer_bytes = buffer_bytes
+        # Nobody else takes part, so the first two limits, on other ranks, do not matter.
+        self._limits = (1800.0, 60.0, storage_seconds)
+        self._local = threading.local()
+        self._made = 0
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="hyperslab-verify-")
+        except OSError as error:
+            message = f"no temporary directory can be made: {error}\n  hint: TMPDIR names another place for it"
+            raise StorageError(message) from error
+
+    def __enter__(self) -> Library:
+        """Use it as a context."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the temporary groups."""
+        self._folder.cleanup()
+
+    def node(self, path: Path) -> Node:
+        """The group or array in a directory."""
+        self._made += 1
+        folder = Path(self._folder.name, str(self._made))
+        folder.mkdir()
+        (folder / "zarr.json").write_text(_GROUP, encoding="utf-8")
+        (folder / _NODE).symlink_to(path.absolute())
+        return Node(self, folder, path)
+
+    def opened(self, folder: Path) -> Store:
+        """The temporary group, opened once on each thread until another one is asked for."""
+        if getattr(self._local, "folder", None) != folder:
+            member = connect(None)
+            given = options(False, self._limits, self._buffer_bytes)  # noqa: FBT003
+            # Not `hyperslab.open`, which warns of updates that have not ended; they are findings here.
+            self._local.store = Store(_core.Store.open(member, place_of(folder), "r", given), member)
+            self._local.folder = folder
+        opened: Store = self._local.store
+        return opened
+
+
+class Node:
+    """A group or an array; made by `Library.node`."""
+
+    def __init__(self, library: Library, folder: Path, path: Path) -> None:
+        self._library = library
+        self._folder = folder
+        self._path = path
+
+    def check_group(self) -> None:
+        """Read the metadata of a group.
+
+        Raises
+        ------
+        Problem
+            If they make no sense, or are not supported.
+        """
+        try:
+            self._library.opened(self._folder).group(_NODE)
+        except Error as error:
+            raise self._problem(error, "metadata") from error
+
+    def array(self) -> ArrayInfo:
+        """Read the metadata of an array.
+
+        Raises
+        ------
+        Problem
+            If they make no sense, or are not supported.
+        """
+        try:
+            return self._library.opened(self._folder)[_NODE]
+        except Error as error:
+            raise self._problem(error, "metadata") from error
+
+    def read(self, box: Box, dtype: np.dtype[Any]) -> None:
+        """Read a box of an array, and forget it.
+
+        Raises
+        ------
+        Problem
+            If it cannot be read.
+        """
+        section = tuple(slice(low, high) for low, high in box)
+        # Without ml_dtypes, NumPy has no type for bfloat16.
+        kind = "float32" if dtype == np.dtype("V2") else None
+        try:
+            self._library.opened(self._folder).read(_NODE, section=section or None, dtype=kind)
+        except Error as error:
+            raise self._problem(error, "chunk") from error
+
+    def _problem(self, error: Error, kind: str) -> Problem:
+        """What an error of the reader says about the node; other errors, such as limits of time, are raised again."""
+        text = self._reason(error)
+        if isinstance(error, NotFoundError):
+            return Problem("unchecked", "gone", "it was removed meanwhile")
+        if isinstance(error, UnsupportedError):
+            return Problem("unchecked", "unsupported", text)
+        if isinstance(error, (CorruptError, StorageError)):
+            return Problem("damage", kind, text)
+        if isinstance(error, InvalidError):
+            # Metadata that contradict themselves are told as invalid; chunks that need too much memory, too.
+            return Problem("damage", kind, text) if kind == "metadata" else Problem("unchecked", "buffer", text)
+        raise error
+
+    def _reason(self, error: Error) -> str:
+        """The first line of an error, from what was expected on, with the node's own path."""
+        text = str(error).partition("\n")[0]
+        found = re.search(r"expected .*", text)
+        reason = re.sub(r"^on rank \d+: ", "", text) if found is None else found[0]
+        return reason.replace(str(self._folder / _NODE), str(self._path))
