@@ -102,7 +102,11 @@ impl Home {
             let lines = before.split_inclusive(|&byte| byte == b'\n');
             lines.filter(|&other| other != line).flatten().copied().collect()
         };
-        self.names.edit(&self.owners(), &mut without, &mut || Ok(()))
+        match self.names.edit(&self.owners(), &mut without, &mut || Ok(())) {
+            // A line without a root is passed over, and goes with the next owner that is dead.
+            Err(fault) if fault.kind == FaultKind::Timeout => Ok(()),
+            struck => struck,
+        }
     }
 
     /// Removes the directory for hidden things inside of a store, if nothing is in it.
@@ -272,7 +276,14 @@ impl Attempts {
                 made = Some(make(&path, &line)?);
                 Ok(())
             };
-            match (self.names().edit(&self.home.owners(), &mut list, &mut then), made) {
+            let listed = match self.names().edit(&self.home.owners(), &mut list, &mut then) {
+                // Whoever is stopped while he has the list to himself keeps nobody from making something new.
+                Err(fault) if fault.kind == FaultKind::Timeout => {
+                    self.names().append(&self.home.owners(), &line).and_then(|()| then())
+                }
+                listed => listed,
+            };
+            match (listed, made) {
                 (Ok(()), Some(lock)) => return Ok(Made { path, line, lock }),
                 // Somebody removed the empty directory for hidden things.
                 (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
@@ -443,7 +454,11 @@ impl Attempts {
     pub(crate) fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
         match marker.before {
             Some(before) if stays => marker.lock.cut(before),
-            _ => self.names().remove(&marker.name),
+            None => self.names().remove(&marker.name),
+            Some(_) => {
+                self.names().remove(&marker.name)?;
+                self.home.strike(&recover::unfinished_line(&marker.shown))
+            }
         }
     }
 

@@ -91,6 +91,11 @@ impl Spot {
         self.open_with(OFlags::RDWR | OFlags::CREATE)
     }
 
+    /// Opens a file to add to its end, and makes it if it is not there.
+    pub(crate) fn open_to_append(&self) -> io::Result<File> {
+        self.open_with(OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)
+    }
+
     /// Opens a file to read and write it.
     pub(crate) fn open(&self) -> io::Result<File> {
         self.open_with(OFlags::RDWR)

@@ -203,6 +203,10 @@ impl Names for Directory {
         self.doing("writing", name, |spot| locks::claim(&spot, &path, note, sync))
     }
 
+    fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.doing("writing", name, |spot| spot.open_to_append()?.write_all(bytes))
+    }
+
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         let spot = self.doing("changing", name, Ok)?;
         locks::edit(&spot, &self.path(name), change, then)

@@ -311,6 +311,10 @@ impl Names for StripedDirectory {
         self.first().note(&self.inner(name))
     }
 
+    fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.first().append(&self.inner(name), bytes)
+    }
+
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         self.first().edit(&self.inner(name), change, then)
     }

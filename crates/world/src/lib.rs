@@ -33,7 +33,7 @@ pub use compute::{Compute, Cost, InlineCompute, Job};
 pub use fault::{Fault, FaultKind};
 pub use location::{Location, Striped};
 pub use memory_store::{MemoryStore, Objects};
-pub use names::{Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, Names, Then};
+pub use names::{Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Then};
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store};
 pub use transport::{Event, Exposed, Here, Part, Transport};

@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
 pub const METADATA_BYTES_MAX: u64 = 256 << 20;
 
+/// Longest note of an owner that is believed \[B\]: some hundred bytes, and a line for each array that is updated in place.
+pub const NOTE_BYTES_MAX: u64 = 4 << 20;
+
 /// A lock on a small file, until it is dropped. The note in the file outlives it.
 pub trait Lock: Send + Sync {
     /// Adds to the end of the note.
@@ -140,11 +143,17 @@ pub trait Names: Send + Sync {
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault>;
     /// What a small file holds that [`Names::claim`] or [`Names::edit`] made; `None` when nothing has the name.
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
-        self.read_prefix(name, METADATA_BYTES_MAX)
+        self.read_prefix(name, NOTE_BYTES_MAX)
     }
+    /// Adds to the end of such a file, in one piece, though others may have it to themselves; makes it if it is not there.
+    fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault>;
     /// Changes a small file that several owners share, in a directory that exists, while no other caller of this does:
     /// `change` gets what it holds, nothing where it is not there, and gives what it shall hold; a file that shall hold
     /// nothing is removed. After the change, and still alone, does `then`.
+    ///
+    /// # Errors
+    /// [`FaultKind::Timeout`] soon, with nothing changed, when somebody else keeps the file to himself: whoever is stopped
+    /// in the middle keeps nobody from going on.
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault>;
     /// Locks a file that is there, for as long as what is given lives.
     fn lock(&self, name: &str) -> Result<Locked, Fault>;

@@ -255,6 +255,11 @@ impl Names for MemoryTree {
         })
     }
 
+    fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();
+        self.write(name, &[&before, bytes].concat(), false)
+    }
+
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         let _alone = self.tree.edits.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.read_prefix(name, u64::MAX)?.unwrap_or_default();

@@ -6,7 +6,7 @@ use super::{ASIDE, Entry, Home, OWNER, path_of};
 use crate::owner::{Owner, line_of, lines};
 use crate::zarr::{MARKER, check_name};
 use hyperslab_format::zarr::{Map, Value};
-use hyperslab_world::{Fault, Lock, Locked, Names};
+use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 use std::collections::BTreeSet;
 
 /// What was found of other owners.
@@ -126,7 +126,12 @@ fn journals(names: &dyn Names, root: &str) -> Result<Vec<String>, Fault> {
 pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     let names = &*home.names;
     let mut found = Found::default();
-    let Some(note) = names.note(&home.owners())? else { return Ok(found) };
+    let Some(note) = names.note(&home.owners())? else {
+        if whose != Whose::Named {
+            home.sweep();
+        }
+        return Ok(found);
+    };
     if whose == Whose::Named {
         for line in lines(&note) {
             name_only(home, &line, &mut found)?;
@@ -140,7 +145,11 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
         fates = owners.map(|(owner, line)| (fate(home, &owner), owner, line_of(line))).collect();
         before
     };
-    names.edit(&home.owners(), &mut look, &mut || Ok(()))?;
+    match names.edit(&home.owners(), &mut look, &mut || Ok(())) {
+        // Somebody else looks after it, or is stopped: the next opening will.
+        Err(fault) if fault.kind == FaultKind::Timeout => return Ok(found),
+        looked => looked?,
+    }
     let mut struck: BTreeSet<Vec<u8>> = BTreeSet::new();
     for (fate, owner, line) in fates {
         let lock = match fate? {
@@ -172,7 +181,11 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
         after.extend(still.iter().flat_map(|name| unfinished_line(name)));
         after
     };
-    names.edit(&home.owners(), &mut strike, &mut || Ok(()))?;
+    match names.edit(&home.owners(), &mut strike, &mut || Ok(())) {
+        // What is listed and not there any more is passed over.
+        Err(fault) if fault.kind == FaultKind::Timeout => {}
+        struck => struck?,
+    }
     found.unfinished.extend(still);
     home.sweep();
     Ok(found.and(Found::default()))

@@ -3,20 +3,19 @@
 use crate::below::{Spot, identity};
 use crate::posix::at_hand;
 use crate::posix_fault;
-use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, Then};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
 use rustix::fd::AsFd;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest note that is believed \[B\].
-const NOTE_BYTES_MAX: u64 = 16 << 20;
 /// How often a name may change its meaning while it is claimed.
 const TURNS_MAX: usize = 1000;
-/// Whoever edits a small file has it locked for some microseconds; one that takes longer has stopped.
-const EDIT_WAIT: Duration = Duration::from_secs(10);
+/// Whoever edits a small file has it locked for some microseconds, or while he looks at a few other locks; one that takes
+/// longer has stopped.
+const EDIT_WAIT: Duration = Duration::from_millis(500);
 const EDIT_PAUSE: Duration = Duration::from_millis(1);
 
 /// An open file description that has a file locked, where the file system has locks.
@@ -138,7 +137,8 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
         let changed = match after.strip_prefix(&before[..]) {
             _ if after.is_empty() => spot.unlink(),
             Some([]) => Ok(()),
-            Some(added) => file.write_all_at(added, before.len() as u64),
+            // Somebody may have added to it without being alone.
+            Some(added) => spot.open_to_append().and_then(|mut end| end.write_all(added)),
             None => file.write_all_at(&after, 0).and_then(|()| file.set_len(after.len() as u64)),
         };
         return changed.map_err(failed).and_then(|()| then());

@@ -88,6 +88,10 @@ impl Names for FailingNames {
         self.inner.note(name)
     }
 
+    fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.append(name, bytes))
+    }
+
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.edit(name, change, then))
     }
