@@ -11,11 +11,13 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
+    Casting,
     Holding,
     RawSection,
     SectionLike,
     attending,
     calling,
+    check_casting,
     describe_all,
     describe_each,
     holding,
@@ -175,6 +177,7 @@ class RawFile:
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Report:
         """Write arrays: behind those of a new file, over those of the same names in one open with ``r+``. Collective.
 
@@ -190,9 +193,12 @@ class RawFile:
             With ``r+``: only this part.
         guard : int
             Guard cells on every side of the local arrays, which are left out.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the type in memory to the stored type are allowed; see `Store.write`.
         """
         what = self._write_of(arrays)
         with attending(self._comm, what):
+            check_casting(casting)
             arguments = self._prepare_write(arrays, dist, dtype, section, guard)
         return run(lambda: self._file.write(*arguments), self._comm, what)
 
@@ -205,6 +211,7 @@ class RawFile:
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Request[Report]:
         """Write as `write` does, but return at once; see `Store.iwrite`. Collective.
 
@@ -220,6 +227,7 @@ class RawFile:
         """
         what = self._write_of(arrays)
         try:
+            check_casting(casting)
             arguments = self._prepare_write(arrays, dist, dtype, section, guard)
             core = self._file.write_later(*arguments, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
@@ -278,6 +286,8 @@ class RawFile:
             Read into this, in any memory order and with conversion to its type.
         dtype : optional
             Type of fresh arrays; that of the stored elements, in the byte order of this machine, by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `Store.write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
         guard : int
@@ -300,10 +310,12 @@ class RawFile:
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Any:
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         with attending(self._comm, what):
+            check_casting(casting)
             names = [name] if single else list(name)
             targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, targets, dist, section, dtype, order, guard)
@@ -320,11 +332,13 @@ class RawFile:
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Store.iread`. Collective."""
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         try:
+            check_casting(casting)
             names = [name] if single else list(name)
             given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, given, dist, section, dtype, order, guard)
@@ -403,16 +417,21 @@ def save_npy(
     order: Literal["C", "F"] = "C",
     dtype: DTypeLike | None = None,
     guard: int = 0,
+    casting: Casting = "same_kind",
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
 ) -> Report:
-    """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
+    """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective.
+
+    With a `dtype`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    """
     member = connect(comm)
     what = f"save '{place_text(path)}'"
     with attending(member, what):
         given = options(durable, arrival_seconds, progress_seconds, None, None, None, None)
         _check_open("w", given)
+        check_casting(casting)
         place = place_of(path)
         raws = describe_all(array, dist, guard)
         spread = whole(member, local_extents(raws), dist)
@@ -435,11 +454,17 @@ def load_npy(
     dtype: DTypeLike | None = None,
     order: Literal["C", "F"] = "C",
     guard: int = 0,
+    casting: Casting = "same_kind",
 ) -> Any:
-    """Read this rank's part of an npy file. Collective."""
+    """Read this rank's part of an npy file. Collective.
+
+    With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    """
     member = connect(comm)
     given = options(True, 1800.0, 60.0, None, None, None, None)  # noqa: FBT003
     with calling(member, f"open '{place_text(path)}'"):
         file = RawFile(_core.RawFile.open_npy(member, place_of(path), given), member)
     with file:
-        return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard)
+        return file.read(
+            NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard, casting=casting
+        )

@@ -15,10 +15,12 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
+    Casting,
     Holding,
     SectionLike,
     attending,
     calling,
+    check_casting,
     describe_all,
     fill_json,
     holding,
@@ -278,8 +280,14 @@ class Store:
             cheaper: small arrays are one chunk. Give chunks if rows are to be appended one by one later: the chunk
             that they fall into is written anew each time.
         dtype : optional
-            Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
-            ``"bfloat16"`` is known by this name, also without ml_dtypes.
+            Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known by this name, also
+            without ml_dtypes.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the type in memory to the stored type are allowed, in NumPy's words. ``same_kind`` is for
+            changes that lose size and precision only, as from float64 to float32 or from integers to floats; ``unsafe``
+            also for those that lose fractions, imaginary parts or signs. Values out of range become the nearest one
+            that an integer can hold where they were floats, infinite where they become floats, and wrap where they
+            were integers, as with ``astype``. A NaN that would become an integer is an error with either.
         fill_value : number, optional
             What elements are that are never written; 0 by default. Where arrays have several types, each must be able
             to hold it: 1 may be a float, a complex number or True.
@@ -368,7 +376,9 @@ class Store:
         overwrite: bool = False,
         guard: int = 0,
         strategy: str | None = None,
+        casting: Casting = "same_kind",
     ) -> tuple[Any, Any, str | None]:
+        check_casting(casting)
         several = isinstance(name, Mapping)
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
@@ -412,13 +422,38 @@ class Store:
         finally:
             self._store.prefer(before)
 
-    def append(self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0) -> Report:
+    def append(
+        self,
+        name: str,
+        array: Any,
+        dist: Holding | None = None,
+        *,
+        axis: int = 0,
+        guard: int = 0,
+        casting: Casting = "same_kind",
+    ) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
 
         Readers see the new shape once all is written.
+
+        Parameters
+        ----------
+        name : str
+            The array.
+        array : array
+            This rank's part of what is added.
+        dist : Distribution or Pieces, optional
+            Who holds what of that.
+        axis : int
+            The dimension.
+        guard : int
+            Guard cells on every side of the local arrays, which are left out.
+        casting : {"same_kind", "unsafe"}
+            Which changes to the stored type are allowed; see `write`.
         """
         what = f"append to '{name}' in '{self.path}'"
         with attending(self._comm, what):
+            check_casting(casting)
             raws = describe_all(array, dist, guard)
             spread = whole(self._comm, local_extents(raws), dist)
             along = axis + spread.ndim if axis < 0 else axis
@@ -456,6 +491,8 @@ class Store:
             Read into this, in any memory order and with conversion to its type.
         dtype : optional
             Type of fresh arrays; that of the stored elements by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
         guard : int
@@ -534,7 +571,9 @@ class Store:
         order: Literal["C", "F"] = "C",
         guard: int = 0,
         strategy: str | None = None,
+        casting: Casting = "same_kind",
     ) -> tuple[dict[str, Any], Any, str | None]:
+        check_casting(casting)
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
