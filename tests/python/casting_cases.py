@@ -189,7 +189,7 @@ def _npy(comm: Any, path: Path, rule: Rule, whole: Array) -> None:
 DOORS["new_raw"] = Door(_older_raw, _new_raw, _raw)
 DOORS["new_raw_later"] = Door(_nothing, _new_raw_later, _raw)
 DOORS["raw_in_place"] = Door(_older_raw, _raw_in_place, _raw)
-DOORS["npy"] = Door(_older_npy, _npy, lambda path: np.load(path / "run.npy"))
+DOORS["npy"] = Door(_older_npy, _npy, lambda path: np.load(path / "run.npy"), name="array")
 
 # ---- out -------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ What is refused is refused on all ranks by the same words, and nothing is publis
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,12 @@ def small(kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.array([[0, 1, 2], [3, 4, 5]]).astype(kind)
 
 
+def converted(local: np.ndarray[Any, Any], kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """What NumPy makes of them, without its warning that imaginary parts are lost."""
+    with warnings.catch_warnings(action="ignore", category=np.exceptions.ComplexWarning):
+        return local.astype(kind)
+
+
 def refused(call: Callable[[], Any]) -> str:
     with pytest.raises(hs.InvalidError) as caught:
         call()
@@ -57,9 +64,7 @@ def test_writes_allow_what_numpy_allows(source: np.dtype[Any]) -> None:
                 assert f"from {source} to {kind}" in told.replace(f"'{name}'", "")
                 assert 'casting="unsafe"' in told
                 assert name not in store
-            with np.errstate(all="ignore"), np.testing.suppress_warnings() as quiet:
-                quiet.filter(np.exceptions.ComplexWarning)
-                expected = local.astype(kind)
+            expected = converted(local, kind)
             store.write(name, local, dtype=kind, casting="unsafe", overwrite=True)
             np.testing.assert_array_equal(store.read(name), expected)
 
@@ -80,9 +85,7 @@ def test_reads_allow_what_numpy_allows(kind: np.dtype[Any]) -> None:
                     told = refused(lambda name=name, options=options: store.read(name, **options))
                     assert f"'{name}'" in told
                     assert f"from {source} to {kind}" in told
-            with np.errstate(all="ignore"), np.testing.suppress_warnings() as quiet:
-                quiet.filter(np.exceptions.ComplexWarning)
-                expected = local.astype(kind)
+            expected = converted(local, kind)
             np.testing.assert_array_equal(store.read(name, dtype=kind, casting="unsafe"), expected)
 
 
@@ -179,6 +182,38 @@ def test_a_rule_that_is_not_known_is_refused(door: Door, tmp_path: Path) -> None
         assert f"casting={rule!r}" in told
         assert "same_kind, unsafe" in told
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["write", "iwrite", "section", "append", "step", "raw_in_place", "read", "read_raw"])
+def test_dedicated_servers_hold_to_it(name: str, tmp_path: Path) -> None:
+    """Data pass through a rank that has no elements of its own."""
+    door = DOORS[name]
+
+    def one(comm: hs.ThreadComm, path: Path, rule: dict[str, Any], *, nan: bool) -> Any:
+        with hs.dedicate(comm, 1) as io:
+            if io.is_server:
+                io.serve()
+                return None
+            try:
+                return io.rank, door.act(io, path, rule, floats(nan=nan))
+            except hs.InvalidError as error:
+                return io.rank, error
+
+    def served(where: str, *, nan: bool = False, **rule: Any) -> list[Any]:
+        path = tmp_path / where
+        path.mkdir()
+        before = prepared(door, path, nan=nan)
+        answers = hs.threads(RANKS + 1, lambda comm: one(comm, path, rule, nan=nan))
+        found = [answer for _, answer in sorted(answer for answer in answers if answer is not None)]
+        if any(isinstance(answer, Exception) for answer in found):
+            assert contents(path) == before
+        return found
+
+    assert "from float64 to int16" in same_error(served("refused"))
+    assert "NaN" in same_error(served("nan", nan=True, casting="unsafe"))
+    found = served("done", casting="unsafe")
+    whole = np.concatenate(found) if door.written is None else door.written(tmp_path / "done")
+    np.testing.assert_array_equal(whole, integers())
 
 
 @pytest.mark.mpi
