@@ -5,7 +5,7 @@ use crate::comm::{Comm, Report, Request};
 use crate::errors::{kind as fault_kind, raise};
 use crate::layout::Held;
 use crate::memory::Place;
-use crate::store::{RawOptions, mode, options};
+use crate::store::{casting, RawOptions, mode, options};
 use hyperslab::{Contents, FileArray, Order, Unready};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -103,11 +103,12 @@ impl RawFile {
         held: Held,
         kind: Option<String>,
         part: Option<RawSection>,
+        unsafe_cast: bool,
     ) -> PyResult<Report> {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
         let arrays: Vec<_> = arrays.into_iter().map(|(name, arrays)| (name, locals(arrays))).collect();
         let (holding, part) = (held.holding(), section(part));
-        self.with(py, move |file| file.write(&arrays, &holding, kind, part.as_ref())).map(Report)
+        self.with(py, move |file| file.write(&arrays, &holding, kind, part.as_ref(), casting(unsafe_cast))).map(Report)
     }
 
     fn read(
@@ -117,10 +118,11 @@ impl RawFile {
         held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Py<Local>>,
+        unsafe_cast: bool,
     ) -> PyResult<Report> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
+        let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
         read.map(|(_, report)| Report(report))
     }
 
@@ -132,11 +134,12 @@ impl RawFile {
         kind: Option<String>,
         part: Option<RawSection>,
         staged: bool,
+        unsafe_cast: bool,
     ) -> PyResult<Request> {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
         let arrays: Vec<_> = arrays.into_iter().map(|(name, arrays)| (name, locals(arrays))).collect();
         let (holding, part) = (held.holding(), section(part));
-        self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged))).map(Request)
+        self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged, casting(unsafe_cast)))).map(Request)
     }
 
     fn read_later(
@@ -146,9 +149,10 @@ impl RawFile {
         held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Py<Local>>,
+        unsafe_cast: bool,
     ) -> PyResult<Request> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
-        self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into)))).map(Request)
+        self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into), casting(unsafe_cast)))).map(Request)
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.
@@ -184,10 +188,11 @@ pub(crate) fn save_npy(
     kind: &str,
     order_name: &str,
     raw: RawOptions,
+    unsafe_cast: bool,
 ) -> PyResult<Report> {
     let (arrays, element, order, options) = (locals(arrays), element(kind)?, order(order_name)?, options(raw)?);
     let (comm, holding) = (comm.0.clone(), held.holding());
-    let saved =
-        py.detach(move || hyperslab::RawFile::save_npy(&comm, place, arrays, &holding, element, order, options));
+    let (rule, kind) = (casting(unsafe_cast), (element, order));
+    let saved = py.detach(move || hyperslab::RawFile::save_npy(&comm, place, arrays, &holding, kind, options, rule));
     saved.map(Report).map_err(|error| raise(py, error))
 }

@@ -7,7 +7,7 @@ use crate::files::order;
 use crate::layout::Held;
 use crate::memory::Place;
 use hyperslab::{
-    Codecs, Direction, Exchange, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy,
+    Casting, Codecs, Direction, Exchange, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy,
     Unready, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -21,7 +21,7 @@ pub(crate) type RawOptions =
     (bool, (f64, f64, f64), Option<u64>, Option<u64>, Option<u32>, Option<String>, Option<String>);
 
 /// Chunks, typical requests, stored kind, checksum, zstd level, fill value as JSON, dimension names, attributes as JSON,
-/// overwrite.
+/// overwrite, unsafe casting.
 pub(crate) type RawNew = (
     Option<Vec<u64>>,
     Option<Vec<Option<u64>>>,
@@ -31,6 +31,7 @@ pub(crate) type RawNew = (
     Option<String>,
     Option<Vec<Option<String>>>,
     String,
+    bool,
     bool,
 );
 
@@ -99,8 +100,13 @@ pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
     }
 }
 
+/// The rule for changes of the element type.
+pub(crate) fn casting(unsafe_cast: bool) -> Casting {
+    if unsafe_cast { Casting::Unsafe } else { Casting::SameKind }
+}
+
 fn new_array(raw: RawNew) -> PyResult<NewArray> {
-    let (chunks, typical, kind, checksum, zstd, fill, dimension_names, attributes, overwrite) = raw;
+    let (chunks, typical, kind, checksum, zstd, fill, dimension_names, attributes, overwrite, unsafe_cast) = raw;
     let kind = kind.map(|kind| element(&kind).map(|element| element.kind)).transpose()?;
     let codecs = match zstd {
         Some(level) => Codecs::zstd(level, checksum),
@@ -117,6 +123,7 @@ fn new_array(raw: RawNew) -> PyResult<NewArray> {
         dimension_names,
         attributes: map(&attributes)?,
         overwrite,
+        casting: casting(unsafe_cast),
     })
 }
 
@@ -267,9 +274,10 @@ impl Store {
         arrays: Vec<Py<Local>>,
         held: Held,
         axis: usize,
+        unsafe_cast: bool,
     ) -> PyResult<Report> {
         let ask = WriteAsk::pieces(name, locals(arrays), held.holding());
-        self.with(py, move |store| store.append(&ask, axis)).map(Report)
+        self.with(py, move |store| store.append(&ask, axis, casting(unsafe_cast))).map(Report)
     }
 
     /// Reads into the given arrays.
@@ -280,10 +288,11 @@ impl Store {
         held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Py<Local>>,
+        unsafe_cast: bool,
     ) -> PyResult<Report> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into)));
+        let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
         read.map(|(_, report)| Report(report))
     }
 
@@ -294,9 +303,10 @@ impl Store {
         held: Option<Held>,
         part: Option<RawSection>,
         into: Vec<Py<Local>>,
+        unsafe_cast: bool,
     ) -> PyResult<Request> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
-        self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into)))).map(Request)
+        self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into), casting(unsafe_cast)))).map(Request)
     }
 
     fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Store> {

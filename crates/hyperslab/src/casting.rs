@@ -1,5 +1,4 @@
 //! Which changes of the element type a call may make, and that no NaN becomes an integer.
-#![allow(dead_code)]
 
 use crate::array::LocalArray;
 use hyperslab_layout::{Casting, ElementType, Kind, Loop, Nest};

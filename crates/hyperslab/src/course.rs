@@ -146,7 +146,7 @@ impl Comm {
         };
         let opening = Opening { question, target: target.clone(), compile, durable, at_once };
         let opened = self.open(machine, party, opening);
-        let (Compiled { transfer, users, mine, fault }, decision, roots) = opened.inspect_err(|_| {
+        let (Compiled { transfer, users, mine, fault, vetted }, decision, roots) = opened.inspect_err(|_| {
             afterwards(|target| target.undo(false));
         })?;
         let opened = started.elapsed();
@@ -158,6 +158,13 @@ impl Comm {
         let observer = observer.as_mut().filter(|_| !self.is_inside());
         let watched = Watched { what: &what, total: bytes, scale, observer, line: self.line() };
         machine.enter(roots.into());
+        if let Some(fault) = vetted {
+            let question = Question { what: what.clone(), fault, ..Question::default() };
+            if let Err(fault) = self.decided(machine, party, question, |_| Some(Ok(Vec::new()))) {
+                afterwards(|target| target.undo(false));
+                return Err(fault);
+            }
+        }
         let moved = match moved(machine, party, (transfer, users, mine), &parameters, durable, watched) {
             Ok(moved) => moved,
             Err(fault) => {
@@ -444,7 +451,8 @@ pub(crate) fn moved(
     }
     let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
     machine.shall_be_durable(durable);
-    let walked = run(machine, party, Walk::new(program, users), watched);
+    let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
+    let walked = run(machine, party, Walk::new(program, users).with_names(names), watched);
     machine.shall_be_durable(false);
     let walked = walked?;
     if !durable && transfer.direction == Direction::Write {
@@ -475,6 +483,8 @@ pub(crate) struct Compiled {
     pub(crate) mine: BTreeMap<u32, Vec<Mine>>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
     pub(crate) fault: Option<Fault>,
+    /// Set on all ranks alike where they are to agree on what each found wrong with its own arrays, before bytes move.
+    pub(crate) vetted: Option<Option<Fault>>,
 }
 
 /// Lets the ranks that handle storage know of pieces that no closed form describes, and refuses to write what several

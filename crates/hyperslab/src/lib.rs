@@ -4,7 +4,7 @@
 //! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, `.npy` and raw files.
 //!
 //! ```
-//! use hyperslab::{Comm, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+//! use hyperslab::{Casting, Comm, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
 //! # let directory = std::env::temp_dir().join(format!("hyperslab-doc-{}", std::process::id()));
 //! # let path = directory.as_path();
 //! let results: Vec<f64> = std::thread::scope(|scope| {
@@ -15,7 +15,7 @@
 //!             let mut store = Store::open(&comm, path, Mode::Write, Options::default())?;
 //!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &NewArray::default())?;
 //!             let whole = Distribution::replicated(&[6, 4], 2).unwrap().into();
-//!             let (arrays, report) = store.read(&["rho"], Some(&whole), None, None)?;
+//!             let (arrays, report) = store.read(&["rho"], Some(&whole), None, None, Casting::SameKind)?;
 //!             assert_eq!(report.bytes(), 6 * 4 * 8);
 //!             Ok(arrays[0].to_f64().iter().sum())
 //!         })
@@ -60,7 +60,7 @@ pub use holding::Holding;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{
-    ByteOrder, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request, mesh,
+    ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request, mesh,
     schema_chunks,
 };
 pub use hyperslab_pack::Memory;

@@ -20,7 +20,7 @@ use disk::{Heard, Opened, lay_out, open_file, open_npy};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_plan::{Ask, Placement, Stored};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
@@ -223,9 +223,9 @@ impl RawFile {
         location: impl Into<Location>,
         arrays: Vec<LocalArray>,
         holding: &Holding,
-        element: ElementType,
-        order: Order,
+        (element, order): (ElementType, Order),
         options: Options,
+        casting: Casting,
     ) -> Result<Report, Error> {
         let fortran_order = order == Order::ColumnMajor;
         let location = location.into();
@@ -236,7 +236,7 @@ impl RawFile {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             RawFile::open_with(comm, location, Mode::Write, options, contents, fit)?
         };
-        match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None) {
+        match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None, casting) {
             Ok(report) => file.close(None).map(|()| report),
             Err(error) => {
                 // What was begun goes away, on all ranks alike; the error to show is that of the write.

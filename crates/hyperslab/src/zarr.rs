@@ -21,7 +21,7 @@ use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
-use hyperslab_layout::{Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Casting, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
@@ -127,6 +127,8 @@ pub struct NewArray {
     pub attributes: Map<String, Value>,
     /// Whether an array of that name may be replaced.
     pub overwrite: bool,
+    /// Which changes from the type in memory to the stored one are allowed.
+    pub casting: Casting,
 }
 
 impl Default for NewArray {
@@ -140,6 +142,7 @@ impl Default for NewArray {
             dimension_names: None,
             attributes: Map::new(),
             overwrite: false,
+            casting: Casting::SameKind,
         }
     }
 }

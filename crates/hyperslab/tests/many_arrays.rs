@@ -1,6 +1,6 @@
 //! Many small arrays in one call cost one opening and one closing, not one each.
 
-use hyperslab::{Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, NewArray, Options, Store, WriteAsk};
+use hyperslab::{Casting, Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, NewArray, Options, Store, WriteAsk};
 
 const ARRAYS: usize = 2048;
 const RANKS: u32 = 4;
@@ -40,7 +40,7 @@ fn rank(comm: &Comm, memory: &MemoryTree) {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)], None).unwrap();
     let before = comm.agreements();
-    let (arrays, _) = store.read(&wanted, Some(&dealt.clone().into()), None, None).unwrap();
+    let (arrays, _) = store.read(&wanted, Some(&dealt.clone().into()), None, None, Casting::SameKind).unwrap();
     assert_eq!(comm.agreements() - before, 2);
     for (i, array) in arrays.iter().enumerate() {
         let expected: Vec<f64> = (0..RANKS).flat_map(|holder| [value(i, holder); 8]).collect();

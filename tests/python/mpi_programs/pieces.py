@@ -88,6 +88,7 @@ class Runner:
             if random.random() < 0.8
             else None,
             "dtype": stored_kind,
+            "casting": "unsafe",
             "zstd": 1 if random.random() < 0.3 else None,
             "checksum": bool(random.random() < 0.7),
             "fill_value": bool(fill) if stored_kind[1] == "b" else fill,
@@ -109,7 +110,10 @@ class Runner:
             new = some_values(random, changing.shape, kind, any_bits=any_bits)
             section = as_user_says(random, quads)
             parts, among = dict.fromkeys(arrays, self.local(changing, new, Memory())), changing.pieces(self.comm.rank)
-            self.forced(strategy, lambda forced: store.write(parts, among, section=section, strategy=forced))
+            self.forced(
+                strategy,
+                lambda forced: store.write(parts, among, section=section, strategy=forced, casting="unsafe"),
+            )
             old = select(expected, quads)
             replace(expected, quads, np.where(changing.covered(), new.astype(stored_kind), old))
         all_expected = dict.fromkeys(arrays, expected)
@@ -128,7 +132,8 @@ class Runner:
         shape[axis] = int(random.integers(1, 5))
         held = some_writers(random, tuple(shape), self.comm.size)
         new = some_values(random, held.shape, kind, any_bits=any_bits)
-        store.append(name, self.local(held, new, Memory()), held.pieces(self.comm.rank), axis=axis)
+        local = self.local(held, new, Memory())
+        store.append(name, local, held.pieces(self.comm.rank), axis=axis, casting="unsafe")
         more = np.where(held.covered(), new.astype(expected.dtype), np.array(fill).astype(expected.dtype))
         return np.concatenate([expected, more.astype(expected.dtype)], axis)
 
@@ -148,6 +153,7 @@ class Runner:
                 out=out,
                 guard=memory.guard,
                 strategy=forced,
+                casting="unsafe",
                 **({} if out is not None else {"dtype": kind, "order": memory.order}),
             ),
             may_fail=False,
@@ -176,7 +182,8 @@ class Runner:
         values = some_values(random, shape, kind, any_bits=any_bits)
         with hs.open_raw(path, "w", header=HEADER, **given) as file:
             local = dict.fromkeys(("a", "b"), self.local(held, values, memory))
-            file.write(local, held.pieces(self.comm.rank), dtype=stored_kind, guard=memory.guard)
+            pieces = held.pieces(self.comm.rank)
+            file.write(local, pieces, dtype=stored_kind, guard=memory.guard, casting="unsafe")
         expected = np.where(held.covered(), values.astype(stored_kind), np.zeros((), stored_kind)).astype(stored_kind)
         given |= {"header": len(HEADER), "arrays": dict.fromkeys(("a", "b"), (shape, stored_kind))}
         if shape and random.random() < 0.6:
@@ -185,7 +192,8 @@ class Runner:
             new = some_values(random, changing.shape, kind, any_bits=any_bits)
             with hs.open_raw(path, "r+", **given) as file:
                 part = dict.fromkeys(("b", "a"), self.local(changing, new, Memory()))
-                file.write(part, changing.pieces(self.comm.rank), section=as_user_says(random, quads))
+                section = as_user_says(random, quads)
+                file.write(part, changing.pieces(self.comm.rank), section=section, casting="unsafe")
             old = select(expected, quads)
             replace(expected, quads, np.where(changing.covered(), new.astype(stored_kind), old))
         with hs.open_raw(path, **given) as file:

@@ -78,6 +78,7 @@ class Runner:
         options: dict[str, Any] = {
             "chunks": case.chunks,
             "dtype": case.kinds[1],
+            "casting": "unsafe",
             "checksum": case.checksum,
             "zstd": case.zstd,
             "guard": memory.guard,
@@ -110,7 +111,7 @@ class Runner:
             self.forced(
                 case.strategy,
                 lambda strategy, name=name, part=part, section=section, dist=dist: store.write(
-                    name, part, dist, section=section, strategy=strategy
+                    name, part, dist, section=section, strategy=strategy, casting="unsafe"
                 ),
             )
             replace(array, quads, cast(new, array.dtype))
@@ -129,6 +130,7 @@ class Runner:
             spread.distribution(),
             axis=axis,
             guard=case.memory.guard,
+            casting="unsafe",
         )
         stored[name] = np.concatenate([stored[name], cast(new, stored[name].dtype)], axis)
 
@@ -142,7 +144,9 @@ class Runner:
             given = {name: target.hold(np.zeros_like(case.reads.part(expected[name], self.rank))) for name in alike}
             found = self.forced(
                 case.strategy,
-                lambda strategy: store.read(alike, dist, out=given, guard=target.guard, strategy=strategy),
+                lambda strategy: store.read(
+                    alike, dist, out=given, guard=target.guard, strategy=strategy, casting="unsafe"
+                ),
             )
             for name in alike:
                 assert found[name] is given[name]
@@ -152,7 +156,13 @@ class Runner:
             found = self.forced(
                 case.strategy,
                 lambda strategy: store.read(
-                    alike, dist, dtype=kind, order=target.order, guard=target.guard, strategy=strategy
+                    alike,
+                    dist,
+                    dtype=kind,
+                    order=target.order,
+                    guard=target.guard,
+                    strategy=strategy,
+                    casting="unsafe",
                 ),
             )
             for name in alike:
@@ -187,7 +197,8 @@ class Runner:
                     last = list(arrays)[-1]
                     other = replaced(memory, order="F" if memory.order == "C" else "C", step=2)
                     arrays[last] = other.hold(case.wrote.part(values[last], self.rank))
-                file.write(arrays, case.wrote.distribution(), dtype=case.kinds[1], guard=memory.guard)
+                dist = case.wrote.distribution()
+                file.write(arrays, dist, dtype=case.kinds[1], guard=memory.guard, casting="unsafe")
         known = dict.fromkeys(values, (case.shape, case.kinds[1]))
         given: dict[str, Any] = {
             "comm": self.comm,
@@ -203,7 +214,7 @@ class Runner:
             with hs.open_raw(path, "r+", durable=False, **given) as file:
                 for arrays in at_once(case, {name: spread.part(new, self.rank) for name in values}):
                     section = as_user_says(random, quads)
-                    file.write(arrays, spread.distribution(), section=section)
+                    file.write(arrays, spread.distribution(), section=section, casting="unsafe")
                 for name in values:
                     replace(stored[name], quads, cast(new, stored[name].dtype))
         with hs.open_raw(path, **given) as file:
@@ -212,7 +223,8 @@ class Runner:
             for wholes in at_once(case, expected):
                 empty = {name: np.zeros_like(case.reads.part(whole, self.rank)) for name, whole in wholes.items()}
                 targets = {name: case.target.hold(part) for name, part in empty.items()}
-                found = file.read(list(wholes), case.reads.distribution(), out=targets, guard=case.target.guard)
+                dist = case.reads.distribution()
+                found = file.read(list(wholes), dist, out=targets, guard=case.target.guard, casting="unsafe")
                 for name, whole in wholes.items():
                     self.check_part(found[name], whole, case.reads, case.target, f"'{name}' of a raw file")
                     assert case.target.gaps_are_whole(found[name]), f"'{name}': guard cells were written"
@@ -236,6 +248,7 @@ class Runner:
             order=case.order,
             dtype=case.kinds[1],
             guard=case.memory.guard,
+            casting="unsafe",
             durable=False,
         )
         stored = cast(values, case.kinds[1])
@@ -246,6 +259,7 @@ class Runner:
             dtype=case.kinds[2],
             order=case.target.order,
             guard=case.target.guard,
+            casting="unsafe",
         )
         self.check_part(found, cast(stored, case.kinds[2]), case.reads, case.target, "npy file")
         quads = some_section(random, case.shape)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -31,6 +31,9 @@ Holding: TypeAlias = "Distribution | Pieces"
 RawSection: TypeAlias = list[tuple[int, int, int, int]]
 #: What a section may be given as.
 SectionLike: TypeAlias = "slice | int | Sequence[slice | int | tuple[int, int, int, int]]"
+
+#: Which changes of the element type a call may make.
+Casting: TypeAlias = Literal["same_kind", "unsafe"]
 
 #: Seconds that a transfer takes before a progress bar appears.
 BAR_SECONDS = 2.0
@@ -214,6 +217,13 @@ def json_of(value: Mapping[str, Any] | None) -> str:
     except (TypeError, ValueError) as error:
         message = f"attributes must be JSON: {error}\n  hint: numbers that are finite, texts, lists and mappings are"
         raise InvalidError(message) from None
+
+
+def check_casting(casting: object) -> None:
+    """Refuse a rule that NumPy has and this package has not, and anything else."""
+    if casting not in get_args(Casting):
+        message = f"casting={casting!r} is not one of {', '.join(get_args(Casting))}"
+        raise InvalidError(message)
 
 
 def fill_json(value: Any) -> str | None:

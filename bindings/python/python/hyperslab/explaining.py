@@ -221,4 +221,4 @@ def _layout(
     if layout != "zarr":
         message = f"layout '{layout}' is not one of zarr, raw"
         raise InvalidError(message)
-    return (*cut, None, checksum, zstd, None, None, "{}", False)
+    return (*cut, None, checksum, zstd, None, None, "{}", False, False)

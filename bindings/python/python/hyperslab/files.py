@@ -11,11 +11,13 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
+    Casting,
     Holding,
     RawSection,
     SectionLike,
     attending,
     calling,
+    check_casting,
     describe_all,
     describe_each,
     holding,
@@ -188,6 +190,7 @@ class RawFile:
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Report:
         """Write arrays: behind those of a new file, over those of the same names in one open with ``r+``. Collective.
 
@@ -203,11 +206,14 @@ class RawFile:
             With ``r+``: only this part.
         guard : int
             Guard cells on every side of the local arrays, which are left out.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the type in memory to the stored type are allowed; see `Store.write`.
         """
         what = self._write_of(arrays)
         with attending(self._comm, what):
+            check_casting(casting)
             arguments = self._prepare_write(arrays, dist, dtype, section, guard)
-        return run(lambda: self._file.write(*arguments), self._comm, what)
+        return run(lambda: self._file.write(*arguments, casting == "unsafe"), self._comm, what)
 
     def iwrite(
         self,
@@ -218,6 +224,7 @@ class RawFile:
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Request[Report]:
         """Write as `write` does, but return at once; see `Store.iwrite`. Collective.
 
@@ -233,8 +240,9 @@ class RawFile:
         """
         what = self._write_of(arrays)
         try:
+            check_casting(casting)
             arguments = self._prepare_write(arrays, dist, dtype, section, guard)
-            core = self._file.write_later(*arguments, bool(staged))
+            core = self._file.write_later(*arguments, bool(staged), casting == "unsafe")
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
@@ -291,6 +299,8 @@ class RawFile:
             Read into this, in any memory order and with conversion to its type.
         dtype : optional
             Type of fresh arrays; that of the stored elements, in the byte order of this machine, by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `Store.write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
         guard : int
@@ -313,14 +323,16 @@ class RawFile:
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Any:
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         with attending(self._comm, what):
+            check_casting(casting)
             names = [name] if single else list(name)
             targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, targets, dist, section, dtype, order, guard)
-        run(lambda: self._file.read(*arguments), self._comm, what)
+        run(lambda: self._file.read(*arguments, casting == "unsafe"), self._comm, what)
         return targets[name] if single else {each: targets[each] for each in names}
 
     def iread(
@@ -333,15 +345,17 @@ class RawFile:
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
         guard: int = 0,
+        casting: Casting = "same_kind",
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Store.iread`. Collective."""
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         try:
+            check_casting(casting)
             names = [name] if single else list(name)
             given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
             targets, arguments = self._prepare_read(names, given, dist, section, dtype, order, guard)
-            core = self._file.read_later(*arguments)
+            core = self._file.read_later(*arguments, casting == "unsafe")
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
         result = targets[name] if single else {each: targets[each] for each in names}
@@ -416,17 +430,22 @@ def save_npy(
     order: Literal["C", "F"] = "C",
     dtype: DTypeLike | None = None,
     guard: int = 0,
+    casting: Casting = "same_kind",
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
     storage_seconds: float = 600.0,
 ) -> Report:
-    """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective."""
+    """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective.
+
+    With a `dtype`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    """
     member = connect(comm, arrival_seconds)
     what = f"save '{place_text(path)}'"
     with attending(member, what):
         given = options(durable, (arrival_seconds, progress_seconds, storage_seconds))
         _check_open("w", given)
+        check_casting(casting)
         place = place_of(path)
         raws = describe_all(array, dist, guard)
         spread = whole(member, local_extents(raws), dist)
@@ -436,7 +455,8 @@ def save_npy(
             )
             raise InvalidError(message)
         kind = raws[0].kind if dtype is None else type_code(dtype)
-    return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given), member, what)
+    unsafe = casting == "unsafe"
+    return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given, unsafe), member, what)
 
 
 def load_npy(
@@ -449,14 +469,20 @@ def load_npy(
     dtype: DTypeLike | None = None,
     order: Literal["C", "F"] = "C",
     guard: int = 0,
+    casting: Casting = "same_kind",
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
     storage_seconds: float = 600.0,
 ) -> Any:
-    """Read this rank's part of an npy file. Collective."""
+    """Read this rank's part of an npy file. Collective.
+
+    With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    """
     member = connect(comm, arrival_seconds)
     given = options(False, (arrival_seconds, progress_seconds, storage_seconds))  # noqa: FBT003
     with calling(member, f"open '{place_text(path)}'"):
         file = RawFile(_core.RawFile.open_npy(member, place_of(path), given), member)
     with file:
-        return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard)
+        return file.read(
+            NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard, casting=casting
+        )

@@ -15,10 +15,12 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
+    Casting,
     Holding,
     SectionLike,
     attending,
     calling,
+    check_casting,
     describe_all,
     fill_json,
     holding,
@@ -294,8 +296,14 @@ class Store:
             cheaper: small arrays are one chunk. Give chunks if rows are to be appended one by one later: the chunk
             that they fall into is written anew each time.
         dtype : optional
-            Type of the stored elements; that of the memory by default. Values are converted as by ``astype``.
-            ``"bfloat16"`` is known by this name, also without ml_dtypes.
+            Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known by this name, also
+            without ml_dtypes.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the type in memory to the stored type are allowed, in NumPy's words. ``same_kind`` is for
+            changes that lose size and precision only, as from float64 to float32 or from integers to floats; ``unsafe``
+            also for those that lose fractions, imaginary parts or signs. Values out of range become the nearest one
+            that an integer can hold where they were floats, infinite where they become floats, and wrap where they
+            were integers, as with ``astype``. A NaN that would become an integer is an error with either.
         fill_value : number, optional
             What elements are that are never written; 0 by default. Where arrays have several types, each must be able
             to hold it: 1 may be a float, a complex number or True.
@@ -384,7 +392,9 @@ class Store:
         overwrite: bool = False,
         guard: int = 0,
         strategy: str | None = None,
+        casting: Casting = "same_kind",
     ) -> tuple[Any, Any, str | None]:
+        check_casting(casting)
         several = isinstance(name, Mapping)
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
@@ -401,6 +411,7 @@ class Store:
             None if dimension_names is None else list(dimension_names),
             json_of(attributes),
             bool(overwrite),
+            casting == "unsafe",
         )
         return asks, new, strategy
 
@@ -435,17 +446,42 @@ class Store:
         finally:
             self._store.prefer(before)
 
-    def append(self, name: str, array: Any, dist: Holding | None = None, *, axis: int = 0, guard: int = 0) -> Report:
+    def append(
+        self,
+        name: str,
+        array: Any,
+        dist: Holding | None = None,
+        *,
+        axis: int = 0,
+        guard: int = 0,
+        casting: Casting = "same_kind",
+    ) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
 
         Readers see the new shape once all is written.
+
+        Parameters
+        ----------
+        name : str
+            The array.
+        array : array
+            This rank's part of what is added.
+        dist : Distribution or Pieces, optional
+            Who holds what of that.
+        axis : int
+            The dimension.
+        guard : int
+            Guard cells on every side of the local arrays, which are left out.
+        casting : {"same_kind", "unsafe"}
+            Which changes to the stored type are allowed; see `write`.
         """
         what = f"append to '{name}' in '{self.path}'"
         with attending(self._comm, what):
+            check_casting(casting)
             raws = describe_all(array, dist, guard)
             spread = whole(self._comm, local_extents(raws), dist)
             along = axis + spread.ndim if axis < 0 else axis
-        return run(lambda: self._store.append(name, raws, spread._core, along), self._comm, what)
+        return run(lambda: self._store.append(name, raws, spread._core, along, casting == "unsafe"), self._comm, what)
 
     @overload
     def read(
@@ -479,6 +515,8 @@ class Store:
             Read into this, in any memory order and with conversion to its type.
         dtype : optional
             Type of fresh arrays; that of the stored elements by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
         guard : int
@@ -558,7 +596,9 @@ class Store:
         order: Literal["C", "F"] = "C",
         guard: int = 0,
         strategy: str | None = None,
+        casting: Casting = "same_kind",
     ) -> tuple[dict[str, Any], Any, str | None]:
+        check_casting(casting)
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
@@ -573,7 +613,8 @@ class Store:
                 targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
         raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
         given = None if dist is None else dist._core
-        return {each: targets[each] for each in names}, (names, given, part, raws), strategy
+        arguments = (names, given, part, raws, casting == "unsafe")
+        return {each: targets[each] for each in names}, arguments, strategy
 
     def flush(self) -> None:
         """Wait for all requests. Collective.

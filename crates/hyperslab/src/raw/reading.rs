@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::holding::{Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
-use hyperslab_layout::{ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_plan::{Direction, Laid, Transfer};
 use hyperslab_world::{Fault, FaultKind, Root};
 use std::borrow::Cow;
@@ -43,12 +43,19 @@ impl RawFile {
         holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<Vec<LocalArray>>,
+        casting: Casting,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
         let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
+            for (group, _) in &groups {
+                let mut memory = group.memory.iter();
+                memory.try_for_each(|&memory| {
+                    crate::casting::check_casting(&group.first.name, group.first.stored.element, memory, casting)
+                })?;
+            }
             let each = groups.iter().flat_map(|(group, held)| group.memory.iter().map(|&memory| (memory, &**held)));
             let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
             let (parts, locals, unfit) = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
@@ -65,6 +72,7 @@ impl RawFile {
             let mut fields = moving.compared(names.len());
             fields.push(("operation".to_string(), "read".to_string()));
             fields.push(("file".into(), self.path().display().to_string()));
+            fields.push(("casting".into(), casting.name().into()));
             crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
             self.get(&what, fields, fault.clone(), moving)
         })?;
@@ -87,7 +95,7 @@ impl RawFile {
             durable: false,
             prepared: fault,
             target: Box::new(reading),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
             publishes: false,
             at_once: self.attempts.at_once(1),
         })

@@ -5,7 +5,7 @@ use crate::array::LocalArray;
 use crate::comm::Unready;
 use crate::holding::Holding;
 use crate::request::{Request, Room, stage};
-use hyperslab_layout::{ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Section};
 
 impl RawFile {
     /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
@@ -16,6 +16,7 @@ impl RawFile {
         element: Option<ElementType>,
         section: Option<Section>,
         staged: bool,
+        casting: Casting,
     ) -> Request {
         let staging = arrays.iter_mut().map(|(name, parts)| (name.as_str(), parts, &holding));
         match stage(&self.comm, &self.options.wish, staged, staging) {
@@ -23,7 +24,7 @@ impl RawFile {
                 let mut file = self.with_room(&room);
                 self.comm.leave(self.target, true, Some(&room), move |comm| {
                     file.comm = comm.clone();
-                    let written = file.write(&arrays, &holding, element, section.as_ref());
+                    let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
                     written.map(|report| (Vec::new(), report))
                 })
             }
@@ -47,6 +48,7 @@ impl RawFile {
         holding: Option<Holding>,
         section: Option<Section>,
         into: Option<Vec<LocalArray>>,
+        casting: Casting,
     ) -> Request {
         let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
@@ -54,7 +56,7 @@ impl RawFile {
         self.comm.leave(self.target, false, Some(&room), move |comm| {
             file.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            file.read(&names, holding.as_ref(), section.as_ref(), into)
+            file.read(&names, holding.as_ref(), section.as_ref(), into, casting)
         })
     }
 

@@ -11,7 +11,7 @@ use crate::holding::{Exposing, Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::Mode;
-use hyperslab_layout::{ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_plan::{Direction, Laid, Preference, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
@@ -113,9 +113,10 @@ impl RawFile {
         holding: &Holding,
         element: Option<ElementType>,
         section: Option<&Section>,
+        casting: Casting,
     ) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
-            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false);
+            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false, casting);
             return Ok(later.wait()?.1);
         }
         let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
@@ -133,6 +134,7 @@ impl RawFile {
             arrays.iter().map(|(name, locals)| exposing.expose(holding, name, locals)).collect();
         let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
             let memory = |position: usize, stored| crate::zarr::memory_type(Some(&arrays[position].1), 0, stored);
+            self.check_cast(arrays, &numbers, casting)?;
             let groups = self.groups(&numbers, Some(holding), section, memory)?;
             Ok((numbers, groups.into_iter().map(|(group, _)| group).collect(), parts?))
         });
@@ -146,6 +148,7 @@ impl RawFile {
             fault,
             asked: Box::new(move |fields| {
                 fields.push(("type of the stored elements".into(), format!("{element:?}")));
+                fields.push(("casting".into(), casting.name().into()));
                 let described =
                     arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
                 crate::described::describe(fields, described);
@@ -192,11 +195,24 @@ impl RawFile {
             durable,
             prepared: fault.clone(),
             target: Box::new(putting),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None })),
+            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
             // A new file becomes visible when it is closed.
             publishes: !new,
             at_once: self.attempts.at_once(1),
         })
+    }
+
+    /// Refuses arrays whose elements may not become what is stored.
+    fn check_cast(
+        &self,
+        arrays: &[(String, Vec<LocalArray>)],
+        numbers: &[usize],
+        casting: Casting,
+    ) -> Result<(), Fault> {
+        let laid = self.laid();
+        let each = arrays.iter().zip(numbers).map(|((name, locals), &number)| (name, locals, laid.arrays[number].element));
+        let rank = self.comm.rank();
+        each.into_iter().try_for_each(|(name, locals, stored)| crate::casting::check_cast(name, locals, stored, casting, rank))
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.

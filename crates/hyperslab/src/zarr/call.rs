@@ -5,13 +5,14 @@ use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
 use crate::array::{LocalArray, natural_chunks};
 use crate::course::{Call, Compiled, Target};
+use crate::casting::{check_cast, check_casting};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Exposing, Holding, Part, number_parts};
 use crate::planning::{Shaped, choose_parameters};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
-use hyperslab_layout::{ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Laid, Placement, Preference, Stored, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
@@ -146,6 +147,13 @@ impl Store {
             let typed = |ask: &WriteAsk| typed(&ask.name, ask.element(), update || new.kind.is_some(), at.0);
             asks.iter().try_for_each(typed).map(|()| metadata)
         });
+        let prepared = prepared.and_then(|metadata| {
+            let mut each = asks.iter().zip(&metadata);
+            let cast = |(ask, of): (&WriteAsk, &ArrayMetadata)| {
+                check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, at.0)
+            };
+            each.try_for_each(cast).map(|()| metadata)
+        });
         let (metadata, fault) = split(prepared);
         let metadata = metadata.unwrap_or_default();
         let parts = asks.iter().map(|ask| ask.holding.expose(&ask.name, &ask.arrays, at)).collect();
@@ -164,6 +172,7 @@ impl Store {
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
         let at_once = self.attempts.at_once(asks.len());
+        let casting = new.casting;
         let writing = || -> Box<dyn Target> {
             Box::new(Writing {
                 store: self.clone(),
@@ -185,16 +194,20 @@ impl Store {
             target: Box::new(writing),
             compile: Box::new(|payload| {
                 let asked = hear(payload)?.into_iter().zip(asks);
+                let mut vetted = None;
                 let asks = asked.map(|(told, ask)| {
                     let section =
                         checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
+                    if !told.fresh {
+                        vet(&mut vetted, ask, &told.metadata, casting, at.0);
+                    }
                     Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
                 });
                 let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
                 let sync = self.syncs_writes();
                 let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
                 let (users, mine) = number_parts(parts.unwrap_or_default());
-                Ok(Compiled { transfer, users, mine, fault: None })
+                Ok(Compiled { transfer, users, mine, fault: None, vetted })
             }),
             publishes: true,
             at_once,
@@ -233,6 +246,7 @@ impl Store {
         holding: Option<&Holding>,
         section: Option<&Section>,
         into: Option<Vec<LocalArray>>,
+        casting: Casting,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
         let at = (self.comm.rank(), self.ranks);
@@ -258,6 +272,7 @@ impl Store {
             ("directory".into(), self.path().display().to_string()),
         ];
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
+        fields.push(("casting".into(), casting.name().into()));
         describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let wanted_here = Reading {
             store: self.clone(),
@@ -266,6 +281,7 @@ impl Store {
             holding: holding.cloned(),
             section: section.cloned(),
             memory: into.iter().flatten().map(|array| array.element).collect(),
+            casting,
             // Boxes of an array lie alike, of which the first is told.
             lying: into.iter().flatten().step_by(each.max(1)).map(|array| Some(array.laid())).collect(),
         };
@@ -281,7 +297,11 @@ impl Store {
                 let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
                 arrays.replace(locals);
                 let (users, mine) = number_parts(parts);
-                Ok(Compiled { transfer: Arc::new(wanted_here.transfer(asks)), users, mine, fault })
+                let refused = asks.iter().find_map(|(ask, _)| {
+                    check_casting(&ask.name, ask.stored.element, ask.memory, casting).err()
+                });
+                let (transfer, fault) = (Arc::new(wanted_here.transfer(asks)), refused.or(fault));
+                Ok(Compiled { transfer, users, mine, fault, vetted: None })
             }),
             publishes: false,
             at_once: self.attempts.at_once(names.len()),
@@ -294,7 +314,7 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks; the array has its old shape then.
-    pub fn append(&mut self, ask: &WriteAsk, axis: usize) -> Result<Report, Error> {
+    pub fn append(&mut self, ask: &WriteAsk, axis: usize, casting: Casting) -> Result<Report, Error> {
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let (_, fault) = split(self.check_writable(&what).and_then(|()| check_name(&ask.name)));
         let parts = ask.holding.expose(&ask.name, &ask.arrays, (self.comm.rank(), self.ranks));
@@ -302,6 +322,7 @@ impl Store {
         let lying = lying(std::slice::from_ref(parts.as_ref().unwrap_or(&Vec::new())));
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
+        fields.push(("casting".into(), casting.name().into()));
         describe(&mut fields, std::iter::once((&*ask.name, Some(&ask.holding), None, ask.element())));
         let appending = || -> Box<dyn Target> {
             Box::new(Appending {
@@ -309,6 +330,7 @@ impl Store {
                 what: what.clone(),
                 ask: ask.clone(),
                 axis,
+                casting,
                 laid: lying,
                 grown: None,
             })
@@ -324,7 +346,9 @@ impl Store {
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
                 let transfer = Arc::new(Appending::transfer(self, ask, axis, one));
-                Ok(Compiled { transfer, users, mine, fault: None })
+                let mut vetted = None;
+                vet(&mut vetted, ask, &one.metadata, casting, self.comm.rank());
+                Ok(Compiled { transfer, users, mine, fault: None, vetted })
             }),
             publishes: true,
             at_once: self.attempts.at_once(1),
@@ -338,6 +362,18 @@ impl Store {
     }
 }
 
+/// Looks at what a rank would write into an existing array: whether its type may change so, and whether it has a NaN that
+/// has no place there. Where rank 0 cannot know, and all ranks know that, it is agreed on before bytes move.
+fn vet(vetted: &mut Option<Option<Fault>>, ask: &WriteAsk, of: &ArrayMetadata, casting: Casting, rank: u32) {
+    let nan_matters = casting == Casting::Unsafe && of.element.is_integer();
+    if !nan_matters && ask.holding.regular().is_some() {
+        return;
+    }
+    let found = check_cast(&ask.name, &ask.arrays, of.stored_element(), casting, rank).err();
+    let known = vetted.get_or_insert_default();
+    *known = known.take().or(found);
+}
+
 /// What is read, as a rank asks for it.
 #[derive(Clone)]
 struct Reading {
@@ -349,6 +385,7 @@ struct Reading {
     /// Types of the arrays to read into, where there are some.
     memory: Vec<ElementType>,
     lying: Vec<Option<Laid>>,
+    casting: Casting,
 }
 
 impl Reading {
@@ -386,6 +423,8 @@ impl Target for Reading {
         let told: Result<Vec<(Told, Root)>, Fault> = each.collect();
         let (told, roots): (Vec<Told>, Vec<Root>) = told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
         let chosen = self.asks(&told).and_then(|asks| {
+            let mut each = asks.iter().map(|(ask, _)| ask);
+            each.try_for_each(|ask| check_casting(&ask.name, ask.stored.element, ask.memory, self.casting))?;
             let transfer = self.transfer(asks);
             let (wish, shaped) = (&self.store.options.wish, Shaped::default());
             choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.lying, &shaped)

@@ -5,7 +5,7 @@ use crate::array::LocalArray;
 use crate::comm::Unready;
 use crate::holding::Holding;
 use crate::request::{Request, Room, stage};
-use hyperslab_layout::Section;
+use hyperslab_layout::{Casting, Section};
 
 impl Store {
     /// The same for a call that the line carries out.
@@ -49,6 +49,7 @@ impl Store {
         holding: Option<Holding>,
         section: Option<Section>,
         into: Option<Vec<LocalArray>>,
+        casting: Casting,
     ) -> Request {
         let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
@@ -56,7 +57,7 @@ impl Store {
         self.comm.leave(self.target, false, Some(&room), move |comm| {
             store.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            store.read(&names, holding.as_ref(), section.as_ref(), into)
+            store.read(&names, holding.as_ref(), section.as_ref(), into, casting)
         })
     }
 }

@@ -4,11 +4,12 @@ use super::call::{Told, checked_section, stored, tell};
 use super::shapes::{Open, reshaped};
 use super::{MARKER, METADATA_KEY, NewArray, Store, WriteAsk, read_array};
 use crate::attempts::{Entry, Marker};
+use crate::casting::check_cast;
 use crate::course::Target;
 use crate::error::format_fault;
 use crate::planning::{Shaped, choose_parameters, choose_shape, said_of_chunks};
 use hyperslab_format::zarr::ArrayMetadata;
-use hyperslab_layout::Section;
+use hyperslab_layout::{Casting, Section};
 use hyperslab_plan::{Direction, Laid, Transfer};
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Root, fingerprint};
 use std::sync::Arc;
@@ -165,7 +166,10 @@ impl Writing {
     /// Chooses, then makes what is needed.
     fn ready(&mut self) -> Result<Vec<u8>, Fault> {
         let (mut told, proofs, shaped): (Vec<Told>, Vec<Proof>, Shaped) = if self.update {
-            let (told, proofs) = self.found()?.into_iter().unzip();
+            let (told, proofs): (Vec<Told>, Vec<Proof>) = self.found()?.into_iter().unzip();
+            for (told, ask) in told.iter().zip(&self.asks) {
+                check_cast(&ask.name, &ask.arrays, told.metadata.stored_element(), self.new.casting, 0)?;
+            }
             (told, proofs, Shaped::default())
         } else {
             self.check_free()?;
@@ -258,6 +262,7 @@ pub(super) struct Appending {
     pub(super) what: String,
     pub(super) ask: WriteAsk,
     pub(super) axis: usize,
+    pub(super) casting: Casting,
     pub(super) laid: Vec<Option<Laid>>,
     /// What the array will be, and its marker.
     pub(super) grown: Option<(ArrayMetadata, Marker)>,
@@ -295,6 +300,7 @@ impl Target for Appending {
             let grown = super::call::grow(&metadata.shape, ask.holding.shape(), self.axis);
             metadata.shape = grown.map_err(|fault| fault.context(&self.what))?;
             metadata.check(&ask.name).map_err(format_fault)?;
+            check_cast(&ask.name, &ask.arrays, metadata.stored_element(), self.casting, 0)?;
             let told = Told { prefix: store.prefix(&ask.name), fresh: false, metadata };
             let transfer = Appending::transfer(store, ask, self.axis, &told);
             let (wish, shaped) = (store.wish_of_writes(), Shaped::default());
