@@ -241,7 +241,7 @@ impl Comm {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
                 let (mut compiled, decision, roots) = finish(&payload)?;
                 compiled.transfer = compiled.transfer.among(ranks);
-                let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
+                let told = served::opening(&payload, &what, (&compiled.transfer, compiled.vetted.is_some()), durable, limits);
                 made = Some((compiled, decision, roots));
                 Ok(told)
             };

@@ -1,6 +1,6 @@
 //! Calls that do not block, and dedicated servers, as a program in Rust uses them.
 
-use hyperslab::{Comm, Dim, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+use hyperslab::{Casting, Comm, Dim, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
 use std::path::{Path, PathBuf};
 
 const EXTENT: u64 = 60;
@@ -44,7 +44,7 @@ fn write_and_read(comm: &Comm, path: &Path) {
         assert_eq!(request.wait().unwrap().1.bytes(), 8 * EXTENT);
     }
     let held = hyperslab::Holding::from(spread(comm));
-    let read = store.read_later(vec!["a3".into(), "b".into()], Some(held), None, None);
+    let read = store.read_later(vec!["a3".into(), "b".into()], Some(held), None, None, Casting::SameKind);
     let (arrays, _) = read.wait().unwrap();
     assert_eq!(arrays[0].to_f64(), part(comm, 3.0).to_f64());
     assert_eq!(arrays[1].to_f64(), part(comm, 9.0).to_f64());

@@ -165,8 +165,9 @@ impl Store {
         ];
         fields.push((
             "options of new arrays".into(),
-            format!("{:?}", NewArray { attributes: Map::new(), ..new.clone() }),
+            format!("{:?}", NewArray { attributes: Map::new(), casting: Casting::SameKind, ..new.clone() }),
         ));
+        fields.push(("casting".into(), new.casting.name().into()));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));

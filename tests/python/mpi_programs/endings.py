@@ -1,0 +1,70 @@
+"""One rank ends its program, in several ways, while the others make a collective call; they write down what they got.
+
+Usage: endings SCENARIO DIRECTORY
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+
+from mpi_programs.limits import noted
+
+#: The rank that ends.
+ODD = 1
+#: How long the others would wait for it [s].
+ARRIVAL_SECONDS = 60.0
+#: How long they wait for the first call on a communicator that one of them never makes [s].
+FIRST_SECONDS = 2.0
+
+
+def write(store: hs.Store, comm: Any, name: str) -> None:
+    """Write an array of the rank numbers."""
+    dist = hs.Distribution((64, 64), (comm.size,), ("block", "*"))
+    store.write(name, np.full(dist.local_shape(comm), float(comm.rank)), dist)
+
+
+def main() -> None:
+    """Run under MPI."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    scenario, directory = sys.argv[1], Path(sys.argv[2])
+
+    def done(result: dict[str, Any]) -> None:
+        name = directory / f"rank{comm.rank}.json"
+        name.with_suffix(".part").write_text(json.dumps(result))
+        name.with_suffix(".part").rename(name)
+        # Nobody can finalize MPI without the rank that has ended.
+        os._exit(0)
+
+    if scenario == "first":
+        if comm.rank == ODD:
+            time.sleep(30)
+            os._exit(0)
+        done(noted(lambda: hs.open(directory / "a.zarr", "w", comm=comm, arrival_seconds=FIRST_SECONDS)))
+    store = hs.open(directory / "a.zarr", "w", comm=comm, arrival_seconds=ARRIVAL_SECONDS)
+    write(store, comm, "before")
+    if scenario == "caught" and comm.rank == ODD:
+        try:
+            raise ZeroDivisionError
+        except ZeroDivisionError:
+            time.sleep(0.5)
+    elif comm.rank == ODD:
+        time.sleep(0.5)
+        if scenario == "raises":
+            message = "the physics went wrong"
+            raise ZeroDivisionError(message)
+        sys.exit(0)
+    done(noted(lambda: write(store, comm, "a")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Calls that end something are compared like all others, and a rank that ends tells the others."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+import pytest
+
+from mpi_launch import printed, running
+from mpi_programs.endings import FIRST_SECONDS, ODD
+
+RANKS = 3
+#: What may pass between the end of a rank and the error of the others, on a machine that has other things to do [s].
+SLACK_SECONDS = 8.0
+ROWS = hs.Distribution.block((6, 4), RANKS)
+
+
+def on_ranks(path: Path, act: Callable[[hs.Store, hs.ThreadComm], None]) -> list[str]:
+    """The error of each rank."""
+
+    def one(comm: hs.ThreadComm) -> str:
+        with hs.open(path, "w", comm=comm, arrival_seconds=20) as store:
+            with pytest.raises(hs.DisagreementError) as caught:
+                act(store, comm)
+            return str(caught.value)
+
+    return hs.threads(RANKS, one)
+
+
+def mine(comm: hs.ThreadComm) -> Any:
+    return np.full(ROWS.local_shape(comm), float(comm.rank))
+
+
+def test_a_flush_is_not_the_publishing_of_a_step(tmp_path: Path) -> None:
+    def act(store: hs.Store, comm: hs.ThreadComm) -> None:
+        step = store.step("s")
+        step.write("a", mine(comm), ROWS)
+        if comm.rank == ODD:
+            store.flush()
+        else:
+            step.close()
+
+    texts = on_ranks(tmp_path / "a.zarr", act)
+    assert len(set(texts)) == 1
+    assert "operation is publish on rank 0, but flush on rank 1" in texts[0]
+    with hs.open(tmp_path / "a.zarr") as store:
+        assert store.groups() == []
+
+
+def test_closing_one_file_is_not_closing_another(tmp_path: Path) -> None:
+    def one(comm: hs.ThreadComm) -> str:
+        files = [hs.open_raw(tmp_path / name, "w", comm=comm, arrival_seconds=20) for name in ("a.raw", "b.raw")]
+        for file in files:
+            file.write({"a": mine(comm)}, ROWS)
+        with pytest.raises(hs.DisagreementError) as caught:
+            files[comm.rank == ODD].close()
+        return str(caught.value)
+
+    texts = hs.threads(RANKS, one)
+    assert len(set(texts)) == 1
+    assert "a.raw on rank 0" in texts[0]
+    assert not (tmp_path / "a.raw").exists()
+    assert not (tmp_path / "b.raw").exists()
+
+
+def test_all_ranks_have_a_hook_or_none(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def act(store: hs.Store, comm: hs.ThreadComm) -> None:
+        hook = (lambda: calls.append(comm.rank)) if comm.rank == ODD else None
+        with store.step("s", before_publish=hook) as step:
+            step.write("a", mine(comm), ROWS)
+
+    texts = on_ranks(tmp_path / "a.zarr", act)
+    assert "before_publish is none on rank 0, but a hook on rank 1" in texts[0]
+    assert calls == []
+
+
+def test_ctrl_c_in_a_step_ends_it_on_all_ranks(tmp_path: Path) -> None:
+    def one(comm: hs.ThreadComm) -> float:
+        with hs.open(tmp_path / "a.zarr", "w", comm=comm, arrival_seconds=60) as store:
+            began = time.monotonic()
+            expected: Any = KeyboardInterrupt if comm.rank == ODD else hs.PeerError
+            with pytest.raises(expected), store.step("s") as step:  # noqa: PT012 (the context is what is tested)
+                if comm.rank == ODD:
+                    raise KeyboardInterrupt
+                step.write("a", mine(comm), ROWS)
+            took = time.monotonic() - began
+            # A caught one is no end.
+            store.write("b", mine(comm), ROWS)
+            assert (store.arrays(), store.groups()) == (["b"], [])
+        return took
+
+    assert max(hs.threads(RANKS, one)) < SLACK_SECONDS
+
+
+def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_path: Path) -> None:
+    seen: dict[int, tuple[str, float]] = {}
+
+    def one(comm: hs.ThreadComm) -> None:
+        store = hs.open(tmp_path / "a.zarr", "w", comm=comm, arrival_seconds=60)
+        if comm.rank == ODD:
+            message = "the physics went wrong"
+            raise ZeroDivisionError(message)
+        began = time.monotonic()
+        with pytest.raises(hs.PeerError, match="the physics went wrong") as caught:
+            store.write("a", mine(comm), ROWS)
+        seen[comm.rank] = (str(caught.value), time.monotonic() - began)
+
+    with pytest.raises(ZeroDivisionError):
+        hs.threads(RANKS, one)
+    assert seen.keys() == {0, 2}
+    assert all(seconds < SLACK_SECONDS for _, seconds in seen.values())
+
+
+@pytest.mark.mpi
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("scenario", "kind", "words"),
+    [
+        ("raises", "PeerError", "the physics went wrong"),
+        ("exits", "PeerError", f"rank {ODD} ended its program"),
+        ("caught", "none", ""),
+        ("first", "PeerError", "not all ranks have come"),
+    ],
+)
+def test_a_process_that_ends(scenario: str, kind: str, words: str, tmp_path: Path) -> None:
+    """Soon, and not after the half minute that others would wait for it."""
+    survivors = [rank for rank in range(RANKS) if rank != ODD or scenario == "caught"]
+    files = {rank: tmp_path / f"rank{rank}.json" for rank in survivors}
+    until = time.monotonic() + 40
+    with running(RANKS, "endings", scenario, tmp_path, deaths_are_hidden=True) as (_, output):
+        while not all(file.exists() for file in files.values()) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert all(file.exists() for file in files.values()), printed(output)
+    for rank, file in files.items():
+        found = json.loads(file.read_text())
+        assert (found["kind"], found["seconds"] < FIRST_SECONDS + SLACK_SECONDS) == (kind, True), (rank, found)
+        assert words in found["text"], (rank, found)
