@@ -1,4 +1,8 @@
-"""Starting programs of `mpi_programs` on several ranks, with a limit of time and nothing left behind."""
+"""Starting programs of `mpi_programs` on several ranks, with a limit of time and nothing left behind.
+
+Each launch has a folder of its own for what MPI keeps while it runs (`session`). Open MPI names its files there by
+process numbers and leaves them behind when it is killed; a later launcher that gets such a number does not start.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,6 +52,44 @@ def environment(extra: dict[str, str]) -> dict[str, str]:
 
 
 @contextmanager
+def session() -> Iterator[dict[str, str]]:
+    """The environment of one launch, with a folder for its temporary files; at the end, all that is left of it ends.
+
+    Processes of the launch are known by this folder, also those that are stopped or whose launcher was killed.
+    """
+    # Paths of sockets may have 107 bytes.
+    usual = tempfile.gettempdir()
+    short = usual if len(os.fsencode(usual)) <= 40 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"
+    folder = tempfile.mkdtemp(prefix="hs-", dir=short)
+    try:
+        yield {"TMPDIR": folder}
+    finally:
+        _end_all_of(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_all_of(folder: str) -> None:
+    """Kill the processes that were started with this folder for temporary files, and wait until they are gone."""
+    mark = f"TMPDIR={folder}".encode()
+
+    def theirs() -> list[int]:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            # Those of other users cannot be read; those that have ended are empty, or gone.
+            with suppress(OSError):
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(int(process.name))
+        return found
+
+    until = time.monotonic() + 5.0
+    while (left := theirs()) and time.monotonic() < until:
+        for number in left:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+@contextmanager
 def running(
     ranks: int,
     program: str,
@@ -62,10 +105,10 @@ def running(
     """
     before = [*OUTLIVE, sys.executable] if deaths_are_hidden else [sys.executable, "-m", "mpi4py"]
     command = [*inside, mpiexec(), "-n", str(ranks), *before, "-m", f"mpi_programs.{program}", *map(str, arguments)]
-    with tempfile.TemporaryFile() as output:
+    with session() as own, tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
-            env=environment(extra_environment or {}),
+            env=environment(own | (extra_environment or {})),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -111,3 +154,19 @@ def run_ranks(
         if status != 0:
             pytest.fail(f"{program} on {ranks} ranks ended with status {status}:\n{printed(output)}")
         return printed(output)
+
+
+def launched(
+    ranks: int, *command: object, extra_environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command on ranks, whatever it ends with; all that it prints is kept."""
+    with session() as own:
+        return subprocess.run(
+            [mpiexec(), "-n", str(ranks), *map(str, command)],
+            env=environment(own | (extra_environment or {})),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
