@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 #: A launch that takes longer is taken for stuck [s].
 TIMEOUT_SECONDS = 120.0
 #: In the place of a rank: outlives it, so that the launcher does not hear of its death and end the others.
-OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 60', "rank")
+OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 600', "rank")
 
 
 def mpiexec() -> str:
