@@ -148,6 +148,6 @@ class Faults:
         """How many threads are in a stall."""
         return int(self._library.faults_stalled())
 
-    def release(self) -> None:
-        """Let the threads go on that are in a stall."""
-        self._library.faults_release()
+    def gate(self, path: Path) -> None:
+        """Let stalls end when there is a file of this name."""
+        self._library.faults_gate(os.fsencode(path))

@@ -42,6 +42,8 @@ ARRIVAL_SECONDS = 10.0
 PROGRESS_SECONDS = 5.0
 #: In these, ranks share no chunks and no rows, since they write them by themselves.
 OWN = ("independent", "data-sieving")
+#: Those in which ranks may share chunks.
+SHARING: tuple[str | None, ...] = ("root-gather", "two-phase", "server-directed", "disk-directed")
 STRATEGIES = ("root-gather", "independent", "data-sieving", "two-phase", "server-directed", "disk-directed")
 
 #: What is seen: of each part, which attempt wrote it, or what else it is.
@@ -154,7 +156,9 @@ def look_at_store(directory: Path) -> State:
             state[f"{name}/"] = node.attrs.get("attempt", "no attribute")
             continue
         rows = node.shape[0]
-        cuts = CUTS if rows == ROWS else [0, *range(FIRST_ROWS, rows + 1, MORE_ROWS)]
+        cuts = CUTS if node.shape == SHAPE else range(0, rows + 1, node.chunks[0])
+        if name == "s":
+            cuts = [0, *range(FIRST_ROWS, rows + 1, MORE_ROWS)]
         try:
             state |= parts_of(name, node[...], cuts)
         except Exception as error:  # noqa: BLE001 (whatever zarr-python says of damaged chunks)
@@ -199,8 +203,11 @@ def striped(directory: Path) -> hs.Striped:
 def look_at_striped(directory: Path) -> State:
     """All that is seen of a striped file, once an opening has completed what was interrupted."""
     known = dict.fromkeys("ab", (SHAPE, "<f8"))
-    with hs.open_raw(striped(directory), header=HEADER_BYTES, arrays=known, order="C"):
-        pass
+    try:
+        hs.open_raw(striped(directory), header=HEADER_BYTES, arrays=known, order="C").close()
+    except hs.TimeoutError as error:
+        # Somebody who has stopped is publishing it.
+        return {"file": f"busy: {error}"}
     return parts_of_bytes(together(disks(directory), "a.raw", UNIT))
 
 
@@ -410,7 +417,13 @@ def longer(state: State, attempt: Attempt) -> State:
     return state | {f"s[{first}:{first + MORE_ROWS}]": attempt.number}
 
 
-@operation(prepare_store, look_at_store, longer, turn=lambda state: sum(part.startswith("s[") for part in state))
+@operation(
+    prepare_store,
+    look_at_store,
+    longer,
+    turn=lambda state: sum(part.startswith("s[") for part in state),
+    strategies=SHARING,
+)
 def append(attempt: Attempt) -> None:
     with attempt.store() as store:
         rows = FIRST_ROWS + MORE_ROWS * (attempt.turn - 1)
@@ -419,7 +432,7 @@ def append(attempt: Attempt) -> None:
         attempt.published = True
 
 
-@operation(prepare_store, look_at_store, changed, in_place=True)
+@operation(prepare_store, look_at_store, changed, in_place=True, strategies=SHARING)
 def section(attempt: Attempt) -> None:
     with attempt.store() as store:
         store.write("a", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))

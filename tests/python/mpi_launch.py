@@ -20,6 +20,8 @@ from typing import IO
 
 import pytest
 
+from mpi_programs.leaving import shared_memory
+
 HERE = Path(__file__).parent
 #: A launch that takes longer is taken for stuck [s].
 TIMEOUT_SECONDS = 120.0
@@ -51,42 +53,56 @@ def environment(extra: dict[str, str]) -> dict[str, str]:
     )
 
 
-@contextmanager
-def session() -> Iterator[dict[str, str]]:
-    """The environment of one launch, with a folder for its temporary files; at the end, all that is left of it ends.
+class Session:
+    """A folder for the temporary files of one launch, by which its processes are known, also when they are stopped."""
 
-    Processes of the launch are known by this folder, also those that are stopped or whose launcher was killed.
-    """
-    # Paths of sockets may have 107 bytes.
-    usual = tempfile.gettempdir()
-    short = usual if len(os.fsencode(usual)) <= 40 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"
-    folder = tempfile.mkdtemp(prefix="hs-", dir=short)
-    try:
-        yield {"TMPDIR": folder}
-    finally:
-        _end_all_of(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    def __init__(self, folder: str) -> None:
+        self._mark = f"TMPDIR={folder}".encode()
+        self._shared: set[Path] = set()
+        self.variables = {"TMPDIR": folder}
 
-
-def _end_all_of(folder: str) -> None:
-    """Kill the processes that were started with this folder for temporary files, and wait until they are gone."""
-    mark = f"TMPDIR={folder}".encode()
-
-    def theirs() -> list[int]:
+    def processes(self) -> list[Path]:
+        """Those that were started with this folder, as directories of /proc."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             # Those of other users cannot be read; those that have ended are empty, or gone.
             with suppress(OSError):
-                if mark in (process / "environ").read_bytes().split(b"\0"):
-                    found.append(int(process.name))
+                if self._mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(process)
         return found
 
-    until = time.monotonic() + 5.0
-    while (left := theirs()) and time.monotonic() < until:
-        for number in left:
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        time.sleep(0.01)
+    def note_shared_memory(self) -> None:
+        """Remember the files in /dev/shm that they have mapped; MPI removes its own, unless it is killed."""
+        for process in self.processes():
+            with suppress(OSError):
+                self._shared |= shared_memory(process.name)
+
+    def end(self) -> None:
+        """Kill them, wait until they are gone, and remove their shared memory."""
+        self.note_shared_memory()
+        until = time.monotonic() + 5.0
+        while (left := self.processes()) and time.monotonic() < until:
+            for process in left:
+                with suppress(ProcessLookupError):
+                    os.kill(int(process.name), signal.SIGKILL)
+            time.sleep(0.01)
+        for path in self._shared:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """One launch; at the end, all that is left of it ends, and its files go away."""
+    # Paths of sockets may have 107 bytes.
+    usual = tempfile.gettempdir()
+    short = usual if len(os.fsencode(usual)) <= 40 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"
+    folder = tempfile.mkdtemp(prefix="hs-", dir=short)
+    own = Session(folder)
+    try:
+        yield own
+    finally:
+        own.end()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -108,7 +124,7 @@ def running(
     with session() as own, tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
-            env=environment(own | (extra_environment or {})),
+            env=environment(own.variables | (extra_environment or {})),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -117,6 +133,7 @@ def running(
         try:
             yield process, output
         finally:
+            own.note_shared_memory()
             end(process)
 
 
@@ -163,7 +180,7 @@ def launched(
     with session() as own:
         return subprocess.run(
             [mpiexec(), "-n", str(ranks), *map(str, command)],
-            env=environment(own | (extra_environment or {})),
+            env=environment(own.variables | (extra_environment or {})),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

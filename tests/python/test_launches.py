@@ -27,12 +27,12 @@ def of_session(folder: str) -> list[bytes]:
 def test_a_launch_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     """No processes that left the launcher's group and are stopped, and no files that a later launch stumbles over."""
     with session() as own:
-        folder = own["TMPDIR"]
+        folder = own.variables["TMPDIR"]
         # The folder is also an argument, by which the ranks can be told from others.
         rank = ["sh", "-c", 'setsid sh -c "kill -STOP \\$\\$" "$1" & : > "$0/$$"; sleep 60', str(tmp_path), folder]
         launcher = subprocess.Popen(
             [mpiexec(), "-n", "2", *rank],
-            env=environment(own),
+            env=environment(own.variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -40,7 +40,8 @@ static atomic_long counts[CLASSES];
 static atomic_int armed_class = -1;
 static atomic_long armed_first, armed_times, armed_value;
 static atomic_int armed_kind;
-static atomic_long hits, stalled, released;
+static atomic_long hits, stalled;
+static _Atomic(const char *) gate;
 static char hit_text[PATH_BYTES + 64];
 
 static void sleep_ms(long ms) {
@@ -76,9 +77,9 @@ EXPORT long faults_count(int class) { return atomic_load(&counts[class]); }
 /* How many calls suffered since `faults_watch`, and the first of them: function and path. */
 EXPORT long faults_hits(void) { return atomic_load(&hits); }
 EXPORT const char *faults_text(void) { return hit_text; }
-/* How many threads are in a stall; and let them go on. */
+/* How many threads are in a stall; it ends when there is a file of the name that `faults_gate` gives. */
 EXPORT long faults_stalled(void) { return atomic_load(&stalled); }
-EXPORT void faults_release(void) { atomic_fetch_add(&released, 1); }
+EXPORT void faults_gate(const char *path) { atomic_store(&gate, strdup(path)); }
 
 /* ---- is it below? ---------------------------------------------------------------------------------------------- */
 
@@ -123,6 +124,11 @@ static void full_path(int at, const char *path, char *into) {
 
 /* ---- what shall happen to a call --------------------------------------------------------------------------------- */
 
+static bool is_open_gate(void) {
+    const char *path = atomic_load(&gate);
+    return path && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
 /* The number of an error, 0 to carry on, or -1 to move half of what is asked for. */
 static int suffer(int class, const char *function, const char *path) {
     long number = atomic_fetch_add(&counts[class], 1) + 1;
@@ -139,9 +145,8 @@ static int suffer(int class, const char *function, const char *path) {
         sleep_ms(value);
         return 0;
     case STALL:
-        for (long now = atomic_load(&released), waited = (atomic_fetch_add(&stalled, 1), 0);
-             atomic_load(&released) == now && waited < value; waited += 10)
-            sleep_ms(10);
+        atomic_fetch_add(&stalled, 1);
+        for (long waited = 0; waited < value && !is_open_gate(); waited += 5) sleep_ms(5);
         atomic_fetch_sub(&stalled, 1);
         return 0;
     case STOP:
