@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -37,4 +38,7 @@ def simulate(out: Path, mesh: tuple[int, int, int], *options: str) -> subprocess
     ranks = mesh[0] * mesh[1] * mesh[2]
     command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", str(HERE / "simulate.py")]
     command += ["--out", str(out), "--mesh", ",".join(map(str, mesh)), *options]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    # What MPI keeps while it runs, and Open MPI leaves behind when a run is killed, goes away with this folder.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+        told = environment() | {"TMPDIR": own}
+        return subprocess.run(command, env=told, capture_output=True, text=True, timeout=TIMEOUT, check=False)

@@ -1,4 +1,8 @@
-"""Starting programs of `mpi_programs` on several ranks, with a limit of time and nothing left behind."""
+"""Starting programs of `mpi_programs` on several ranks, with a limit of time and nothing left behind.
+
+Each launch has a folder of its own for what MPI keeps while it runs (`session`). Open MPI names its files there by
+process numbers and leaves them behind when it is killed; a later launcher that gets such a number does not start.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,11 +20,13 @@ from typing import IO
 
 import pytest
 
+from mpi_programs.leaving import shared_memory
+
 HERE = Path(__file__).parent
 #: A launch that takes longer is taken for stuck [s].
 TIMEOUT_SECONDS = 120.0
 #: In the place of a rank: outlives it, so that the launcher does not hear of its death and end the others.
-OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 60', "rank")
+OUTLIVE = ("sh", "-c", 'trap "" USR1; "$@"; sleep 600', "rank")
 
 
 def mpiexec() -> str:
@@ -46,6 +53,58 @@ def environment(extra: dict[str, str]) -> dict[str, str]:
     )
 
 
+class Session:
+    """A folder for the temporary files of one launch, by which its processes are known, also when they are stopped."""
+
+    def __init__(self, folder: str) -> None:
+        self._mark = f"TMPDIR={folder}".encode()
+        self._shared: set[Path] = set()
+        self.variables = {"TMPDIR": folder}
+
+    def processes(self) -> list[Path]:
+        """Those that were started with this folder, as directories of /proc."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            # Those of other users cannot be read; those that have ended are empty, or gone.
+            with suppress(OSError):
+                if self._mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append(process)
+        return found
+
+    def note_shared_memory(self) -> None:
+        """Remember the files in /dev/shm that they have mapped; MPI removes its own, unless it is killed."""
+        for process in self.processes():
+            with suppress(OSError):
+                self._shared |= shared_memory(process.name)
+
+    def end(self) -> None:
+        """Kill them, wait until they are gone, and remove their shared memory."""
+        self.note_shared_memory()
+        until = time.monotonic() + 5.0
+        while (left := self.processes()) and time.monotonic() < until:
+            for process in left:
+                with suppress(ProcessLookupError):
+                    os.kill(int(process.name), signal.SIGKILL)
+            time.sleep(0.01)
+        for path in self._shared:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """One launch; at the end, all that is left of it ends, and its files go away."""
+    # Paths of sockets may have 107 bytes.
+    usual = tempfile.gettempdir()
+    short = usual if len(os.fsencode(usual)) <= 40 or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"
+    folder = tempfile.mkdtemp(prefix="hs-", dir=short)
+    own = Session(folder)
+    try:
+        yield own
+    finally:
+        own.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def running(
     ranks: int,
@@ -62,10 +121,10 @@ def running(
     """
     before = [*OUTLIVE, sys.executable] if deaths_are_hidden else [sys.executable, "-m", "mpi4py"]
     command = [*inside, mpiexec(), "-n", str(ranks), *before, "-m", f"mpi_programs.{program}", *map(str, arguments)]
-    with tempfile.TemporaryFile() as output:
+    with session() as own, tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
-            env=environment(extra_environment or {}),
+            env=environment(own.variables | (extra_environment or {})),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -74,6 +133,7 @@ def running(
         try:
             yield process, output
         finally:
+            own.note_shared_memory()
             end(process)
 
 
@@ -111,3 +171,19 @@ def run_ranks(
         if status != 0:
             pytest.fail(f"{program} on {ranks} ranks ended with status {status}:\n{printed(output)}")
         return printed(output)
+
+
+def launched(
+    ranks: int, *command: object, extra_environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command on ranks, whatever it ends with; all that it prints is kept."""
+    with session() as own:
+        return subprocess.run(
+            [mpiexec(), "-n", str(ranks), *map(str, command)],
+            env=environment(own.variables | (extra_environment or {})),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )

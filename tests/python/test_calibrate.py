@@ -19,7 +19,7 @@ from hyperslab._calibrate_fit import Point, Times, fit, jump, spread, typical
 from hyperslab._calibrate_profile import profile, rate_text, time_text
 from hyperslab._calibrate_ranks import merged, partners
 
-from mpi_launch import environment, mpiexec
+from mpi_launch import environment, launched, mpiexec
 from test_command import run
 
 #: Bounds of what a machine of this century can do: lowest and highest, in base units (s, B/s, counts).
@@ -124,14 +124,12 @@ def test_processes_are_measured(tmp_path: Path) -> None:
 def test_the_ranks_of_a_launch_are_measured(tmp_path: Path) -> None:
     output = tmp_path / "machine.toml"
     task = ["calibrate", "--here", "--directory", tmp_path, "--output", output, "--seconds", 1, "--ranks", "1,3"]
-    command = [mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py", "-m", "hyperslab", *map(str, task)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment({}))
+    command = [sys.executable, "-m", "mpi4py", "-m", "hyperslab", *task]
+    done = launched(3, *command)
     assert done.returncode == 0, done.stderr
     check(output)
     assert [path.name for path in tmp_path.iterdir()] == ["machine.toml"]
-    refused = subprocess.run(
-        [*command, "--output", str(tmp_path)], capture_output=True, text=True, timeout=120, env=environment({})
-    )
+    refused = launched(3, *command, "--output", tmp_path)
     assert refused.returncode != 0
     assert "is a directory" in refused.stderr
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -26,7 +25,7 @@ import flash_io  # noqa: E402
 import levels  # noqa: E402
 import octree  # noqa: E402
 import output  # noqa: E402
-from mpi_launch import environment, mpiexec, run_ranks  # noqa: E402
+from mpi_launch import launched, run_ranks  # noqa: E402
 from mpi_programs import flash  # noqa: E402
 from output import CHECKPOINT, CORNERS, KINDS, PLOTFILE, Part  # noqa: E402
 from state import PLOTTED, VARIABLES, State, value  # noqa: E402
@@ -256,8 +255,8 @@ def test_an_application_that_packs_writes_the_same_bytes_and_is_the_cause(tmp_pa
         # Processes: threads that pack would wait for each other's turn of the interpreter.
         common = ["--out", str(tmp_path / how), "--blocks", "30", "--format", "raw", "--only-checkpoint", *options]
         program = [sys.executable, "-m", "mpi4py", str(Path(flash_io.__file__)), *common]
-        traced = environment({"HYPERSLAB_TRACE": str(tmp_path / f"{how}-trace")})
-        subprocess.run([mpiexec(), "-n", "2", *program], env=traced, check=True, capture_output=True)
+        traced = {"HYPERSLAB_TRACE": str(tmp_path / f"{how}-trace")}
+        launched(2, *program, extra_environment=traced).check_returncode()
         causes[how] = summarize(pick(load(tmp_path / f"{how}-trace"), None))
     name = f"flash_{CHECKPOINT.stem}_0000"
     assert (tmp_path / "packs" / name).read_bytes() == (tmp_path / "gathers" / name).read_bytes()

@@ -5,7 +5,6 @@ Runs under real MPI; needs mpi4py and an ``mpiexec``, but not hyperslab.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import gas  # noqa: E402
 from cloud import Cloud  # noqa: E402
 from domain import Domain  # noqa: E402
 from gravity import Gravity  # noqa: E402
-from launch import environment, mpiexec  # noqa: E402
+from mpi_launch import launched  # noqa: E402
 
 pytestmark = pytest.mark.mpi
 
@@ -49,9 +48,8 @@ def run(out: Path, mesh: tuple[int, ...], shape: tuple[int, ...] = SHAPE, steps:
     """Run the simulation on a mesh; return the stacked global fields, the time, and the cells of each rank."""
     out.mkdir()
     ranks = int(np.prod(mesh))
-    command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", "-c", WORKER, str(EXAMPLE), str(out)]
-    command += [",".join(map(str, shape)), ",".join(map(str, mesh)), str(steps)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "mpi4py", "-c", WORKER, EXAMPLE, out]
+    done = launched(ranks, *command, ",".join(map(str, shape)), ",".join(map(str, mesh)), steps)
     assert done.returncode == 0, done.stdout + done.stderr
     fields = np.full((6, *shape), np.nan)
     covered = np.zeros(shape, int)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hyperslab._calibrate_ranks import Phase, Series, command, measure_threads
-from hyperslab.bench._launch import find_mpiexec
+from hyperslab.bench._launch import find_mpiexec, session
 from hyperslab.errors import NotFoundError, PeerError
 
 __all__ = ["Load", "available_bytes", "measure_ranks"]
@@ -96,6 +96,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _running(launch: Sequence[str], errors: Path, limit: float) -> Iterator[subprocess.Popen[str]]:
     """A launch, which is ended after this time or at the end of the context."""
     with (
+        session() as environment,
         errors.open("w") as stderr,
         subprocess.Popen(
             launch,
@@ -103,7 +104,7 @@ def _running(launch: Sequence[str], errors: Path, limit: float) -> Iterator[subp
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
-            env=os.environ | ENVIRONMENT,
+            env=environment | ENVIRONMENT,
             start_new_session=True,
         ) as process,
     ):

@@ -9,15 +9,20 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
 
-__all__ = ["about", "find_mpiexec", "launch", "task_of_this_launch"]
+__all__ = ["about", "find_mpiexec", "launch", "session", "task_of_this_launch"]
 
 #: How long a launcher has to end its ranks before it is killed.
 ENDING_SECONDS = 20.0
+#: A longer path of the usual folder for temporary files leaves too little for the names of sockets below it [B].
+SESSION_PATH_BYTES_MAX = 40
 
 
 def find_mpiexec() -> Path:
@@ -36,6 +41,20 @@ def find_mpiexec() -> Path:
     return Path(found)
 
 
+@contextmanager
+def session() -> Iterator[dict[str, str]]:
+    """An environment with a folder of its own for what MPI keeps while a launch runs; it goes away with the launch.
+
+    Open MPI names its files in the usual folder by process numbers and leaves them behind when it is killed; a later
+    launcher that gets such a number does not start.
+    """
+    usual = tempfile.gettempdir()
+    # Paths of sockets may have 107 bytes.
+    place = usual if len(os.fsencode(usual)) <= SESSION_PATH_BYTES_MAX or not os.access("/tmp", os.W_OK) else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="hs-", dir=place, ignore_cleanup_errors=True) as own:
+        yield os.environ | {"TMPDIR": own}
+
+
 def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
     """Run a module of this folder on ranks, with the name of the file that holds its task in JSON.
 
@@ -47,7 +66,7 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None =
     command = [str(find_mpiexec()), "-n", str(ranks)]
     command += [sys.executable, "-m", f"hyperslab.bench.{module}", str(task)]
     # Progress of the ranks, and their errors, belong to the person; stdout is for the results.
-    with subprocess.Popen(command, stdout=sys.stderr) as running:
+    with session() as environment, subprocess.Popen(command, env=environment, stdout=sys.stderr) as running:
         try:
             status = running.wait(limit_seconds)
         except subprocess.TimeoutExpired as expired:

@@ -1,0 +1,548 @@
+"""Operations into which faults are put, and what readers that know nothing of hyperslab see of them afterwards.
+
+Every element tells its place and the attempt that wrote it, so that a mix of attempts, a missing part and a part in the
+wrong place are found. Attempt 0 has prepared what is there before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import hyperslab as hs
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from mpi_programs.stripes import together
+from test_torn import kill_writer
+
+ROWS, COLUMNS = 32, 64
+SHAPE = (ROWS, COLUMNS)
+CHUNK_ROWS = 4
+CHUNKS = (CHUNK_ROWS, COLUMNS)
+#: What is written in place: neither begins nor ends with a chunk.
+SECTION = slice(6, 26)
+#: Where rows of the array begin that lie in one chunk, and all inside or all outside of the section.
+CUTS = sorted({*range(0, ROWS + 1, CHUNK_ROWS), SECTION.start, SECTION.stop})
+#: Rows that the array to be appended to has at first, and gets with each append; neither is whole chunks.
+FIRST_ROWS, MORE_ROWS = 6, 4
+#: What the elements of two attempts differ by, in the same place.
+SCALE = 1e6
+HEADER_BYTES = 16
+UNIT = 1000
+#: Limits on waiting [s].
+ARRIVAL_SECONDS = 10.0
+PROGRESS_SECONDS = 5.0
+#: In these, ranks share no chunks and no rows, since they write them by themselves.
+OWN = ("independent", "data-sieving")
+#: Those in which ranks may share chunks.
+SHARING: tuple[str | None, ...] = ("root-gather", "two-phase", "server-directed", "disk-directed")
+STRATEGIES = ("root-gather", "independent", "data-sieving", "two-phase", "server-directed", "disk-directed")
+
+#: What is seen: of each part, which attempt wrote it, or what else it is.
+State = dict[str, int | str]
+
+
+def pattern(shape: tuple[int, ...], attempt: int) -> NDArray[np.float64]:
+    """All elements of an array."""
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape) + SCALE * attempt
+
+
+def limits(arrival: float, progress: float) -> dict[str, Any]:
+    """Limits on waiting as options; storage that does not answer is waited for as long as for progress [s]."""
+    given = {"arrival_seconds": arrival, "progress_seconds": progress}
+    known = inspect.signature(hs.open).parameters
+    return given | {name: progress for name in ("storage_seconds",) if name in known}
+
+
+@dataclass
+class Attempt:
+    """One rank's side of an operation."""
+
+    comm: Any
+    directory: Path
+    number: int
+    strategy: str | None = None
+    #: New things have another name in each turn, since earlier ones may have been published.
+    turn: int = 1
+    limits: dict[str, Any] = field(default_factory=lambda: limits(ARRIVAL_SECONDS, PROGRESS_SECONDS))
+    #: Called on every rank when a step is written and not yet published.
+    before_publish: Callable[[], None] | None = None
+    #: Whether the call that publishes returned.
+    published: bool = False
+    #: Errors that the operation ended with, in turn.
+    errors: list[Exception] = field(default_factory=list)
+
+    def spread(self, shape: tuple[int, ...]) -> hs.Distribution:
+        """Rows over ranks."""
+        size = 1 if self.comm is None else self.comm.size
+        return hs.Distribution(shape, (size,), ("block" if self.strategy in OWN else "cyclic", "*"))
+
+    def part(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What this rank holds of an array."""
+        rank = 0 if self.comm is None else self.comm.rank
+        rows, _ = self.spread(values.shape).indices(rank)
+        return np.ascontiguousarray(values[rows])
+
+    def given(self, shape: tuple[int, ...] = SHAPE) -> tuple[NDArray[np.float64], hs.Distribution]:
+        """An array of this attempt and who holds what."""
+        return self.part(pattern(shape, self.number)), self.spread(shape)
+
+    @contextmanager
+    def store(self, mode: Literal["r", "r+", "w", "x"] = "r+") -> Iterator[hs.Store]:
+        """A store that is closed also after an error, as by a program that goes on after it."""
+        with hs.open(self.directory / "a.zarr", mode, comm=self.comm, strategy=self.strategy, **self.limits) as store:
+            try:
+                yield store
+            except hs.Error as error:
+                if is_poisoned(error):
+                    raise
+                self.errors.append(error)
+
+    def raw(self, target: Path | hs.Striped, mode: Literal["r", "r+", "w", "x"], **options: Any) -> hs.RawFile:
+        """Open a raw file."""
+        return hs.open_raw(target, mode, comm=self.comm, order="C", strategy=self.strategy, **self.limits, **options)
+
+
+def is_poisoned(error: Exception) -> bool:
+    """Whether the communicator is of no further use."""
+    return isinstance(error, (hs.TimeoutError, hs.PoisonedError, hs.PeerError, hs.InterruptedError))
+
+
+# ---- what is seen ------------------------------------------------------------------------------------------------
+
+
+def attempt_of(values: NDArray[Any], shape: tuple[int, ...], rows: slice) -> int | str:
+    """Which attempt wrote some rows of an array; a text if not one of them wrote all."""
+    found = np.asarray(values, np.float64) - pattern(shape, 0)[rows]
+    distinct = np.unique(found)
+    attempts = distinct / SCALE
+    if np.isin(attempts, np.arange(4)).all():
+        return int(attempts[0]) if len(attempts) == 1 else "+".join(str(int(each)) for each in attempts)
+    zeros = int((np.asarray(values) == 0).sum())
+    return f"torn: {zeros} of {found.size} elements are 0, differences are {distinct[:4].tolist()}..."
+
+
+def parts_of(name: str, values: NDArray[Any], cuts: Sequence[int]) -> State:
+    """Which attempts wrote the parts of an array."""
+    return {
+        f"{name}[{first}:{last}]": attempt_of(values[first:last], values.shape, slice(first, last))
+        for first, last in pairwise(cuts)
+    }
+
+
+def filled(name: str, attempt: int, cuts: Sequence[int] = CUTS) -> State:
+    """The same where one attempt wrote all."""
+    return {f"{name}[{first}:{last}]": attempt for first, last in pairwise(cuts)}
+
+
+def look_at_store(directory: Path) -> State:
+    """All that zarr-python sees of a store."""
+    path = directory / "a.zarr"
+    try:
+        root = zarr.open_group(path, mode="r")
+    except FileNotFoundError:
+        return {"store": "absent"}
+    state: State = {}
+    for name, node in root.members(max_depth=None):
+        if isinstance(node, zarr.Group):
+            state[f"{name}/"] = node.attrs.get("attempt", "no attribute")
+            continue
+        rows = node.shape[0]
+        cuts = CUTS if node.shape == SHAPE else range(0, rows + 1, node.chunks[0])
+        if name == "s":
+            cuts = [0, *range(FIRST_ROWS, rows + 1, MORE_ROWS)]
+        try:
+            state |= parts_of(name, node[...], cuts)
+        except Exception as error:  # noqa: BLE001 (whatever zarr-python says of damaged chunks)
+            state[name] = f"torn: {type(error).__name__}: {error}"
+    return state
+
+
+def header_of(attempt: int) -> bytes:
+    """What raw files begin with."""
+    return f"attempt {attempt}".ljust(HEADER_BYTES).encode()
+
+
+def parts_of_bytes(content: bytes) -> State:
+    """What is seen of a raw file with arrays a and b."""
+    expected = HEADER_BYTES + 2 * 8 * ROWS * COLUMNS
+    if len(content) != expected:
+        return {"file": f"torn: {len(content)} B, not {expected} B"}
+    headers = [attempt for attempt in range(4) if content.startswith(header_of(attempt))]
+    state: State = {"header": headers[0] if headers else f"torn: {content[:HEADER_BYTES]!r}"}
+    both = np.frombuffer(content, "<f8", offset=HEADER_BYTES).reshape(2, *SHAPE)
+    for name, values in zip("ab", both, strict=True):
+        state |= parts_of(name, values, CUTS)
+    return state
+
+
+def look_at_raw(directory: Path) -> State:
+    """All that NumPy sees of a raw file."""
+    path = directory / "a.raw"
+    return parts_of_bytes(path.read_bytes()) if path.exists() else {"file": "absent"}
+
+
+def disks(directory: Path) -> list[Path]:
+    """Directories that a file is striped over."""
+    return [directory / f"disk{number}" for number in range(3)]
+
+
+def striped(directory: Path) -> hs.Striped:
+    """A file in them."""
+    return hs.Striped(disks(directory), "a.raw", unit=UNIT)
+
+
+def look_at_striped(directory: Path) -> State:
+    """All that is seen of a striped file, once an opening has completed what was interrupted."""
+    known = dict.fromkeys("ab", (SHAPE, "<f8"))
+    try:
+        hs.open_raw(striped(directory), header=HEADER_BYTES, arrays=known, order="C").close()
+    except hs.TimeoutError as error:
+        # Somebody who has stopped is publishing it.
+        return {"file": f"busy: {error}"}
+    return parts_of_bytes(together(disks(directory), "a.raw", UNIT))
+
+
+def look_at_npy(directory: Path) -> State:
+    """All that NumPy sees of an npy file."""
+    path = directory / "a.npy"
+    if not path.exists():
+        return {"file": "absent"}
+    try:
+        return parts_of("a", np.load(path), CUTS)
+    except ValueError as error:
+        return {"file": f"torn: {error}"}
+
+
+# ---- operations --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that a program does with all its ranks."""
+
+    run: Callable[[Attempt], None]
+    prepare: Callable[[Path], None]
+    look: Callable[[Path], State]
+    #: What is seen after an attempt, of what was seen before.
+    after: Callable[[State, Attempt], State]
+    #: Whether it changes what readers see, part by part.
+    in_place: bool = False
+    #: What readers may see, too, where nothing can be put in the place of the old thing at once.
+    between: State | None = None
+    #: In which turn an attempt finds its names free.
+    turn: Callable[[State], int] = lambda _: 1
+    #: Whether the last attempt that publishes wins, since it replaces whatever is there.
+    replaces: bool = False
+    strategies: tuple[str | None, ...] = STRATEGIES
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return self.run.__name__.replace("_", " ")
+
+    @property
+    def marker(self) -> str:
+        """The file that tells of an update in place which has not ended."""
+        return "a.zarr/a/.hyperslab-update" if self.look is look_at_store else ".a.raw.hyperslab-update"
+
+
+OPERATIONS: dict[str, Operation] = {}
+Run = Callable[[Attempt], None]
+
+
+def operation(
+    prepare: Callable[[Path], None],
+    look: Callable[[Path], State],
+    after: Callable[[State, Attempt], State],
+    **more: Any,
+) -> Callable[[Run], Run]:
+    """Add a function to the operations."""
+
+    def add(run: Run) -> Run:
+        made = Operation(run, prepare, look, after, **more)
+        OPERATIONS[made.name] = made
+        return run
+
+    return add
+
+
+def prepare_store(directory: Path) -> None:
+    """A store with three arrays, one of them short."""
+    attempt = Attempt(None, directory, 0)
+    with attempt.store("w") as store:
+        for name in ("a", "keep"):
+            store.write(name, pattern(SHAPE, 0), chunks=CHUNKS)
+        store.write("s", pattern((FIRST_ROWS, COLUMNS), 0), chunks=CHUNKS)
+
+
+def prepare_raw(directory: Path) -> None:
+    """A raw file with two arrays."""
+    write_raw(Attempt(None, directory, 0), directory / "a.raw")
+
+
+def prepare_striped(directory: Path) -> None:
+    """The same, striped."""
+    for disk in disks(directory):
+        disk.mkdir()
+    write_raw(Attempt(None, directory, 0), striped(directory))
+
+
+def prepare_npy(directory: Path) -> None:
+    """An npy file."""
+    hs.save_npy(directory / "a.npy", pattern(SHAPE, 0))
+
+
+def write_raw(attempt: Attempt, target: Path | hs.Striped) -> None:
+    """Write a raw file in the place of another one."""
+    with attempt.raw(target, "w", header=header_of(attempt.number)) as file:
+        for name in "ab":
+            values, dist = attempt.given()
+            file.write({name: values}, dist)
+    attempt.published = True
+
+
+def changed(state: State, attempt: Attempt) -> State:
+    """What a section that is written in place becomes."""
+    inside = {f"a[{a}:{b}]" for a, b in pairwise(CUTS) if SECTION.start <= a and b <= SECTION.stop}
+    return {part: attempt.number if part in inside else before for part, before in state.items()}
+
+
+def in_section(attempt: Attempt) -> tuple[NDArray[np.float64], hs.Distribution]:
+    """What is written there."""
+    values = pattern(SHAPE, attempt.number)[SECTION]
+    return attempt.part(values), attempt.spread(values.shape)
+
+
+#: Those of a store that an attempt in it makes.
+MANY = ("m1", "m2", "m3", "m4", "m5")
+
+
+def turns(first: str) -> Callable[[State], int]:
+    """The turn after those of which the first part is there; ``{}`` in its name is the turn."""
+    return lambda state: 1 + sum(first.format(turn) in state for turn in range(1, 9))
+
+
+def several(attempt: Attempt) -> list[str]:
+    """Names of several new arrays."""
+    return [f"{name}-{attempt.turn}" for name in MANY]
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | filled(f"n-{a.turn}", a.number),
+    turn=turns(f"n-{{}}[0:{CHUNK_ROWS}]"),
+)
+def new_array(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store.write(f"n-{attempt.turn}", *attempt.given(), chunks=CHUNKS)
+        attempt.published = True
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | {part: a.number for name in several(a) for part in filled(name, a.number)},
+    turn=turns(f"{MANY[0]}-{{}}[0:{CHUNK_ROWS}]"),
+)
+def several_new_arrays(attempt: Attempt) -> None:
+    """So many chunks that they are synced by one call."""
+    with attempt.store() as store:
+        values, dist = attempt.given()
+        store.write(dict.fromkeys(several(attempt), values), dist, chunks=CHUNKS)
+        attempt.published = True
+
+
+@operation(prepare_store, look_at_store, lambda s, a: s | filled("a", a.number), replaces=True)
+def array_overwritten(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store.write("a", *attempt.given(), chunks=CHUNKS, overwrite=True)
+        attempt.published = True
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | {part: a.number for name in ("a", "keep", "n") for part in filled(name, a.number)},
+    replaces=True,
+)
+def several_overwritten(attempt: Attempt) -> None:
+    """Two arrays that are there and one that is not."""
+    with attempt.store() as store:
+        values, dist = attempt.given()
+        store.write(dict.fromkeys(("a", "keep", "n"), values), dist, chunks=CHUNKS, overwrite=True)
+        attempt.published = True
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | {f"{a.turn:04}/": a.number} | {f"{a.turn:04}/{p}": n for p, n in two_arrays(a).items()},
+    turn=turns("{:04}/"),
+)
+def step(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        attributes = {"attempt": attempt.number}
+        with store.step(f"{attempt.turn:04}", attributes=attributes, before_publish=attempt.before_publish) as group:
+            group.write("a", *attempt.given(), chunks=CHUNKS)
+            values, dist = attempt.given()
+            group.iwrite("b", values, dist, chunks=CHUNKS)
+        attempt.published = True
+
+
+def two_arrays(attempt: Attempt) -> State:
+    """What a step holds."""
+    return filled("a", attempt.number) | filled("b", attempt.number)
+
+
+@operation(prepare_store, look_at_store, lambda _, a: filled("a", a.number), between={}, replaces=True)
+def store_made_anew(attempt: Attempt) -> None:
+    with attempt.store("w") as store:
+        store.write("a", *attempt.given(), chunks=CHUNKS)
+        attempt.published = True
+
+
+def longer(state: State, attempt: Attempt) -> State:
+    """What an array becomes by an append."""
+    first = FIRST_ROWS + MORE_ROWS * sum(part.startswith("s[") for part in state) - MORE_ROWS
+    return state | {f"s[{first}:{first + MORE_ROWS}]": attempt.number}
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    longer,
+    turn=lambda state: sum(part.startswith("s[") for part in state),
+    strategies=SHARING,
+)
+def append(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        rows = FIRST_ROWS + MORE_ROWS * (attempt.turn - 1)
+        values = pattern((rows + MORE_ROWS, COLUMNS), attempt.number)[rows:]
+        store.append("s", attempt.part(values), attempt.spread(values.shape))
+        attempt.published = True
+
+
+@operation(prepare_store, look_at_store, changed, in_place=True, strategies=SHARING)
+def section(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store.write("a", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+@operation(prepare_store, look_at_store, lambda s, _: s)
+def read(attempt: Attempt) -> None:
+    with attempt.store("r") as store:
+        for name in ("a", "keep"):
+            found = store.read(name, attempt.spread(SHAPE))
+            assert (found == attempt.part(pattern(SHAPE, 0))).all(), f"'{name}' was read wrong"
+        attempt.published = True
+
+
+def prepare_left_over(directory: Path) -> None:
+    """A store whose last writer was killed when a step of it was complete and not yet published."""
+    prepare_store(directory)
+    kill_writer("step", directory)
+    assert hidden(directory)
+
+
+@operation(prepare_left_over, look_at_store, lambda s, _: s)
+def clearing_up(attempt: Attempt) -> None:
+    """Opening removes what an earlier writer left."""
+    with attempt.store():
+        attempt.published = True
+
+
+@operation(prepare_raw, look_at_raw, lambda s, a: dict.fromkeys(s, a.number), replaces=True)
+def raw_file(attempt: Attempt) -> None:
+    write_raw(attempt, attempt.directory / "a.raw")
+
+
+@operation(prepare_raw, look_at_raw, changed, in_place=True)
+def raw_section(attempt: Attempt) -> None:
+    known = dict.fromkeys("ab", (SHAPE, "<f8"))
+    with attempt.raw(attempt.directory / "a.raw", "r+", header=HEADER_BYTES, arrays=known) as file:
+        values, dist = in_section(attempt)
+        file.write({"a": values}, dist, section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+@operation(prepare_raw, look_at_raw, lambda s, _: s)
+def raw_read(attempt: Attempt) -> None:
+    known = dict.fromkeys("ab", (SHAPE, "<f8"))
+    with attempt.raw(attempt.directory / "a.raw", "r", header=HEADER_BYTES, arrays=known) as file:
+        found = file.read("b", attempt.spread(SHAPE))
+        assert (found == attempt.part(pattern(SHAPE, 0))).all(), "'b' was read wrong"
+        attempt.published = True
+
+
+@operation(prepare_striped, look_at_striped, lambda s, a: dict.fromkeys(s, a.number), replaces=True)
+def striped_file(attempt: Attempt) -> None:
+    write_raw(attempt, striped(attempt.directory))
+
+
+@operation(prepare_npy, look_at_npy, lambda s, a: dict.fromkeys(s, a.number), strategies=(None,), replaces=True)
+def npy_file(attempt: Attempt) -> None:
+    values, dist = attempt.given()
+    hs.save_npy(attempt.directory / "a.npy", values, dist, comm=attempt.comm, **attempt.limits)
+    attempt.published = True
+
+
+def carry_out(made: Operation, attempt: Attempt) -> list[str]:
+    """Carry out an operation on one rank, whatever it ends with; returns the warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            made.run(attempt)
+        except Exception as error:  # noqa: BLE001 (any error is the result)
+            attempt.errors.append(error)
+    return [str(each.message) for each in told]
+
+
+def reopen(made: Operation, directory: Path, mode: Literal["r", "r+"]) -> list[str]:
+    """Open what is there by one process and close it; returns what is named: removed, unfinished, warnings."""
+    named: list[str] = []
+    known = dict.fromkeys("ab", (SHAPE, "<f8"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        opened: Any = None
+        if made.look is look_at_store:
+            if look_at_store(directory) == {"store": "absent"}:
+                return []
+            opened = hs.open(directory / "a.zarr", mode)
+        elif made.look is look_at_raw:
+            opened = hs.open_raw(directory / "a.raw", mode, header=HEADER_BYTES, arrays=known, order="C")
+        if opened is not None:
+            with opened:
+                for each in ("removed", "unfinished"):
+                    named += [f"{each}: {name}" for name in getattr(opened, each, ())]
+    return named + [str(each.message) for each in told]
+
+
+def hidden(directory: Path) -> list[str]:
+    """All that is there and does not belong to the data."""
+    found = (str(path.relative_to(directory)) for path in directory.rglob("*"))
+    return sorted(
+        name for name in found if any(part.startswith(".") or "hyperslab" in part for part in Path(name).parts)
+    )
+
+
+def names_any(left: list[str], told: list[str]) -> bool:
+    """Whether somebody was told of something that is hidden: by its name, or as removed or unfinished."""
+    names = {part for path in left for part in Path(path).parts if part.startswith(".")}
+    by_property = any(text.startswith(("removed: ", "unfinished: ")) for text in told)
+    return by_property or any(name in text for name in names for text in told)
+
+
+def files(directory: Path) -> list[str]:
+    """All that is there."""
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
