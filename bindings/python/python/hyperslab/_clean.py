@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hyperslab import _core
 
@@ -34,5 +34,4 @@ def clean(path: str | os.PathLike[str], *, dry_run: bool) -> list[Cleaned]:
     list of Cleaned
         What was found, also what was kept because its owner lives.
     """
-    core: Any = _core
-    return [Cleaned(*each) for each in core.clean(os.fspath(path), dry_run)]
+    return [Cleaned(*each) for each in _core.clean(os.fspath(path), dry_run)]
