@@ -105,7 +105,7 @@ mod tests {
     /// A column-major part of 3 x 2 within a larger memory.
     fn part(nan: Option<(u64, u64)>) -> LocalArray {
         let (strides, offset) = (vec![8, 32], 16);
-        let mut values = vec![1.0f64; 10];
+        let mut values = [1.0f64; 10];
         if let Some((i, j)) = nan {
             values[2 + i as usize + 4 * j as usize] = f64::NAN;
         }

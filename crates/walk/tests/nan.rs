@@ -26,7 +26,7 @@ fn walk(direction: Direction, strategy: Strategy, dim: &Dim, nan: bool) -> Vec<R
         placement: Placement::File { object: "data".into(), offset: number * EXTENT * element.bytes() },
     };
     let arrays: Vec<Array> = (0..2).map(|number| Array::new(number, stored(number as u64), REAL, WHOLE)).collect();
-    let spread = Distribution::new(&[EXTENT], &[u64::from(RANKS)], &[dim.clone()], None).unwrap();
+    let spread = Distribution::new(&[EXTENT], &[u64::from(RANKS)], std::slice::from_ref(dim), None).unwrap();
     let asks = arrays.iter().map(|array| array.ask(Section::whole(&[EXTENT]), spread.clone(), direction)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(5), 5, RANKS, arrays);
     let transfer = case.transfer(direction, asks);
