@@ -6,7 +6,7 @@ use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
-use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
+use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Placement, Program, Spread, Step, Transfer};
 use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
@@ -158,17 +158,10 @@ impl Comm {
         let observer = observer.as_mut().filter(|_| !self.is_inside());
         let watched = Watched { what: &what, total: bytes, scale, observer, line: self.line() };
         machine.enter(roots.into());
-        if let Some(fault) = vetted {
-            let question = Question { what: what.clone(), fault, ..Question::default() };
-            if let Err(fault) = self.decided(machine, party, question, |_| Some(Ok(Vec::new()))) {
-                afterwards(|target| target.undo(false));
-                return Err(fault);
-            }
-        }
-        let moved = match moved(machine, party, (transfer, users, mine), &parameters, durable, watched) {
+        let moved = match moved(machine, party, (transfer, users, mine), vetted, &parameters, durable, watched) {
             Ok(moved) => moved,
             Err(fault) => {
-                // Who was told that pieces overlap leaves with it; nothing was written.
+                // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
                 let nothing = party.poisoned().is_none();
                 machine.cut_if(!nothing);
                 afterwards(if nothing { |target| target.undo(false) } else { |target| target.abandon() });
@@ -439,12 +432,18 @@ pub(crate) fn moved(
     machine: &mut Machine,
     party: &mut Party,
     (transfer, users, mine): (Arc<Transfer>, Vec<Exposed>, BTreeMap<u32, Vec<Mine>>),
+    vetted: Option<Fault>,
     parameters: &Parameters,
     durable: bool,
     watched: Watched,
 ) -> Result<Result<Walked, Fault>, Fault> {
     let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
     let begin_ns = machine.clock().stamp_ns();
+    if may_refuse(&transfer) {
+        let fault = vetted.map(|fault| fault.context(watched.what));
+        let question = Question { what: watched.what.into(), fault, ..Question::default() };
+        party.agree(machine, question, || Ok(Vec::new()))?;
+    }
     let facts = Arc::new(learn(machine, party, watched.what, &transfer, parameters, mine)?);
     if let Some(trace) = &mut party.trace {
         trace.push(Span::plain(Kind::Plan, begin_ns, machine.clock().stamp_ns()));
@@ -483,8 +482,20 @@ pub(crate) struct Compiled {
     pub(crate) mine: BTreeMap<u32, Vec<Mine>>,
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
     pub(crate) fault: Option<Fault>,
-    /// Set on all ranks alike where they are to agree on what each found wrong with its own arrays, before bytes move.
-    pub(crate) vetted: Option<Option<Fault>>,
+    /// What it found wrong with elements that it would write, and what all hear of before bytes move, if they
+    /// [may refuse](may_refuse) to.
+    pub(crate) vetted: Option<Fault>,
+}
+
+/// Whether ranks agree once more before they write, on what each found in its own elements: where an array exists already,
+/// of which rank 0 alone knew the type before. It follows from the transfer, since dedicated servers know nothing else.
+fn may_refuse(transfer: &Transfer) -> bool {
+    transfer.direction == Direction::Write
+        && transfer.asks.iter().any(|ask| {
+            let exists = matches!(ask.stored.placement, Placement::Chunks { fresh: false, .. });
+            let nan_matters = ask.memory.kind.has_nan() && ask.stored.element.kind.is_integer();
+            exists && (nan_matters || ask.spread == Spread::Explicit)
+        })
 }
 
 /// Lets the ranks that handle storage know of pieces that no closed form describes, and refuses to write what several

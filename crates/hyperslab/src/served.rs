@@ -156,7 +156,7 @@ impl Comm {
         let made = destinations(wanted(&asks), None, (party.rank(), party.size()));
         let (users, mine) = number_parts(made.map_err(|fault| party.abandon(machine, fault.context(what)))?.0);
         let watched = Watched::by_nobody(what, self.line());
-        Ok(moved(machine, party, (Arc::new(transfer), users, mine), &parameters, durable, watched)?.map(|_| ()))
+        Ok(moved(machine, party, (Arc::new(transfer), users, mine), None, &parameters, durable, watched)?.map(|_| ()))
     }
 
     /// Ends the service, on all clients; the servers' [`Comm::serve`] returns.

@@ -50,10 +50,12 @@ impl RawFile {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let rank = self.comm.rank();
         let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
-            for (group, _) in &groups {
-                let mut memory = group.memory.iter();
-                memory.try_for_each(|&memory| {
-                    crate::casting::check_casting(&group.first.name, group.first.stored.element, memory, casting)
+            // Each array by its name, and each box of it.
+            let stored = groups.iter().flat_map(|(group, _)| group.memory.iter().map(|_| group.first.stored.element));
+            let given = into.as_deref().unwrap_or_default().chunks(holding.map_or(1, Holding::arrays).max(1));
+            for ((stored, name), locals) in stored.zip(names).zip(given) {
+                locals.iter().try_for_each(|local| {
+                    crate::casting::check_casting(name, stored, local.element, casting)
                 })?;
             }
             let each = groups.iter().flat_map(|(group, held)| group.memory.iter().map(|&memory| (memory, &**held)));

@@ -200,7 +200,9 @@ impl Store {
                     let section =
                         checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
                     if !told.fresh {
-                        vet(&mut vetted, ask, &told.metadata, casting, at.0);
+                        let stored = told.metadata.stored_element();
+                        let found = check_cast(&ask.name, &ask.arrays, stored, casting, at.0).err();
+                        vetted = vetted.take().or(found);
                     }
                     Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
                 });
@@ -298,9 +300,7 @@ impl Store {
                 let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
                 arrays.replace(locals);
                 let (users, mine) = number_parts(parts);
-                let refused = asks.iter().find_map(|(ask, _)| {
-                    check_casting(&ask.name, ask.stored.element, ask.memory, casting).err()
-                });
+                let refused = wanted_here.check_types(&asks).err();
                 let (transfer, fault) = (Arc::new(wanted_here.transfer(asks)), refused.or(fault));
                 Ok(Compiled { transfer, users, mine, fault, vetted: None })
             }),
@@ -347,8 +347,8 @@ impl Store {
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
                 let transfer = Arc::new(Appending::transfer(self, ask, axis, one));
-                let mut vetted = None;
-                vet(&mut vetted, ask, &one.metadata, casting, self.comm.rank());
+                let (stored, rank) = (one.metadata.stored_element(), self.comm.rank());
+                let vetted = check_cast(&ask.name, &ask.arrays, stored, casting, rank).err();
                 Ok(Compiled { transfer, users, mine, fault: None, vetted })
             }),
             publishes: true,
@@ -361,18 +361,6 @@ impl Store {
     pub(super) fn prefix(&self, name: &str) -> String {
         format!("{}/", self.directory().full(&format!("{}{name}", self.base())))
     }
-}
-
-/// Looks at what a rank would write into an existing array: whether its type may change so, and whether it has a NaN that
-/// has no place there. Where rank 0 cannot know, and all ranks know that, it is agreed on before bytes move.
-fn vet(vetted: &mut Option<Option<Fault>>, ask: &WriteAsk, of: &ArrayMetadata, casting: Casting, rank: u32) {
-    let nan_matters = casting == Casting::Unsafe && of.element.is_integer();
-    if !nan_matters && ask.holding.regular().is_some() {
-        return;
-    }
-    let found = check_cast(&ask.name, &ask.arrays, of.stored_element(), casting, rank).err();
-    let known = vetted.get_or_insert_default();
-    *known = known.take().or(found);
 }
 
 /// What is read, as a rank asks for it.
@@ -404,6 +392,14 @@ impl Reading {
         each.collect()
     }
 
+    /// Refuses arrays to read into, each box of them, that the stored elements may not become.
+    fn check_types(&self, asks: &[(Ask, Holding)]) -> Result<(), Fault> {
+        let types = |i: usize, held: &Holding| self.memory.iter().skip(i * held.arrays()).take(held.arrays());
+        asks.iter().enumerate().try_for_each(|(i, (ask, held))| {
+            types(i, held).try_for_each(|&memory| check_casting(&ask.name, ask.stored.element, memory, self.casting))
+        })
+    }
+
     fn transfer(&self, asks: Vec<(Ask, Holding)>) -> Transfer {
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
         Transfer { direction: Direction::Read, asks, ranks: self.store.ranks, sync: false }
@@ -424,8 +420,7 @@ impl Target for Reading {
         let told: Result<Vec<(Told, Root)>, Fault> = each.collect();
         let (told, roots): (Vec<Told>, Vec<Root>) = told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
         let chosen = self.asks(&told).and_then(|asks| {
-            let mut each = asks.iter().map(|(ask, _)| ask);
-            each.try_for_each(|ask| check_casting(&ask.name, ask.stored.element, ask.memory, self.casting))?;
+            self.check_types(&asks)?;
             let transfer = self.transfer(asks);
             let (wish, shaped) = (&self.store.options.wish, Shaped::default());
             choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.lying, &shaped)
