@@ -5,7 +5,7 @@ use crate::comm::{Comm, Report, Request};
 use crate::errors::{kind as fault_kind, raise};
 use crate::layout::Held;
 use crate::memory::Place;
-use crate::store::{casting, RawOptions, mode, options};
+use crate::store::{RawOptions, casting, mode, options};
 use hyperslab::{Contents, FileArray, Order, Unready};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -122,7 +122,8 @@ impl RawFile {
     ) -> PyResult<Report> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
+        let read = self
+            .with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
         read.map(|(_, report)| Report(report))
     }
 
@@ -139,7 +140,8 @@ impl RawFile {
         let kind = kind.map(|kind| element(&kind)).transpose()?;
         let arrays: Vec<_> = arrays.into_iter().map(|(name, arrays)| (name, locals(arrays))).collect();
         let (holding, part) = (held.holding(), section(part));
-        self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged, casting(unsafe_cast)))).map(Request)
+        self.with(py, move |file| Ok(file.write_later(arrays, holding, kind, part, staged, casting(unsafe_cast))))
+            .map(Request)
     }
 
     fn read_later(
@@ -152,7 +154,8 @@ impl RawFile {
         unsafe_cast: bool,
     ) -> PyResult<Request> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
-        self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into), casting(unsafe_cast)))).map(Request)
+        self.with(py, move |file| Ok(file.read_later(names, holding, part, Some(into), casting(unsafe_cast))))
+            .map(Request)
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.

@@ -7,8 +7,8 @@ use crate::files::order;
 use crate::layout::Held;
 use crate::memory::Place;
 use hyperslab::{
-    Casting, Codecs, Direction, Exchange, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference, Strategy,
-    Unready, Value, WriteAsk,
+    Casting, Codecs, Direction, Exchange, Kind, Layout, Limits, Map, Mode, NewArray, Options, Planned, Preference,
+    Strategy, Unready, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -292,7 +292,9 @@ impl Store {
     ) -> PyResult<Report> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let read = self.with(py, move |store| store.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
+        let read = self.with(py, move |store| {
+            store.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast))
+        });
         read.map(|(_, report)| Report(report))
     }
 
@@ -306,7 +308,8 @@ impl Store {
         unsafe_cast: bool,
     ) -> PyResult<Request> {
         let (into, holding, part) = (locals(into), held.map(Held::holding), section(part));
-        self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into), casting(unsafe_cast)))).map(Request)
+        self.with(py, move |store| Ok(store.read_later(names, holding, part, Some(into), casting(unsafe_cast))))
+            .map(Request)
     }
 
     fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Store> {

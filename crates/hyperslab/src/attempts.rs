@@ -21,13 +21,13 @@ mod clean;
 mod publish;
 mod recover;
 
-use crate::owner::{Owner, line_of};
+use crate::owner::{Owner, line_of, lines};
+pub use clean::{Cleaned, clean};
 use hyperslab_format::zarr::{METADATA_KEY, Map, consolidated};
 use hyperslab_real::here::token;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, fingerprint};
-pub use clean::{Cleaned, clean};
-pub(crate) use publish::Entry;
 use publish::ASIDE;
+pub(crate) use publish::Entry;
 pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,11 +96,16 @@ impl Home {
         self.names.full(&self.base)
     }
 
-    /// Takes a line out of the list of owners.
+    /// Takes a line out of the list of owners, and those of which nothing is left.
     fn strike(&self, line: &[u8]) -> Result<(), Fault> {
+        let is_there = |other: &[u8]| {
+            let owner = lines(other).first().and_then(Owner::of_line);
+            let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
+            owner.is_none_or(|owner| named(owner).iter().any(|name| self.names.exists(name)))
+        };
         let mut without = |before: Vec<u8>| {
-            let lines = before.split_inclusive(|&byte| byte == b'\n');
-            lines.filter(|&other| other != line).flatten().copied().collect()
+            let all = before.split_inclusive(|&byte| byte == b'\n');
+            all.filter(|&other| other != line && is_there(other)).flatten().copied().collect()
         };
         match self.names.edit(&self.owners(), &mut without, &mut || Ok(())) {
             // A line without a root is passed over, and goes with the next owner that is dead.
@@ -193,7 +198,16 @@ impl Marker {
 impl Attempts {
     /// For a store or file that was opened just now.
     pub(crate) fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
-        Attempts { home, opening, at_once, durable, held, state: Mutex::default(), last: AtomicU64::new(0), process: std::process::id() }
+        Attempts {
+            home,
+            opening,
+            at_once,
+            durable,
+            held,
+            state: Mutex::default(),
+            last: AtomicU64::new(0),
+            process: std::process::id(),
+        }
     }
 
     /// The same for the store that is held from now on.
@@ -256,11 +270,7 @@ impl Attempts {
 
     /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
     /// for that of a dead owner.
-    fn make(
-        &self,
-        token: &str,
-        make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>,
-    ) -> Result<Made, Fault> {
+    fn make(&self, token: &str, make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>) -> Result<Made, Fault> {
         let (path, line) = (self.home.root(token), Owner::here(token).line(&[]));
         for turn in 1.. {
             if self.home.is_inside() {
@@ -357,16 +367,11 @@ impl Attempts {
     /// Marks something that is about to be updated in place, and keeps other owners from doing the same until the marker
     /// is dropped. Readers may see half of the update if it is `torn` when it ends in the middle; replacements are made in
     /// `updates`, if anything is replaced.
-    pub(crate) fn mark(
-        &self,
-        marker: &str,
-        name: &str,
-        torn: bool,
-        updates: Option<&str>,
-    ) -> Result<Marker, Fault> {
+    pub(crate) fn mark(&self, marker: &str, name: &str, torn: bool, updates: Option<&str>) -> Result<Marker, Fault> {
         self.check_still_there()?;
         if self.names().is_link(marker) {
-            let text = format!("'{}' lies beyond a symbolic link, and is not changed through it", self.names().full(marker));
+            let text =
+                format!("'{}' lies beyond a symbolic link, and is not changed through it", self.names().full(marker));
             return Err(Fault::new(FaultKind::Invalid, text).hint("open the store in which it really lies"));
         }
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();

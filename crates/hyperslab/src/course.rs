@@ -6,14 +6,16 @@ use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
-use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Placement, Program, Spread, Step, Transfer};
+use hyperslab_plan::{
+    Action, After, Direction, Facts, Mine, Overlap, Parameters, Placement, Program, Spread, Step, Transfer,
+};
 use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Root, World};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The target of calls that belong to no store.
@@ -71,7 +73,9 @@ impl Comm {
             machine.cut();
         }
         match result {
-            Err(fault) if fault.kind == FaultKind::Poisoned => Err(self.line().take_failure(ANY_TARGET).unwrap_or(fault)),
+            Err(fault) if fault.kind == FaultKind::Poisoned => {
+                Err(self.line().take_failure(ANY_TARGET).unwrap_or(fault))
+            }
             result => result,
         }
     }
@@ -180,7 +184,8 @@ impl Comm {
             // Also when something went wrong here: no other rank can know that before the end.
             self.line().leave(call, report.clone());
         }
-        let question = Question { what: format!("end of {what}"), fault: outcome, lasts: publishes, ..Question::default() };
+        let question =
+            Question { what: format!("end of {what}"), fault: outcome, lasts: publishes, ..Question::default() };
         let publishing = target.clone().filter(|_| publishes);
         let mut work: Option<Work> = publishing.map(|target| Box::new(move || lock(&target).publish()) as Work);
         let published = self.decided(machine, party, question, |desk| match publishes {
@@ -234,7 +239,7 @@ impl Comm {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
                 let (mut compiled, decision, roots) = finish(&payload)?;
                 compiled.transfer = compiled.transfer.among(ranks);
-                let told = served::opening(&payload, &what, (&compiled.transfer, compiled.vetted.is_some()), durable, limits);
+                let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
                 made = Some((compiled, decision, roots));
                 Ok(told)
             };

@@ -52,20 +52,20 @@ mod telling;
 mod trace;
 mod zarr;
 
-pub use attempts::{Cleaned, clean};
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
+pub use attempts::{Cleaned, clean};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
 pub use holding::Holding;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{
-    ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request, mesh,
-    schema_chunks,
+    ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request,
+    mesh, schema_chunks,
 };
 pub use hyperslab_pack::Memory;
-pub use hyperslab_real::Directory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
+pub use hyperslab_real::Directory;
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};
 pub use report::Report;

@@ -117,7 +117,8 @@ mod tests {
     fn who_is_dead_follows_from_lock_and_record() {
         let here = Owner::here(&hyperslab_real::here::token());
         let far = Owner { process: Process { boot: "another".into(), ..here.process.clone() }, ..here.clone() };
-        let gone = Owner { process: Process { started: here.process.started + 1, ..here.process.clone() }, ..here.clone() };
+        let gone =
+            Owner { process: Process { started: here.process.started + 1, ..here.process.clone() }, ..here.clone() };
         let dead = Owner::is_dead;
         for owner in [None, Some(&here), Some(&far)] {
             assert!(dead(owner, Locks::HostOnly, true) && dead(owner, Locks::Shared, true), "a free lock says all");

@@ -8,6 +8,7 @@ mod requests;
 mod writing;
 
 use crate::array::LocalArray;
+use crate::attempts::Attempts;
 use crate::comm::Comm;
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
@@ -15,7 +16,6 @@ use crate::holding::Holding;
 use crate::report::Report;
 use crate::zarr::{Mode, Options};
 use alike::{Group, Numbered};
-use crate::attempts::Attempts;
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;

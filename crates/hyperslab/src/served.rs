@@ -38,17 +38,11 @@ pub(crate) fn plain(payload: &[u8]) -> Vec<u8> {
 }
 
 /// The decision to begin a transfer.
-pub(crate) fn opening(
-    payload: &[u8],
-    what: &str,
-    (transfer, vetted): (&Transfer, bool),
-    durable: bool,
-    limits: Limits,
-) -> Vec<u8> {
+pub(crate) fn opening(payload: &[u8], what: &str, transfer: &Transfer, durable: bool, limits: Limits) -> Vec<u8> {
     let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let w = Writer::tagged(kind::TRANSFER).bytes(payload).bytes(what.as_bytes()).bytes(&telling::tell(transfer));
     let w = w.number(u64::from(durable)).number(nanos(limits.arrival)).number(nanos(limits.progress));
-    w.number(nanos(limits.storage)).number(u64::from(vetted)).0
+    w.number(nanos(limits.storage)).0
 }
 
 /// The decision to begin or end recording.
@@ -125,13 +119,9 @@ impl Comm {
             }
             Some(kind::TRANSFER) => {
                 let heard = hear(&mut r).ok_or_else(|| senseless("a transfer"));
-                let (what, transfer, parameters, durable, limits, roots, vetted) =
+                let (what, transfer, parameters, durable, limits, roots) =
                     heard.map_err(|fault| party.abandon(machine, fault))?;
                 party.limits = limits;
-                if vetted {
-                    let question = Question { what: what.clone(), ..Question::default() };
-                    party.agree(machine, question, || Ok(Vec::new()))?;
-                }
                 let roots = seen_by(roots, machine.is_one_process());
                 machine.enter(roots.into());
                 let outcome = self.move_for_others(machine, party, (&what, transfer, parameters, durable))?;
@@ -196,9 +186,8 @@ pub(crate) fn sync_servers(
     party.agree(machine, question, || Ok(syncing(below))).map(|_| ())
 }
 
-/// What, the transfer, how, whether it shall be durable, the limits of the clients, where objects lie, and whether
-/// clients agree once more before bytes move.
-type Heard = (String, Transfer, Parameters, bool, Limits, Vec<Root>, bool);
+/// What, the transfer, how, whether it shall be durable, the limits of the clients, and where objects lie.
+type Heard = (String, Transfer, Parameters, bool, Limits, Vec<Root>);
 
 fn hear(r: &mut Reader) -> Option<Heard> {
     let mut payload = Reader::new(r.bytes()?);
@@ -208,5 +197,5 @@ fn hear(r: &mut Reader) -> Option<Heard> {
     let durable = r.number()? == 1;
     let mut limit = || Some(Duration::from_nanos(r.number()?));
     let limits = Limits { arrival: limit()?, progress: limit()?, storage: limit()? };
-    Some((what, transfer, parameters, durable, limits, roots, r.number()? == 1))
+    Some((what, transfer, parameters, durable, limits, roots))
 }

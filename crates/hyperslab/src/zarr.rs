@@ -15,12 +15,14 @@ mod tests;
 mod writing;
 
 use crate::array::LocalArray;
-use crate::comm::Comm;
 use crate::attempts::{Attempts, Home};
+use crate::comm::Comm;
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
 use crate::holding::Holding;
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
+use hyperslab_format::zarr::{
+    ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
+};
 use hyperslab_layout::{Casting, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
@@ -413,9 +415,9 @@ impl Store {
         let (directory, base) = (self.directory(), self.base());
         let wanted: Vec<String> = names.iter().map(ToString::to_string).collect();
         let told = self.comm.agree_on(question, self.attempts.at_once(names.len()), move || {
-            let each = wanted.iter().try_fold(Writer::default(), |w, name| {
-                Ok(w.bytes(&read_array(&*directory, &base, name)?.1))
-            });
+            let each = wanted
+                .iter()
+                .try_fold(Writer::default(), |w, name| Ok(w.bytes(&read_array(&*directory, &base, name)?.1)));
             each.map(|w| w.0).map_err(|fault: Fault| fault.context(&what))
         })?;
         let mut r = Reader::new(&told);

@@ -51,11 +51,8 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
             scope.spawn(move || {
                 let mut machine = Machine::new(Box::new(wire), folder, Box::new(|| false));
                 let rank = hyperslab_world::World::transport(&mut machine).rank();
-                let limits = Limits {
-                    arrival: Duration::from_secs(60),
-                    progress: Duration::from_secs(60),
-                    ..Limits::default()
-                };
+                let limits =
+                    Limits { arrival: Duration::from_secs(60), progress: Duration::from_secs(60), ..Limits::default() };
                 let mut party = Party::new(rank, RANKS, limits).with_arity(RANKS);
                 let transfer = transfer(object);
                 let user = part(&transfer, rank);

@@ -1,12 +1,12 @@
 //! Where rank 0's work with names is done: by a thread of its own, so that limits of time and Ctrl-C hold while the system
 //! does not answer; or at once, where nothing but a disk of this host is waited for.
 
-use crate::{lock, progress};
 use crate::wire::Bell;
+use crate::{lock, progress};
 use hyperslab_world::{Fault, FaultKind};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex};
 
 /// Work with names that gives something to tell the others. What it needs, it has.
 pub type Work = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;

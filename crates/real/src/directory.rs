@@ -278,7 +278,8 @@ impl Names for Directory {
     }
 
     fn take_mode(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let taken = fs::metadata(self.path(from)).and_then(|found| fs::set_permissions(self.path(to), found.permissions()));
+        let taken =
+            fs::metadata(self.path(from)).and_then(|found| fs::set_permissions(self.path(to), found.permissions()));
         taken.map_err(|error| posix_fault("setting the permissions of", &self.path(to), &error))
     }
 
@@ -337,7 +338,8 @@ impl Names for Directory {
             files.push((name, self.doing("opening", name, |spot| Ok((spot.open_to_sync()?, spot)))?));
         }
         for (name, (file, _)) in &files {
-            write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE).map_err(|error| self.failed("syncing", name, &error))?;
+            write_back(file, 0, 0, libc::SYNC_FILE_RANGE_WRITE)
+                .map_err(|error| self.failed("syncing", name, &error))?;
         }
         for (name, (file, _)) in &files {
             progress::note();

@@ -78,7 +78,8 @@ mod tests {
         assert!(!Process { boot: "another".into(), started: 0, ..this.clone() }.is_gone(), "nobody can know");
         assert!(!Process { pid_namespace: this.pid_namespace + 1, started: 0, ..this }.is_gone(), "nobody can know");
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let of_child = Process { pid: child.id(), started: started(&child.id().to_string()).unwrap_or(1), ..Process::this() };
+        let of_child =
+            Process { pid: child.id(), started: started(&child.id().to_string()).unwrap_or(1), ..Process::this() };
         child.wait().unwrap();
         assert!(of_child.is_gone());
     }

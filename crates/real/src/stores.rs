@@ -17,7 +17,12 @@ pub(crate) struct Stores {
 impl Stores {
     /// Files below `root`, and no tree yet. The bell rings whenever a request is over.
     pub(crate) fn new(root: &Path, bell: Bell) -> Stores {
-        Stores { posix: PosixStore::new(root, bell.clone()), memory: TreeStore::default(), desk: Desk::new(bell.clone()), bell }
+        Stores {
+            posix: PosixStore::new(root, bell.clone()),
+            memory: TreeStore::default(),
+            desk: Desk::new(bell.clone()),
+            bell,
+        }
     }
 
     /// Serves a tree, too, as long as somebody has it.

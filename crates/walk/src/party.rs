@@ -291,7 +291,8 @@ impl Party {
             if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
                 return Err(self.end_call(world, fault, None));
             }
-            let patient = if self.patient { self.limits.storage.max(self.limits.progress) } else { self.limits.progress };
+            let patient =
+                if self.patient { self.limits.storage.max(self.limits.progress) } else { self.limits.progress };
             let (since, limit) = arrival.map_or((last, patient), |limit| (start, limit));
             if let Some(fault) = self.inbox.abort.take() {
                 return Err(self.poison(fault));

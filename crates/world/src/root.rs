@@ -52,9 +52,7 @@ impl Root {
                 Proof::Directory(name) => w.number(0).bytes(name.as_bytes()).number(0).number(0),
                 Proof::File(name) => w.number(1).bytes(name.as_bytes()).number(0).number(0),
                 Proof::Length(name, bytes) => w.number(2).bytes(name.as_bytes()).number(*bytes).number(0),
-                Proof::Beginning(name, bytes, hash) => {
-                    w.number(3).bytes(name.as_bytes()).number(*bytes).number(*hash)
-                }
+                Proof::Beginning(name, bytes, hash) => w.number(3).bytes(name.as_bytes()).number(*bytes).number(*hash),
                 Proof::Contents(name, hash) => w.number(4).bytes(name.as_bytes()).number(0).number(*hash),
             })
         };

@@ -87,7 +87,15 @@ impl MemoryTree {
     /// An empty tree.
     pub fn new() -> MemoryTree {
         let label = format!("{SCHEME}{}", TREES.fetch_add(1, Ordering::Relaxed) + 1);
-        MemoryTree { tree: Arc::new(Tree { label, top: Mutex::new(Node::directory()), locked: Mutex::default(), edits: Mutex::default() }), root: String::new() }
+        MemoryTree {
+            tree: Arc::new(Tree {
+                label,
+                top: Mutex::new(Node::directory()),
+                locked: Mutex::default(),
+                edits: Mutex::default(),
+            }),
+            root: String::new(),
+        }
     }
 
     /// The same tree, seen from a root below this one, which need not exist.

@@ -36,7 +36,10 @@ pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
     }
     let known = |home: &Home| home.names.note(&home.owners()).is_ok_and(|note| note.is_some());
     if !directory.exists("") && !homes.iter().any(known) {
-        return Err(Fault::new(FaultKind::NotFound, format!("'{path}' does not exist, and nothing hidden lies beside it")));
+        return Err(Fault::new(
+            FaultKind::NotFound,
+            format!("'{path}' does not exist, and nothing hidden lies beside it"),
+        ));
     }
     let mut cleaned = Vec::new();
     for home in homes {
@@ -60,7 +63,8 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
         let lives = note.starts_with("kept");
         cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
         for (name, marker, torn) in marked_by(home, &root)?.into_iter().filter(|_| !lives) {
-            let note = if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
+            let note =
+                if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
             cleaned.push(Cleaned { kind: "update", name, note: note.into() });
             if torn && !dry_run {
                 disown(names, &marker)?;
@@ -69,7 +73,11 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
     }
     let beside = format!(".{}{MARKER}", home.base);
     if !home.is_inside() && names.exists(&beside) && !matches!(names.lock(&beside), Ok(Locked::Busy)) {
-        cleaned.push(Cleaned { kind: "update", name: names.full(&home.base), note: "did not end: write all of it again".into() });
+        cleaned.push(Cleaned {
+            kind: "update",
+            name: names.full(&home.base),
+            note: "did not end: write all of it again".into(),
+        });
         if !dry_run {
             disown(names, &beside)?;
         }
@@ -142,7 +150,10 @@ mod tests {
         let dry = clean(&store, true).unwrap();
         assert!(tree.exists(".a.zarr.hyperslab-partial"));
         let done = clean(&store, false).unwrap();
-        assert_eq!(dry.iter().map(|one| &one.name).collect::<Vec<_>>(), done.iter().map(|one| &one.name).collect::<Vec<_>>());
+        assert_eq!(
+            dry.iter().map(|one| &one.name).collect::<Vec<_>>(),
+            done.iter().map(|one| &one.name).collect::<Vec<_>>()
+        );
         assert!(done[0].kind == "root" && done[0].note.starts_with("kept"), "{done:?}");
         assert!(!tree.exists(".a.zarr.hyperslab-partial") && tree.exists(&step));
         assert!(tree.exists("other") && tree.exists(".b.zarr.hyperslab-0"));

@@ -248,8 +248,9 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
             false => names.remove(&marker)?,
         }
     }
-    if names.exists(&root) {
-        names.rename(&root, &gone)?;
+    // A file whose parts lie in several directories, not all of which were made, has no name to rename.
+    if names.exists(&root) && names.rename(&root, &gone).is_err() {
+        names.remove(&root)?;
     }
     names.remove(&gone)
 }

@@ -54,9 +54,9 @@ impl RawFile {
             let stored = groups.iter().flat_map(|(group, _)| group.memory.iter().map(|_| group.first.stored.element));
             let given = into.as_deref().unwrap_or_default().chunks(holding.map_or(1, Holding::arrays).max(1));
             for ((stored, name), locals) in stored.zip(names).zip(given) {
-                locals.iter().try_for_each(|local| {
-                    crate::casting::check_casting(name, stored, local.element, casting)
-                })?;
+                locals
+                    .iter()
+                    .try_for_each(|local| crate::casting::check_casting(name, stored, local.element, casting))?;
             }
             let each = groups.iter().flat_map(|(group, held)| group.memory.iter().map(|&memory| (memory, &**held)));
             let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));

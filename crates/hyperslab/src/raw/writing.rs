@@ -210,9 +210,11 @@ impl RawFile {
         casting: Casting,
     ) -> Result<(), Fault> {
         let laid = self.laid();
-        let each = arrays.iter().zip(numbers).map(|((name, locals), &number)| (name, locals, laid.arrays[number].element));
+        let each =
+            arrays.iter().zip(numbers).map(|((name, locals), &number)| (name, locals, laid.arrays[number].element));
         let rank = self.comm.rank();
-        each.into_iter().try_for_each(|(name, locals, stored)| crate::casting::check_cast(name, locals, stored, casting, rank))
+        each.into_iter()
+            .try_for_each(|(name, locals, stored)| crate::casting::check_cast(name, locals, stored, casting, rank))
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.

@@ -4,8 +4,8 @@ use super::shapes::separator;
 use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
 use crate::array::{LocalArray, natural_chunks};
-use crate::course::{Call, Compiled, Target};
 use crate::casting::{check_cast, check_casting};
+use crate::course::{Call, Compiled, Target};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::holding::{Exposing, Holding, Part, number_parts};
@@ -418,7 +418,8 @@ impl Target for Reading {
             Ok((Told { prefix: below.to_string(), fresh: false, metadata }, root))
         });
         let told: Result<Vec<(Told, Root)>, Fault> = each.collect();
-        let (told, roots): (Vec<Told>, Vec<Root>) = told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
+        let (told, roots): (Vec<Told>, Vec<Root>) =
+            told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
         let chosen = self.asks(&told).and_then(|asks| {
             self.check_types(&asks)?;
             let transfer = self.transfer(asks);

@@ -27,10 +27,16 @@ pub(super) struct Heard {
 impl Opened {
     pub(super) fn told(&self) -> Vec<u8> {
         let Opened { attempts, metadata, found, above } = self;
-        let told = Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
+        let told =
+            Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
         let told = told.number(attempts.opening).bytes(metadata);
         let told = told.number(above.len() as u64).number(found.removed.len() as u64);
-        above.iter().chain(&found.removed).chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0
+        above
+            .iter()
+            .chain(&found.removed)
+            .chain(&found.unfinished)
+            .fold(told, |told, name| told.bytes(name.as_bytes()))
+            .0
     }
 }
 
@@ -76,7 +82,8 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
     let root = names.resolve()?;
     let directory = names.at(&root);
     let directory = &*directory;
-    let at_hand = directory.is_at_hand() && beside(directory).is_none_or(|home| home.names.is_at_hand() || directory.exists(""));
+    let at_hand =
+        directory.is_at_hand() && beside(directory).is_none_or(|home| home.names.is_at_hand() || directory.exists(""));
     let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
     let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
     let found = directory.read(METADATA_KEY)?;

@@ -57,7 +57,8 @@ impl Store {
             Ok(Writer::default().bytes(hidden.as_bytes()).0)
         })?;
         let hidden = Reader::new(&told).text();
-        let hidden = hidden.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of a step in a way that makes no sense"))?;
+        let hidden =
+            hidden.ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of a step in a way that makes no sense"))?;
         let group = Store {
             target: new_target(),
             held: 0,

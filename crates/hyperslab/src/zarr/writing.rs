@@ -182,7 +182,8 @@ impl Writing {
             Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-        let transfer = Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: self.store.syncs_writes() };
+        let transfer =
+            Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: self.store.syncs_writes() };
         let wish = self.store.wish_of_writes();
         let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid, &shaped)?;
         let roots = if self.update { self.mark(&told, proofs)? } else { self.make(&mut told)? };
@@ -290,9 +291,9 @@ impl Target for Appending {
         let marker = attempts.mark(&format!("{at}/{MARKER}"), &store.shown(&ask.name), false, Some(&updates));
         let marker = match marker {
             Err(_) if !directory.exists(&at) => {
-                return Err(read_array(&*directory, &store.base(), &ask.name).err().unwrap_or_else(|| {
-                    Fault::new(FaultKind::NotFound, format!("there is no array '{}'", ask.name))
-                }));
+                return Err(read_array(&*directory, &store.base(), &ask.name)
+                    .err()
+                    .unwrap_or_else(|| Fault::new(FaultKind::NotFound, format!("there is no array '{}'", ask.name))));
             }
             marker => marker?,
         };
@@ -326,9 +327,9 @@ impl Target for Appending {
         let Some((metadata, marker)) = self.grown.take() else { return Ok(Vec::new()) };
         let attempts = self.store.attempts.clone();
         let json = metadata.to_json(&self.ask.name).map_err(format_fault)?;
-        let published = attempts
-            .drop_consolidated(&self.store.ancestors(&self.store.shown("")))
-            .and_then(|()| attempts.replace(&format!("{}/{METADATA_KEY}", self.at()), &json, self.store.syncs_writes()));
+        let published = attempts.drop_consolidated(&self.store.ancestors(&self.store.shown(""))).and_then(|()| {
+            attempts.replace(&format!("{}/{METADATA_KEY}", self.at()), &json, self.store.syncs_writes())
+        });
         let unmarked = attempts.unmark(marker, true);
         published.and(unmarked).map(|()| Vec::new())
     }

@@ -107,7 +107,9 @@ pub(super) fn is_at_hand(directory: &Path) -> bool {
     let Ok(there) = there.canonicalize() else { return false };
     let held = crate::below::root(&there).map(File::from);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo");
-    let below = |line: &str| line.split(' ').nth(4).is_some_and(|at| Path::new(at) != there && Path::new(at).starts_with(&there));
+    let below = |line: &str| {
+        line.split(' ').nth(4).is_some_and(|at| Path::new(at) != there && Path::new(at).starts_with(&there))
+    };
     held.is_ok_and(|held| at_hand::holds(&held)) && mounts.is_ok_and(|mounts| !mounts.lines().any(below))
 }
 
@@ -169,7 +171,9 @@ fn of_mount(line: &str, device: &str) -> Option<Locks> {
     Some(match kind {
         "overlay" => Locks::HostOnly,
         "nfs" | "nfs4" => {
-            let alone = |option: &&str| *option == "nolock" || (option.starts_with("local_lock=") && *option != "local_lock=none");
+            let alone = |option: &&str| {
+                *option == "nolock" || (option.starts_with("local_lock=") && *option != "local_lock=none")
+            };
             if options.iter().any(alone) { Locks::EachHost } else { Locks::Shared }
         }
         "lustre" if options.contains(&"flock") => Locks::Shared,
@@ -184,7 +188,8 @@ mod tests {
 
     #[test]
     fn the_table_of_mounts_tells_of_locks() {
-        let line = |kind: &str, options: &str| format!("36 35 0:45 / /mnt rw,relatime shared:1 - {kind} srv:/x {options}");
+        let line =
+            |kind: &str, options: &str| format!("36 35 0:45 / /mnt rw,relatime shared:1 - {kind} srv:/x {options}");
         let cases = [
             ("nfs4", "rw,vers=4.2,local_lock=none", Locks::Shared),
             ("nfs", "rw,nolock,local_lock=all", Locks::EachHost),

@@ -111,9 +111,10 @@ impl Grounds {
             None => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let target = path.with_file_name(format!(".{name}.hyperslab-{}", std::process::id()));
-                let spot = target.parent().zip(target.file_name()).map(|(parent, name)| {
-                    below::root(parent).map(|directory| Spot::new(directory, name))
-                });
+                let spot = target
+                    .parent()
+                    .zip(target.file_name())
+                    .map(|(parent, name)| below::root(parent).map(|directory| Spot::new(directory, name)));
                 (spot, target)
             }
         }
