@@ -746,7 +746,9 @@ def consolidated(path: Path) -> Path:
         for number, kind in enumerate(("?", "i2", "u8", "f4", "f8", "c8")):
             fill: Any = True if kind == "?" else 3 if kind in ("i2", "u8") else float("nan")
             options: dict[str, Any] = {"zstd": 3} if number % 2 else {"dimension_names": ("x", None)}
-            store.write(f"a{number}", np.ones((4, 3)), dtype=kind, casting="unsafe", fill_value=fill, chunks=(2, 3), **options)
+            store.write(
+                f"a{number}", np.ones((4, 3)), dtype=kind, casting="unsafe", fill_value=fill, chunks=(2, 3), **options
+            )
         store.write("with", np.ones(3), attributes={"a": 1.0, "b": [1e300, None, {"c": "ä"}]}, checksum=False)
         with store.step("s", attributes={"time": 2.0}) as step:
             step.write("u", np.ones(3))

@@ -127,6 +127,7 @@ impl RawFile {
         read.map(|(_, report)| Report(report))
     }
 
+    #[allow(clippy::too_many_arguments, reason = "as Python calls it")]
     fn write_later(
         &self,
         py: Python<'_>,

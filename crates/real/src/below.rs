@@ -248,5 +248,5 @@ pub(crate) fn mount(directory: &Path) -> Option<(u64, u32, u32)> {
 
 /// Device and inode.
 pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
-    (stat.st_dev as u64, stat.st_ino as u64)
+    (stat.st_dev, stat.st_ino)
 }

@@ -230,7 +230,7 @@ def _drop(_comm: Any, _keyval: int, member: _core.Comm) -> None:
 
 
 def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
-    """The membership for what a user gives as communicator. The first time, it waits for the other ranks so long [s]."""
+    """The membership for what a user gives as communicator. The first time, it waits so long for the others [s]."""
     if comm is None:
         if _cache.alone is None or _cache.alone.poisoned:
             _cache.alone = _core.Comm.alone()
@@ -275,7 +275,10 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
 
 def _seconds(value: float) -> float:
     """A limit, also where somebody gave what is none: the error is one of the call, which all ranks shall make."""
-    return value if isinstance(value, (int, float)) and 0 < value < math.inf else CONNECT_SECONDS
+    try:
+        return value if 0 < value < math.inf else CONNECT_SECONDS
+    except TypeError:
+        return CONNECT_SECONDS
 
 
 def release(comm: Any) -> None:

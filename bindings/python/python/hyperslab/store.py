@@ -131,8 +131,8 @@ def open(  # noqa: A001 (as zarr has it)
     progress_seconds : float
         How long a call waits while no rank makes any progress [s].
     storage_seconds : float
-        How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others, which
-        then wait for it longer than `progress_seconds`.
+        How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others,
+        which then wait for it longer than `progress_seconds`.
     buffer_bytes : int, optional
         Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
         arrays and half for other buffers.

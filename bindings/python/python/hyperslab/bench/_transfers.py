@@ -161,7 +161,7 @@ class Transfer:
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, **layout, **opened) as file:
                 _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.guard)
-                return file._file.read(*asked)
+                return file._file.read(*asked, unsafe_cast=False)
         with hs.open(self._path, **opened) as store:
             about: dict[str, Any] = {"section": part, "guard": held.guard}
             _, arguments, _ = store._prepare_read(self._names, held.held, out=held.given, **about)
