@@ -138,6 +138,15 @@ def parts_of(name: str, values: NDArray[Any], cuts: Sequence[int]) -> State:
     }
 
 
+def appended(values: NDArray[Any]) -> State:
+    """Which attempts appended what to an array; each numbers its elements from the first that it appended."""
+    cuts = [0, *range(FIRST_ROWS, len(values), MORE_ROWS), len(values)]
+    state: State = {}
+    for first, last in pairwise(cuts):
+        state[f"s[{first}:{last}]"] = attempt_of(values[first:last], (last - first, COLUMNS), slice(0, last - first))
+    return state
+
+
 def filled(name: str, attempt: int, cuts: Sequence[int] = CUTS) -> State:
     """The same where one attempt wrote all."""
     return {f"{name}[{first}:{last}]": attempt for first, last in pairwise(cuts)}
@@ -157,10 +166,8 @@ def look_at_store(directory: Path) -> State:
             continue
         rows = node.shape[0]
         cuts = CUTS if node.shape == SHAPE else range(0, rows + 1, node.chunks[0])
-        if name == "s":
-            cuts = [0, *range(FIRST_ROWS, rows + 1, MORE_ROWS)]
         try:
-            state |= parts_of(name, node[...], cuts)
+            state |= appended(node[...]) if name == "s" else parts_of(name, node[...], cuts)
         except Exception as error:  # noqa: BLE001 (whatever zarr-python says of damaged chunks)
             state[name] = f"torn: {type(error).__name__}: {error}"
     return state
@@ -327,8 +334,8 @@ MANY = ("m1", "m2", "m3", "m4", "m5")
 
 
 def turns(first: str) -> Callable[[State], int]:
-    """The turn after those of which the first part is there; ``{}`` in its name is the turn."""
-    return lambda state: 1 + sum(first.format(turn) in state for turn in range(1, 9))
+    """The first turn whose first part is not there; ``{}`` in its name is the turn."""
+    return lambda state: next(turn for turn in range(1, 9) if first.format(turn) not in state)
 
 
 def several(attempt: Attempt) -> list[str]:
@@ -421,14 +428,11 @@ def longer(state: State, attempt: Attempt) -> State:
     prepare_store,
     look_at_store,
     longer,
-    turn=lambda state: sum(part.startswith("s[") for part in state),
     strategies=SHARING,
 )
 def append(attempt: Attempt) -> None:
     with attempt.store() as store:
-        rows = FIRST_ROWS + MORE_ROWS * (attempt.turn - 1)
-        values = pattern((rows + MORE_ROWS, COLUMNS), attempt.number)[rows:]
-        store.append("s", attempt.part(values), attempt.spread(values.shape))
+        store.append("s", *attempt.given((MORE_ROWS, COLUMNS)))
         attempt.published = True
 
 

@@ -26,7 +26,6 @@ from fault_operations import (
     hidden,
     look_at_store,
     names_any,
-    operation,
     prepare_store,
     reopen,
     turns,
@@ -57,18 +56,23 @@ Event = Literal["kill", "stop", "stall"]
 Again = Literal["same", "others", "job"]
 
 
-@operation(
-    prepare_store,
-    look_at_store,
-    lambda s, a: s | {f"{a.turn:04}/": a.number} | filled(f"{a.turn:04}/a", a.number, LARGE_CUTS),
-    turn=turns("{:04}/"),
-)
 def large_step(attempt: Attempt) -> None:
     with attempt.store() as store:
         attributes = {"attempt": attempt.number}
         with store.step(f"{attempt.turn:04}", attributes=attributes, before_publish=attempt.before_publish) as group:
             group.write("a", *attempt.given(LARGE_SHAPE), chunks=LARGE_CHUNKS)
         attempt.published = True
+
+
+LARGE_STEP = Operation(
+    large_step,
+    prepare_store,
+    look_at_store,
+    lambda s, a: s | {f"{a.turn:04}/": a.number} | filled(f"{a.turn:04}/a", a.number, LARGE_CUTS),
+    turn=turns("{:04}/"),
+)
+#: Those that change something, by name.
+CHANGING = {name: made for name, made in OPERATIONS.items() if "read" not in name and name != "clearing up"}
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Case:
     @property
     def made(self) -> Operation:
         """The operation."""
-        return OPERATIONS[self.operation]
+        return LARGE_STEP if self.operation == LARGE_STEP.name else CHANGING[self.operation]
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -113,9 +117,8 @@ class Case:
 
 def random_case(random: np.random.Generator, *, kill: bool) -> Case:
     """Any case."""
-    names = [name for name, made in OPERATIONS.items() if "read" not in name and name not in ("clearing up",)]
-    name = str(random.choice(names))
-    strategies = OPERATIONS[name].strategies
+    name = str(random.choice([*CHANGING, LARGE_STEP.name]))
+    strategies = LARGE_STEP.strategies if name == LARGE_STEP.name else CHANGING[name].strategies
     event: Event = "kill" if kill else ("stop", "stall")[int(random.integers(2))]
     ways: list[Again] = ["others", "job"] if event != "stall" else ["same", "others", "job"]
     moments = [*MOMENTS, *[""] * (0 if event == "stall" else 4)]
@@ -153,8 +156,8 @@ class Ended:
 
     @property
     def lost_link(self) -> bool:
-        """Whether MPI itself was hit, so that nothing can be sent from this rank any more."""
-        return any(kind == "PeerError" and "link to the other ranks broke" in text for kind, text in self.errors)
+        """Whether a death hit MPI itself, so that nothing can be sent from this rank any more."""
+        return any(kind == "PeerError" for kind, _ in self.errors)
 
 
 @dataclass
@@ -166,8 +169,8 @@ class Judge:
     before: State
     complaints: list[str] = field(default_factory=list)
     state: State = field(default_factory=dict)
-    #: Whether the first attempt is known to be published, or to be not.
-    told: bool | None = None
+    #: The turn in which the second attempt was made.
+    second_turn: int = 1
     ends: dict[int, Ended] = field(default_factory=dict)
 
     @property
@@ -177,7 +180,8 @@ class Judge:
 
     def after(self, state: State, number: int) -> State:
         """What is seen after an attempt, of what was seen before."""
-        return self.made.after(state, Attempt(None, self.directory, number, turn=self.made.turn(state)))
+        turn = self.second_turn if number == 2 else self.made.turn(state)
+        return self.made.after(state, Attempt(None, self.directory, number, turn=turn))
 
     def expect(self, allowed: list[State], when: str) -> None:
         """Note what is seen and not allowed."""
@@ -227,6 +231,11 @@ class Judge:
         return self.expect(allowed, "after the first attempt")
 
     @property
+    def lost_link(self) -> bool:
+        """Whether MPI cannot be used any more."""
+        return self.case.event == "kill" and any(end.lost_link for end in self.ends.values())
+
+    @property
     def _is_raw(self) -> bool:
         return self.made.look is not look_at_store
 
@@ -250,7 +259,7 @@ class Judge:
             for kind, text in end.errors:
                 if not issubclass(getattr(hs, kind, object), hs.Error):
                     self.complaints.append(f"rank {rank} got {kind}, which is no error of the package: {text}")
-        if any(end.lost_link for end in self.ends.values()):
+        if self.lost_link:
             return
         kinds = {end.errors[0][0] if end.errors else "none" for end in self.ends.values()}
         if len(kinds) > 1:

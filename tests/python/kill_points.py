@@ -20,11 +20,8 @@ from typing import Any
 import numpy as np
 
 from fault_library import CLASSES, Fault, Faults
-from fault_operations import OPERATIONS, Attempt, Operation, State, carry_out
-from kill_cases import Case, Ended, Judge
-
-#: Those that only read can leave nothing.
-NAMES = [name for name in OPERATIONS if "read" not in name and name != "large step"]
+from fault_operations import Attempt, Operation, State, carry_out
+from kill_cases import CHANGING, Case, Ended, Judge
 
 
 def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -100,8 +97,7 @@ def main() -> None:
     random = np.random.default_rng(seed)
     wrong, cases = [], 0
     template, copy = directory / "template", directory / "case"
-    for name in NAMES:
-        made = OPERATIONS[name]
+    for name, made in CHANGING.items():
         before = in_child(prepared, made, template)
         shutil.copytree(template, copy)
         counts = in_child(counted, made, copy)

@@ -27,7 +27,7 @@
 
 /* The same order as in `fault_library.py`. */
 enum class {
-    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, STAT, LIST, LOCK, CLASSES
+    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, MODE, STAT, LIST, LOCK, CLASSES
 };
 enum kind { FAIL, SHORTEN, DELAY, STALL, STOP, KILL };
 
@@ -243,6 +243,8 @@ NAMED(UNLINK, remove, , )
 NAMED_AT(UNLINK, unlinkat, AND int flags, AND flags)
 NAMED(TRUNCATE, truncate, AND off_t length, AND length)
 NAMED(TRUNCATE, truncate64, AND off64_t length, AND length)
+NAMED(MODE, chmod, AND mode_t mode, AND mode)
+NAMED_AT(MODE, fchmodat, AND mode_t mode AND int flags, AND mode AND flags)
 NAMED(STAT, stat, AND void *into, AND into)
 NAMED(STAT, stat64, AND void *into, AND into)
 NAMED(STAT, lstat, AND void *into, AND into)
@@ -328,6 +330,7 @@ HELD(TRUNCATE, ftruncate, AND off_t length, AND length)
 HELD(TRUNCATE, ftruncate64, AND off64_t length, AND length)
 HELD(TRUNCATE, fallocate, AND int mode AND off_t start AND off_t bytes, AND mode AND start AND bytes)
 HELD(TRUNCATE, fallocate64, AND int mode AND off64_t start AND off64_t bytes, AND mode AND start AND bytes)
+HELD(MODE, fchmod, AND mode_t mode, AND mode)
 HELD(STAT, fstat, AND void *into, AND into)
 HELD(STAT, fstat64, AND void *into, AND into)
 HELD(LOCK, flock, AND int operation, AND operation)

@@ -45,7 +45,7 @@ from mpi_programs.leaving import leave
 
 WORLD = MPI.COMM_WORLD
 #: A case that takes longer hangs [s].
-CASE_SECONDS = 90.0
+CASE_SECONDS = 60.0
 #: How long a rank may take to end what limits hold [s].
 END_SECONDS = ARRIVAL_SECONDS + 2 * PROGRESS_SECONDS + 2 * SLACK_SECONDS
 #: Longest stall, if nobody ends it [ms].
@@ -358,12 +358,13 @@ class _Case:
         # A rank that has ended, too, was not held up; one that is dead, stopped or stalled in the call itself has not.
         hit = not self.notes.there("victim")
         judge.look_at_first({self.group.index(rank): end for rank, end in ends.items()}, hit=hit)
-        self.alone = any(end.lost_link for end in ends.values())
+        self.alone = judge.lost_link
         if self.case.again == "same" and not wait_for(partial(self.notes.there, "victim"), 2 * PROGRESS_SECONDS):
             # It is held up in the call itself, and cannot take part before it is back.
             self._come_back()
             self.notes.read("victim", END_SECONDS)
-        plan = {"turn": self.made.turn(judge.state), "counts": self.counts[0]}
+        judge.second_turn = self.made.turn(judge.state)
+        plan = {"turn": judge.second_turn, "counts": self.counts[0]}
         if self.alone and self.leader in self.retrying:
             self.retrying = []
             return

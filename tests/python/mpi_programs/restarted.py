@@ -17,8 +17,8 @@ from pathlib import Path
 from mpi4py import MPI
 
 from fault_library import Fault, Faults
-from fault_operations import OPERATIONS, Attempt, carry_out, limits
-from kill_cases import ARRIVAL_SECONDS, PATIENT_SECONDS, PROGRESS_SECONDS, QUIET_SECONDS
+from fault_operations import Attempt, carry_out, limits
+from kill_cases import ARRIVAL_SECONDS, LARGE_STEP, PATIENT_SECONDS, PROGRESS_SECONDS, QUIET_SECONDS
 from mpi_programs.kills import Notes
 from mpi_programs.leaving import leave
 
@@ -37,7 +37,7 @@ def main() -> None:
     stops = sys.argv[3:4]
     notes, faults = Notes(directory), Faults()
     patient = limits(2 * PATIENT_SECONDS, 2 * PATIENT_SECONDS)
-    made = OPERATIONS["large step"]
+    made = LARGE_STEP
     attempt = Attempt(COMM, directory / "case", number, "independent", limits=patient)
     if stops:
         attempt.limits = limits(ARRIVAL_SECONDS, PROGRESS_SECONDS)
