@@ -25,7 +25,7 @@ use crate::owner::{Owner, line_of, lines};
 pub use clean::{Cleaned, clean};
 use hyperslab_format::zarr::{METADATA_KEY, Map, consolidated};
 use hyperslab_real::here::token;
-use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, fingerprint};
+use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, TreeStore, fingerprint};
 use publish::ASIDE;
 pub(crate) use publish::Entry;
 pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
@@ -228,6 +228,13 @@ impl Attempts {
     pub(crate) fn at_once(&self, names: usize) -> bool {
         const NAMES_MAX: usize = 64;
         self.at_once && names <= NAMES_MAX
+    }
+
+    /// The same of work that makes names durable, and waits for a disk, which may take long: then a thread of its own costs
+    /// little.
+    pub(crate) fn at_once_durable(&self, names: usize) -> bool {
+        let waits = self.durable && !TreeStore::is_for(&self.names().full(""));
+        self.at_once(names) && !waits
     }
 
     /// The root, which is made if it is not there.

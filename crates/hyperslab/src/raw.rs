@@ -444,7 +444,8 @@ impl RawFile {
             attempts.publish_file(replaces)?;
             if sync { attempts.sync_published("", &name) } else { Ok(()) }
         };
-        let publish = if self.mode.writes() { Publish::by(self.attempts.at_once(1), work) } else { Publish::nothing() };
+        let publish =
+            if self.mode.writes() { Publish::by(self.attempts.at_once_durable(1), work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             self.given_up();

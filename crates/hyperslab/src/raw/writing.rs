@@ -198,7 +198,7 @@ impl RawFile {
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
             // A new file becomes visible when it is closed.
             publishes: !new,
-            at_once: self.attempts.at_once(1),
+            at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
         })
     }
 

@@ -172,7 +172,7 @@ impl Store {
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
-        let at_once = self.attempts.at_once(asks.len());
+        let at_once = self.at_once_writing(asks.len());
         let casting = new.casting;
         let writing = || -> Box<dyn Target> {
             Box::new(Writing {
@@ -216,6 +216,11 @@ impl Store {
             at_once,
         };
         Ok(self.comm.transfer(call)?)
+    }
+
+    /// Whether rank 0's work for a write of so many arrays is done on its own thread.
+    fn at_once_writing(&self, arrays: usize) -> bool {
+        if self.syncs_writes() { self.attempts.at_once_durable(arrays) } else { self.attempts.at_once(arrays) }
     }
 
     /// Whether what is written is made durable by the call itself.
@@ -352,7 +357,7 @@ impl Store {
                 Ok(Compiled { transfer, users, mine, fault: None, vetted })
             }),
             publishes: true,
-            at_once: self.attempts.at_once(1),
+            at_once: self.at_once_writing(1),
         };
         Ok(self.comm.transfer(call)?)
     }

@@ -129,7 +129,7 @@ impl Step {
         let ancestors = self.group.ancestors(&self.at);
         let to = self.group.home().name(&self.at);
         let above = to.rsplit_once('/').map_or(String::new(), |(above, _)| above.to_string());
-        let work = Publish::by(self.group.attempts.at_once(1), move || {
+        let work = Publish::by(self.group.attempts.at_once_durable(1), move || {
             let key = format!("{hidden}/{METADATA_KEY}");
             GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
             directory.create(&key, &metadata, metadata.len() as u64)?;

@@ -1,0 +1,59 @@
+"""Two threads whose storage does not answer; run by `test_stalled_storage`, with the library of faults preloaded.
+
+Usage: stalled_storage CLASS FIRST MODE DIRECTORY
+
+The FIRST call of a CLASS stalls for half a minute. Prints what each rank got, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+
+from fault_library import Fault, Faults
+
+STORAGE_SECONDS = 2.0
+#: Shorter, so that it shows that a rank that waits for storage is waited for by the others.
+PROGRESS_SECONDS = 1.0
+
+
+def main() -> None:
+    """Arm after a quiet write, and write again."""
+    name, first, mode, directory = sys.argv[1], int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    faults = Faults()
+    dist = hs.Distribution.block((64, 64), 2)
+    limits: dict[str, Any] = {"progress_seconds": PROGRESS_SECONDS, "storage_seconds": STORAGE_SECONDS}
+
+    def rank(comm: hs.ThreadComm) -> tuple[str, str, float]:
+        store = hs.open(directory / "a.zarr", "w", comm=comm, **limits)
+        store.write("before", np.zeros(dist.local_shape(comm)), dist)
+        comm.barrier()
+        if comm.rank == 0:
+            faults.watch(directory)
+            faults.arm(Fault(name, first, "stall", 30_000))
+        comm.barrier()
+        began = time.monotonic()
+        try:
+            if mode == "open":
+                hs.open(directory / "a.zarr", "r+", comm=comm, **limits)
+            else:
+                # Chunks that are replaced are synced by the worker of the store.
+                store.write("before", np.ones(dist.local_shape(comm)), dist, section=(slice(0, 64), slice(0, 64)))
+        except hs.Error as error:
+            return type(error).__name__, str(error), time.monotonic() - began
+        return "none", "", time.monotonic() - began
+
+    print(json.dumps(hs.threads(2, rank)), flush=True)
+    # A thread hangs in the system.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
