@@ -127,12 +127,13 @@ def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_
         ("raises", "PeerError", "the physics went wrong"),
         ("exits", "PeerError", f"rank {ODD} ended its program"),
         ("caught", "none", ""),
+        ("finalized", "PoisonedError", "MPI was finalised"),
         ("first", "PeerError", "not all ranks have come"),
     ],
 )
 def test_a_process_that_ends(scenario: str, kind: str, words: str, tmp_path: Path) -> None:
     """Soon, and not after the half minute that others would wait for it."""
-    survivors = [rank for rank in range(RANKS) if rank != ODD or scenario == "caught"]
+    survivors = [rank for rank in range(RANKS) if rank != ODD or scenario in ("caught", "finalized")]
     files = {rank: tmp_path / f"rank{rank}.json" for rank in survivors}
     until = time.monotonic() + 40
     with running(RANKS, "endings", scenario, tmp_path, deaths_are_hidden=True) as (_, output):

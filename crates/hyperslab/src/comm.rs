@@ -335,7 +335,12 @@ impl Comm {
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let alone = Machine::new(Box::new(wire), Path::new(""), Box::new(|| false));
-        let machine = std::mem::replace(&mut self.member().machine, alone);
+        let machine = {
+            let mut member = self.member();
+            let text = "the membership has ended: its communicator was freed, or MPI was finalised";
+            member.party.end(Fault::new(FaultKind::Poisoned, text));
+            std::mem::replace(&mut member.machine, alone)
+        };
         let closed = machine.into_wire().close(limit);
         Ok(closed.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?)
     }

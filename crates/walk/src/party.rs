@@ -414,6 +414,11 @@ impl Party {
         self.wait(world, Duration::from_millis(5), |_| false);
     }
 
+    /// Ends the life of this rank in the communicator; all further calls fail.
+    pub fn end(&mut self, why: Fault) {
+        self.poisoned.get_or_insert(why);
+    }
+
     fn poison(&mut self, fault: Fault) -> Fault {
         self.poisoned = Some(fault.clone());
         // Slots may still be the target of operations in flight: they are kept for good, never reused.

@@ -82,8 +82,7 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
     let root = names.resolve()?;
     let directory = names.at(&root);
     let directory = &*directory;
-    let at_hand =
-        directory.is_at_hand() && beside(directory).is_none_or(|home| home.names.is_at_hand() || directory.exists(""));
+    let at_hand = directory.is_at_hand();
     let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
     let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
     let found = directory.read(METADATA_KEY)?;
