@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
-import ml_dtypes
 import numpy as np
 import pytest
 
 from casting_cases import DOORS, SHAPE, Door, floats, integers, part, spread
 from mpi_launch import run_ranks
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
 
 RANKS = 3
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

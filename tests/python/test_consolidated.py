@@ -19,8 +19,9 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 import pytest
-import xarray as xr
 import zarr
+
+xr = pytest.importorskip("xarray")
 
 RANKS = 3
 SHAPE = (6, 4)
