@@ -39,7 +39,7 @@ LANES = 4
 #: Of the cases of a lane, the last ones are deaths, each of which takes a rank away.
 DEATHS = 1
 #: Lanes of which none has ended a case for this time hang [s].
-CASE_SECONDS = 75.0
+CASE_SECONDS = 120.0
 #: How many cases of a launch at most, before others start.
 LAUNCH_CASES = 8
 #: For each operation, calls at which a process is killed in the ordinary tests.
