@@ -38,6 +38,7 @@ CLASSES = (
     "stat",
     "list",
     "lock",
+    "target",
 )
 KINDS = ("fail", "shorten", "delay", "stall", "stop", "kill")
 
@@ -57,6 +58,7 @@ SYSTEM_CALLS = {
     "stat": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
     "list": ("getdents", "getdents64"),
     "lock": ("flock", "fcntl"),
+    "target": (),
 }
 
 
@@ -129,6 +131,10 @@ class Faults:
         """Let calls suffer."""
         number = CLASSES.index(fault.name)
         self._library.faults_arm(number, fault.first, fault.times, KINDS.index(fault.kind), fault.value)
+
+    def target(self, path: Path) -> None:
+        """Count in the class ``target`` what is renamed to this path."""
+        self._library.faults_target(os.fsencode(path))
 
     def disarm(self) -> None:
         """Let no further calls suffer; count on."""

@@ -540,6 +540,27 @@ def hidden(directory: Path) -> list[str]:
     )
 
 
+def beside_data(made: Operation, directory: Path) -> list[str]:
+    """What is hidden and should not be there.
+
+    The marker of an update that did not end stays, and what says beside the store or file who made it, as long as each
+    opening tells of it.
+    """
+    left = hidden(directory)
+    if made.marker not in left:
+        return left
+    if not any(names_unfinished(each) for each in reopen(made, directory, "r")):
+        return left
+    # Temporary files lie elsewhere: beside chunks, or in directories.
+    records = {path.name for path in directory.iterdir() if path.is_file()}
+    return [name for name in left if name != made.marker and name not in records]
+
+
+def names_unfinished(text: str) -> bool:
+    """Whether an opening tells of something half done."""
+    return "unfinished" in text or "did not end" in text
+
+
 def names_any(left: list[str], told: list[str]) -> bool:
     """Whether somebody was told of something that is hidden: by its name, or as removed or unfinished."""
     names = {part for path in left for part in Path(path).parts if part.startswith(".")}

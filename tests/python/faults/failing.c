@@ -27,7 +27,7 @@
 
 /* The same order as in `fault_library.py`. */
 enum class {
-    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, MODE, STAT, LIST, LOCK, CLASSES
+    OPEN, READ, WRITE, SYNC, FLUSH, RENAME, EXCHANGE, MKDIR, UNLINK, TRUNCATE, LINK, MODE, STAT, LIST, LOCK, TARGET, CLASSES
 };
 enum kind { FAIL, SHORTEN, DELAY, STALL, STOP, KILL };
 
@@ -42,6 +42,7 @@ static atomic_long armed_first, armed_times, armed_value;
 static atomic_int armed_kind;
 static atomic_long hits, stalled;
 static _Atomic(const char *) gate;
+static _Atomic(const char *) target;
 static char hit_text[PATH_BYTES + 64];
 
 static void sleep_ms(long ms) {
@@ -80,6 +81,9 @@ EXPORT const char *faults_text(void) { return hit_text; }
 /* How many threads are in a stall; it ends when there is a file of the name that `faults_gate` gives. */
 EXPORT long faults_stalled(void) { return atomic_load(&stalled); }
 EXPORT void faults_gate(const char *path) { atomic_store(&gate, strdup(path)); }
+
+/* Count what is renamed or linked to this path in a class of its own; with "", nothing. */
+EXPORT void faults_target(const char *path) { atomic_store(&target, *path ? strdup(path) : NULL); }
 
 /* ---- is it below? ---------------------------------------------------------------------------------------------- */
 
@@ -170,6 +174,8 @@ static int verdict_pair(int class, const char *function, int at1, const char *pa
     if (!atomic_load(&watched)) return 0;
     full_path(at1, path1, first);
     full_path(at2, path2, second);
+    const char *aim = atomic_load(&target);
+    if (aim && strcmp(second, aim) == 0) class = TARGET;
     return begins_below(first) || begins_below(second) ? suffer(class, function, second) : 0;
 }
 

@@ -31,11 +31,13 @@ from fault_operations import (
     Attempt,
     Operation,
     State,
+    beside_data,
     carry_out,
     files,
     hidden,
     is_poisoned,
     names_any,
+    names_unfinished,
     reopen,
 )
 
@@ -108,11 +110,6 @@ def must_fail(fault: Fault, made: Operation) -> bool:
     return fault.kind == "fail" and lost and fault.name in ("write", "sync") and "read" not in made.name
 
 
-def names_unfinished(named: list[str]) -> bool:
-    """Whether an opening told of something half done."""
-    return any("unfinished" in each or "did not end" in each for each in named)
-
-
 def meet(comm: MPI.Comm) -> None:
     """Wait for all ranks without taking the cores from those that are at work."""
     request = comm.Ibarrier()
@@ -132,11 +129,6 @@ class Case:
     #: What is seen before, and the files that are there after an undisturbed run.
     before: State
     reference: list[str]
-
-    @property
-    def first_turn(self) -> int:
-        """Turn of the first attempt."""
-        return self.made.turn(self.before)
 
     def __str__(self) -> str:
         """In words."""
@@ -336,7 +328,7 @@ class Judge:
         if not (case.directory / case.made.marker).exists():
             self.complaints.append("some parts are old and some new, and there is no marker")
         named = reopen(case.made, case.directory, "r")
-        if not names_unfinished(named):
+        if not any(map(names_unfinished, named)):
             self.complaints.append(f"some parts are old and some new, and an opening to read names nothing: {named}")
         return None
 
@@ -354,7 +346,7 @@ class Judge:
             return
         named = reopen(case.made, case.directory, "r")
         after = reopen(case.made, case.directory, "r+")
-        if names_unfinished(named):
+        if any(map(names_unfinished, named)):
             self.state = case.made.look(case.directory)
             self._check(self.state, [case.before, new], f"half done, named by {named}, and opened again ({after})")
             self.published = self.state == new
@@ -369,8 +361,10 @@ class Judge:
             return
         made = self.case.made
         before = made.look(self.case.directory) if made.in_place else self.state
-        self._check(made.look(self.case.directory), [made.after(before, second)], "after another attempt")
-        if second.turn == self.case.first_turn and files(self.case.directory) != self.case.reference:
+        self.state = made.look(self.case.directory)
+        self._check(self.state, [made.after(before, second)], "after another attempt")
+        once = made.after(self.case.before, Attempt(None, self.case.directory, 1))
+        if self.state.keys() == once.keys():
             self._compare_files()
 
     def _compare_files(self) -> None:
@@ -381,17 +375,11 @@ class Judge:
 
     def look_for_leftovers(self) -> None:
         """At the end, there is nothing but data."""
-        left = hidden(self.case.directory)
-        named = self.warnings
-        if self.case.made.marker in left:
-            # It stays until somebody says that the array is as it should be, and each opening tells of it.
-            named = reopen(self.case.made, self.case.directory, "r")
-            if names_unfinished(named):
-                left.remove(self.case.made.marker)
+        left = beside_data(self.case.made, self.case.directory)
         if left and self.failed:
             self.complaints.append(f"left behind after another attempt: {left[:6]}")
         elif left and not names_any(left, self.warnings):
-            self.complaints.append(f"left behind after success: {left[:6]}; named: {named}")
+            self.complaints.append(f"left behind after success: {left[:6]}; warnings: {self.warnings}")
 
 
 def main() -> None:

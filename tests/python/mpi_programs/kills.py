@@ -45,7 +45,7 @@ from mpi_programs.leaving import leave
 
 WORLD = MPI.COMM_WORLD
 #: A case that takes longer hangs [s].
-CASE_SECONDS = 60.0
+CASE_SECONDS = 100.0
 #: How long a rank may take to end what limits hold [s].
 END_SECONDS = ARRIVAL_SECONDS + 2 * PROGRESS_SECONDS + 2 * SLACK_SECONDS
 #: Longest stall, if nobody ends it [ms].
@@ -166,6 +166,7 @@ class _Case:
         self.began = time.monotonic()
         #: Whether MPI broke with a death, so that nobody but another job can go on.
         self.alone = False
+        self.back: Ended | None = None
         self.usual_seconds = 0.0
 
     def prepare(self) -> None:
@@ -363,8 +364,8 @@ class _Case:
             # It is held up in the call itself, and cannot take part before it is back.
             self._come_back()
             self.notes.read("victim", END_SECONDS)
-        judge.second_turn = self.made.turn(judge.state)
-        plan = {"turn": judge.second_turn, "counts": self.counts[0]}
+        judge.turns[2] = self.made.turn(judge.state)
+        plan = {"turn": judge.turns[2], "counts": self.counts[0]}
         if self.alone and self.leader in self.retrying:
             self.retrying = []
             return
@@ -382,7 +383,9 @@ class _Case:
             judge.look_at_second(ends, back)
         else:
             judge.state = self.made.look(self.directory)
-        self.notes.write("third", {"turn": self.made.turn(judge.state), "alone": self.alone})
+        judge.turns[3] = self.made.turn(judge.state)
+        self.back = back
+        self.notes.write("third", {"turn": judge.turns[3], "alone": self.alone})
 
     def _judge_third(self) -> None:
         judge = self.judge
@@ -396,6 +399,7 @@ class _Case:
         errors = {rank: end.errors for rank, end in self.judge.ends.items()}
         seconds = time.monotonic() - self.began
         told = {"case": str(self.case), "errors": errors, "wrong": wrong, "seconds": seconds}
+        told |= {} if self.back is None else {"back": asdict(self.back)}
         told |= {"broke": self.alone, "stopped": stopped}
         (self.lane.directory / f"{self.number}.part").write_text(json.dumps(told))
         (self.lane.directory / f"{self.number}.part").rename(self.lane.directory / f"{self.number}.result")

@@ -2,9 +2,9 @@
 
 Usage: restarted DIRECTORY NUMBER [CLASS RANK]
 
-With a class and a rank, that rank stops itself (SIGSTOP) before its first call of this class in the second half of
-them. Otherwise the step waits, when it is written and not yet published, for a file ``go``. What a rank ended with is
-in ``NUMBER-RANK.json``; its process number in ``NUMBER-RANK.pid``.
+With a class and a rank, that rank stops itself (SIGSTOP) before its first call of this class; ``target`` is the call
+that publishes the step. Otherwise the step waits, when it is written and not yet published, for a file ``go``. What a
+rank ended with is in ``NUMBER-RANK.json``; its process number in ``NUMBER-RANK.pid``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def main() -> None:
     notes.write(f"{number}-{COMM.rank}.pid", os.getpid())
     faults.watch(directory / "case")
     if stops and COMM.rank == int(sys.argv[4]):
-        faults.arm(Fault(stops[0], 1 if stops[0] == "write" else 2, "stop"))
+        faults.target((directory / "case" / "a.zarr" / "0001").resolve())
+        faults.arm(Fault(stops[0], 1, "stop"))
     carry_out(made, attempt)
     if faults.hits() > 0:
         # It has come back; its other threads may still be at work.
@@ -58,7 +59,8 @@ def main() -> None:
                 counts, since = faults.counts(), time.monotonic()
             time.sleep(0.01)
     errors = [(type(error).__name__, str(error)) for error in attempt.errors]
-    notes.write(f"{number}-{COMM.rank}.json", {"errors": errors, "where": faults.where()})
+    told = {"errors": errors, "published": attempt.published, "where": faults.where()}
+    notes.write(f"{number}-{COMM.rank}.json", told)
     leave()
 
 
