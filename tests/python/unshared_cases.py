@@ -118,7 +118,7 @@ def changed(values: NDArray[Any], marker: Path, unit: int = 1) -> str:
 def alone(path: Path, values: NDArray[Any], **more: Any) -> None:
     """A store with an array that one rank writes."""
     with hs.open(path, "w", durable=False) as store:
-        store.write("a", values, chunks=CHUNKS, **more)
+        store.write("a", values, chunks=CHUNKS, casting="unsafe", **more)
 
 
 def stored(path: Path, name: str) -> NDArray[Any] | None:
