@@ -127,7 +127,7 @@ def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_
         ("raises", "PeerError", "the physics went wrong"),
         ("exits", "PeerError", f"rank {ODD} ended its program"),
         ("caught", "none", ""),
-        ("finalized", "PoisonedError", "MPI was finalised"),
+        ("finalized", "PoisonedError PeerError", "finalised"),
         ("first", "PeerError", "not all ranks have come"),
     ],
 )
@@ -142,5 +142,6 @@ def test_a_process_that_ends(scenario: str, kind: str, words: str, tmp_path: Pat
         assert all(file.exists() for file in files.values()), printed(output)
     for rank, file in files.items():
         found = json.loads(file.read_text())
-        assert (found["kind"], found["seconds"] < FIRST_SECONDS + SLACK_SECONDS) == (kind, True), (rank, found)
+        assert found["kind"] in kind.split(), (rank, found)
+        assert found["seconds"] < FIRST_SECONDS + SLACK_SECONDS, (rank, found)
         assert words in found["text"], (rank, found)

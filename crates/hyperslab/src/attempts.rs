@@ -107,7 +107,9 @@ impl Home {
             let all = before.split_inclusive(|&byte| byte == b'\n');
             all.filter(|&other| other != line && is_there(other)).flatten().copied().collect()
         };
-        match self.names.edit(&self.owners(), &mut without, &mut || Ok(())) {
+        // What fails once may not fail twice, and what stays would be named for ever.
+        let edited = self.names.edit(&self.owners(), &mut without, &mut || Ok(()));
+        match edited.or_else(|_| self.names.edit(&self.owners(), &mut without, &mut || Ok(()))) {
             // A line without a root is passed over, and goes with the next owner that is dead.
             Err(fault) if fault.kind == FaultKind::Timeout => Ok(()),
             struck => struck,
@@ -551,10 +553,17 @@ impl Attempts {
             let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
             return Err(Fault::new(FaultKind::Exists, text).hint("mode w replaces it"));
         }
-        if let Some(made) = self.state().made.take() {
-            let _ = self.home.strike(&made.line);
-        }
-        Ok(())
+        let made = self.state().made.take();
+        let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
+        struck.map_err(|fault| self.left_behind(&self.home.owners(), &fault.text))
+    }
+
+    /// All is published, but something hidden could not be removed.
+    fn left_behind(&self, name: &str, why: &str) -> Fault {
+        let (shown, name) = (self.home.shown(), self.names().full(name));
+        let text = format!("'{shown}' is as it should be, but '{name}' is left behind: {why}");
+        Fault::new(FaultKind::Unsynced, text)
+            .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
     }
 
     /// Ends the root and all that was not published.
@@ -578,10 +587,14 @@ impl Attempts {
                 .hint("look at the disk; the next opening for writing removes what was kept"));
         }
         self.names().discard(&made.path);
+        let removed = self.names().remove(&made.path);
         drop(made.lock);
+        if let Err(fault) = removed {
+            return Err(self.left_behind(&made.path, &fault.text));
+        }
         let struck = self.home.strike(&made.line);
         self.home.sweep();
-        struck
+        struck.map_err(|fault| self.left_behind(&self.home.owners(), &fault.text))
     }
 }
 

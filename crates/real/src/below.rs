@@ -3,7 +3,7 @@
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -26,12 +26,12 @@ pub(crate) struct Spot {
 /// A directory, whose path may contain links.
 pub(crate) fn root(path: &Path) -> io::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    Ok(rustix::fs::openat(CWD, path, LOOK, Mode::empty())?)
+    Ok(retry_on_intr(|| rustix::fs::openat(CWD, path, LOOK, Mode::empty()))?)
 }
 
 /// A directory in another one, and no link to one.
 fn step(directory: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::openat(directory, name, LOOK | OFlags::NOFOLLOW, Mode::empty())?)
+    Ok(retry_on_intr(|| rustix::fs::openat(directory, name, LOOK | OFlags::NOFOLLOW, Mode::empty()))?)
 }
 
 /// The directory below a root with this relative path.
@@ -73,7 +73,8 @@ impl Spot {
     }
 
     fn open_with(&self, flags: OFlags) -> io::Result<File> {
-        Ok(File::from(rustix::fs::openat(&self.directory, &self.last, flags | PLAIN, FILE_MODE)?))
+        let open = || rustix::fs::openat(&self.directory, &self.last, flags | PLAIN, FILE_MODE);
+        Ok(File::from(retry_on_intr(open)?))
     }
 
     /// Makes a file, or empties one that is there.
@@ -114,7 +115,7 @@ impl Spot {
     /// Makes the names in its directory durable.
     pub(crate) fn sync_directory(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        File::from(rustix::fs::openat(&self.directory, ".", flags, Mode::empty())?).sync_all()
+        File::from(retry_on_intr(|| rustix::fs::openat(&self.directory, ".", flags, Mode::empty()))?).sync_all()
     }
 
     pub(crate) fn rename(&self, to: &Spot) -> io::Result<()> {
@@ -217,7 +218,7 @@ impl Spot {
 
     pub(crate) fn open_directory(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(rustix::fs::openat(&self.directory, &self.last, flags, Mode::empty())?)
+        Ok(retry_on_intr(|| rustix::fs::openat(&self.directory, &self.last, flags, Mode::empty()))?)
     }
 }
 
