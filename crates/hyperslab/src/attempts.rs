@@ -566,6 +566,14 @@ impl Attempts {
             .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
     }
 
+    /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
+    /// on, and the next opening removes it.
+    pub(crate) fn let_go(&self) {
+        let mut state = self.state();
+        state.made = None;
+        state.updates = None;
+    }
+
     /// Ends the root and all that was not published.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A rank's membership in a communicator.
 
+use crate::attempts::Attempts;
 use crate::line::{Finished, Line, Outcome};
 use crate::planning::Planning;
 use crate::recording::Recording;
@@ -46,6 +47,8 @@ struct Shared {
     /// Whether ranks are processes, which a launcher may have spread over several nodes.
     processes: bool,
     recording: Mutex<Recording>,
+    /// What was opened on it and is open, to be let go when it becomes unusable.
+    attempts: Mutex<Vec<Weak<Attempts>>>,
 }
 
 /// Keeps a membership while its line works.
@@ -98,7 +101,18 @@ impl Comm {
             }
             let member = Mutex::new(Member { machine, party, observer: None });
             let (planning, recording) = (Mutex::default(), Mutex::new(Recording::from_environment()));
-            Shared { processes, rank, size, servers, description, line: Line::new(pump), member, planning, recording }
+            Shared {
+                processes,
+                rank,
+                size,
+                servers,
+                description,
+                line: Line::new(pump),
+                member,
+                planning,
+                recording,
+                attempts: Mutex::default(),
+            }
         });
         Comm { shared, inside: None }
     }
@@ -187,6 +201,18 @@ impl Comm {
             self.shared.line.drain();
         }
         self.shared.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of these when the membership becomes unusable.
+    pub(crate) fn watch(&self, attempts: &Arc<Attempts>) {
+        let mut all = self.shared.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.strong_count() > 0);
+        all.push(Arc::downgrade(attempts));
+    }
+
+    pub(crate) fn let_go(&self) {
+        let all = std::mem::take(&mut *self.shared.attempts.lock().unwrap_or_else(PoisonError::into_inner));
+        all.iter().filter_map(Weak::upgrade).for_each(|attempts| attempts.let_go());
     }
 
     /// What rank 0 knows of plans.

@@ -71,6 +71,7 @@ impl Comm {
     fn ended<T>(&self, machine: &mut Machine, party: &Party, result: Result<T, Fault>) -> Result<T, Fault> {
         if party.poisoned().is_some() {
             machine.cut();
+            self.let_go();
         }
         match result {
             Err(fault) if fault.kind == FaultKind::Poisoned => {

@@ -267,6 +267,7 @@ impl RawFile {
         let (directory, name) = (heard.home.names.clone(), heard.home.base.clone());
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
         let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
+        comm.watch(&attempts);
         Ok(RawFile {
             comm: comm.clone(),
             target: new_target(),

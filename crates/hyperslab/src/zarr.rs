@@ -253,11 +253,13 @@ impl Store {
             Some(opened) => opened.attempts,
             None => Attempts::new(heard.home, heard.opening, false, durable, None),
         };
+        let attempts = Arc::new(attempts);
+        comm.watch(&attempts);
         Ok(Store {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
-            attempts: Arc::new(attempts),
+            attempts,
             group: String::new(),
             staged: None,
             ranks: comm.size(),
