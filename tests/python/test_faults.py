@@ -69,8 +69,8 @@ def preloaded() -> Iterator[dict[str, str]]:
 
 
 def seed_of_this_run() -> int:
-    """That of the environment, or by chance."""
-    return int(os.environ.get("HYPERSLAB_SEED", np.random.SeedSequence().generate_state(1)[0]))
+    """That of the environment; otherwise always the same, and the command line draws others."""
+    return int(os.environ.get("HYPERSLAB_SEED", "1326111136"))
 
 
 def one_strategy_each(seed: int) -> list[Pair]:

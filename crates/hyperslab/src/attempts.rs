@@ -561,7 +561,8 @@ impl Attempts {
     /// All is published, but something hidden could not be removed.
     fn left_behind(&self, name: &str, why: &str) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));
-        let text = format!("'{shown}' is as it should be, but '{name}' is left behind: {why}");
+        let owners = self.names().full(&self.home.owners());
+        let text = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}': {why}");
         Fault::new(FaultKind::Unsynced, text)
             .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
     }
@@ -597,7 +598,9 @@ impl Attempts {
         self.names().discard(&made.path);
         let removed = self.names().remove(&made.path);
         drop(made.lock);
-        if let Err(fault) = removed {
+        if let Err(fault) = removed
+            && self.names().exists(&made.path)
+        {
             return Err(self.left_behind(&made.path, &fault.text));
         }
         let struck = self.home.strike(&made.line);
