@@ -240,7 +240,10 @@ impl Store {
         let opened: Arc<Mutex<Option<Opened>>> = Arc::default();
         let (at, kept) = (names.as_ref().ok().cloned(), opened.clone());
         let durable = options.durable;
-        let told = comm.agree_on(question, false, move || {
+        // Making a durable store waits for its disk.
+        let waits = options.durable && matches!(mode, Mode::Write | Mode::Create);
+        let at_once = comm.rank() == 0 && !waits && names.as_ref().is_ok_and(|names| names.is_at_hand());
+        let told = comm.agree_on(question, at_once, move || {
             let names = at.expect("a rank without names has a fault");
             let found = opening::open_root(&*names, mode, durable).map_err(|fault| fault.context(&what))?;
             let told = found.told();

@@ -6,7 +6,7 @@ mod locks;
 
 use crate::below::{self, Spot};
 use crate::posix::write_back;
-use crate::{extents, posix_fault, progress, regular};
+use crate::{extents, mounts, posix_fault, progress, regular};
 use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
 /// waits for the disk.
 pub(crate) const SINGLE_SYNCS_MAX: usize = 32;
+
+/// Room that is made at once for what is read of a small file \[B\].
+const PREFIX_BYTES: u64 = 1 << 20;
 
 /// A file system, to be made durable as a whole.
 pub(crate) struct FileSystem(PathBuf, File);
@@ -171,7 +174,9 @@ impl Names for Directory {
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(posix_fault("reading", &path, &error)),
         };
-        let mut prefix = Vec::new();
+        // With a byte more than there is, the end is found by the first read.
+        let length = file.metadata().map_or(0, |found| found.len()).saturating_add(1);
+        let mut prefix = Vec::with_capacity(length.min(bytes_max).min(PREFIX_BYTES) as usize);
         file.take(bytes_max).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
         Ok(Some(prefix))
     }
@@ -221,7 +226,7 @@ impl Names for Directory {
     }
 
     fn is_at_hand(&self) -> bool {
-        locks::is_at_hand(&self.0)
+        mounts::is_at_hand(&self.0)
     }
 
     fn locks(&self, name: &str) -> Locks {

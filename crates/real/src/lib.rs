@@ -9,6 +9,7 @@ mod directory;
 mod extents;
 pub mod here;
 mod machine;
+mod mounts;
 pub mod mpi;
 pub mod neighbour;
 mod posix;

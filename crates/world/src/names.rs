@@ -235,6 +235,12 @@ impl dyn Names + '_ {
     /// # Errors
     /// When it is longer than any metadata are, besides.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        /// What is no longer is known by reading it \[B\].
+        const SHORT: u64 = 1 << 16;
+        match self.read_prefix(name, SHORT)? {
+            Some(bytes) if bytes.len() as u64 >= SHORT => {}
+            short => return Ok(short),
+        }
         if let Some(length) = self.length(name).filter(|&length| length > METADATA_BYTES_MAX) {
             let text = format!(
                 "'{}' should be a small file, at most {METADATA_BYTES_MAX} B, but has {length} B",

@@ -100,19 +100,6 @@ pub(super) fn lock(spot: &Spot, path: &Path) -> io::Result<Locked> {
     }
 }
 
-/// Whether a directory, or the nearest above it that exists, lies on a disk or in memory of this host, and nothing is
-/// mounted below it.
-pub(super) fn is_at_hand(directory: &Path) -> bool {
-    let Some(there) = directory.ancestors().find(|path| path.exists()) else { return false };
-    let Ok(there) = there.canonicalize() else { return false };
-    let held = crate::below::root(&there).map(File::from);
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo");
-    let below = |line: &str| {
-        line.split(' ').nth(4).is_some_and(|at| Path::new(at) != there && Path::new(at).starts_with(&there))
-    };
-    held.is_ok_and(|held| at_hand::holds(&held)) && mounts.is_ok_and(|mounts| !mounts.lines().any(below))
-}
-
 /// As [`Names::edit`](hyperslab_world::Names::edit).
 pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Result<(), Fault> {
     let failed = |error: io::Error| posix_fault("changing", path, &error);

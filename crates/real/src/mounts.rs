@@ -1,0 +1,198 @@
+//! What lies at a path, by the kernel's table of mounts: it is known without a question to a file system that may not
+//! answer.
+
+use crate::lock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// File systems on a disk or in memory of this host.
+const AT_HAND: [&str; 9] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs"];
+/// Those through which a path may lead besides: they hold the system itself.
+const OF_SYSTEM: [&str; 4] = ["overlay", "rootfs", "squashfs", "erofs"];
+/// As many links as the kernel follows in a path.
+const LINKS_MAX: usize = 40;
+
+/// A line of `/proc/self/mountinfo` (proc(5)).
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Mount {
+    at: PathBuf,
+    kind: String,
+}
+
+impl Mount {
+    fn of_line(line: &str) -> Option<Mount> {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let at = unescaped(mount.split(' ').nth(4)?);
+        Some(Mount { at, kind: file_system.split(' ').next()?.into() })
+    }
+
+    fn is(&self, kinds: &[&str]) -> bool {
+        kinds.contains(&self.kind.as_str())
+    }
+}
+
+/// Spaces, tabs, newlines and backslashes are written in octal.
+fn unescaped(text: &str) -> PathBuf {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = text.get(at + 1..at + 4).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match octal.filter(|_| bytes[at] == b'\\') {
+            Some(byte) => {
+                plain.push(byte);
+                at += 4;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    OsString::from_vec(plain).into()
+}
+
+/// The table as it was read last.
+struct Table {
+    file: File,
+    /// Changes are told to one reader of an open file; a child needs its own.
+    process: u32,
+    mounts: Arc<Vec<Mount>>,
+}
+
+static TABLE: Mutex<Option<Table>> = Mutex::new(None);
+
+impl Table {
+    fn open() -> std::io::Result<Table> {
+        let file = File::open("/proc/self/mountinfo")?;
+        let mut table = Table { file, process: std::process::id(), mounts: Arc::default() };
+        // What changes from now on is told.
+        table.has_changed();
+        table.read()?;
+        Ok(table)
+    }
+
+    fn has_changed(&self) -> bool {
+        let mut asked = [PollFd::new(&self.file, PollFlags::PRI)];
+        let told = poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        told.is_err() || asked[0].revents().intersects(PollFlags::PRI | PollFlags::ERR)
+    }
+
+    fn read(&mut self) -> std::io::Result<()> {
+        let mut bytes = Vec::with_capacity(1 << 16);
+        self.file.rewind()?;
+        self.file.read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        self.mounts = Arc::new(text.lines().filter_map(Mount::of_line).collect());
+        Ok(())
+    }
+}
+
+/// All mounts that this process sees, in the order in which they were made.
+fn mounts() -> std::io::Result<Arc<Vec<Mount>>> {
+    let mut kept = lock(&TABLE);
+    match &mut *kept {
+        Some(table) if table.process == std::process::id() => {
+            if table.has_changed() {
+                table.read()?;
+            }
+        }
+        other => *other = Some(Table::open()?),
+    }
+    Ok(kept.as_ref().map(|table| table.mounts.clone()).unwrap_or_default())
+}
+
+/// Whether a path leads to a disk or to memory of this host, by nothing else, and nothing else is mounted below it. What is
+/// there need not exist.
+pub(crate) fn is_at_hand(path: &Path) -> bool {
+    let mounts = mounts().unwrap_or_default();
+    std::path::absolute(path).is_ok_and(|path| at_hand_among(&mounts, &path))
+}
+
+fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
+    let mounted = |at: &Path| mounts.iter().rev().find(|mount| mount.at == at);
+    let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
+    let mut there = PathBuf::from("/");
+    let (mut links, mut exists) = (0, true);
+    while let Some(part) = left.pop() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => there = "/".into(),
+            Some(Component::ParentDir) => drop(there.pop()),
+            Some(Component::Normal(name)) => there.push(name),
+            _ => continue,
+        }
+        let Some(mount) = there.ancestors().find_map(mounted) else { return false };
+        if !mount.is(&AT_HAND) && !mount.is(&OF_SYSTEM) {
+            return false;
+        }
+        if !exists {
+            continue;
+        }
+        match std::fs::read_link(&there) {
+            Ok(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return false;
+                }
+                there.pop();
+                left.extend(target.iter().rev().map(OsString::from));
+            }
+            Err(error) => exists = error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+    let below = |mount: &&Mount| mount.at != there && mount.at.starts_with(&there);
+    there.ancestors().find_map(mounted).is_some_and(|mount| mount.is(&AT_HAND)) && !mounts.iter().any(|m| below(&m))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(at: &str, kind: &str) -> Mount {
+        let line = format!("36 35 0:45 / {at} rw,relatime shared:1 - {kind} srv:/x rw");
+        Mount::of_line(&line).unwrap()
+    }
+
+    #[test]
+    fn the_table_says_what_is_at_hand() {
+        let base = std::env::temp_dir().join(format!("hyperslab-mounts-{}", std::process::id()));
+        std::fs::create_dir_all(&base).unwrap();
+        let base = base.canonicalize().unwrap();
+        let (far, near) = (base.join("far"), base.join("near"));
+        std::fs::create_dir_all(near.join("deep")).unwrap();
+        std::fs::create_dir(&far).unwrap();
+        std::os::unix::fs::symlink("../far/x", near.join("link")).unwrap();
+        std::os::unix::fs::symlink(near.join("deep"), near.join("absolute")).unwrap();
+        std::os::unix::fs::symlink("round", near.join("round")).unwrap();
+        let mounts =
+            [mount("/", "overlay"), mount(base.to_str().unwrap(), "ext4"), mount(far.to_str().unwrap(), "nfs4")];
+        let is = |path: PathBuf| at_hand_among(&mounts, &path);
+        assert!(is(near.clone()) && is(near.join("new/one")) && is(near.join("absolute/new")));
+        assert!(is(near.join("deep/../link2")), "names that are not there yet");
+        assert!(!is(far.clone()) && !is(far.join("deep")) && !is(near.join("link/new")), "far");
+        assert!(!is(base.clone()), "something far is mounted below");
+        assert!(!is(near.join("round")), "it ends nowhere");
+        assert!(!is("/".into()) && !is("/etc".into()), "an overlay may lie on anything");
+        let stacked = [mounts[1].clone(), mount(near.to_str().unwrap(), "ext4"), mount(near.to_str().unwrap(), "nfs")];
+        assert!(!at_hand_among(&stacked, &near), "the last counts");
+        assert!(!at_hand_among(&[], &near), "nothing is known");
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn lines_are_parsed() {
+        assert_eq!(mount("/a\\040b\\134", "tmpfs").at, Path::new("/a b\\"));
+        assert_eq!(Mount::of_line("36 35 0:45"), None);
+    }
+
+    #[test]
+    fn the_table_is_read_once() {
+        let first = mounts().unwrap();
+        assert!(!first.is_empty() && Arc::ptr_eq(&first, &mounts().unwrap()));
+    }
+}
