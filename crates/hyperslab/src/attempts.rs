@@ -10,7 +10,7 @@
 //! .run.zarr.hyperslab-owners            a line of JSON for each root beside it: token, host, process
 //! .run.zarr.hyperslab-TOKEN/            a root
 //!     owner                             locked by the owner while he lives; the arrays that he updates in place
-//!     1-step-0001/ 2-array-rho/         attempts
+//!     1-step-0001/ 2-array-rho/         attempts; of what replaces an array, the name tells which: 2-array.INODE-rho
 //!     3-updates/                        chunks that are to replace others
 //!     4-publish                         what one call publishes by several renames, until all are done
 //! ```
@@ -37,6 +37,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) const INSIDE: &str = ".hyperslab";
 /// In a root: what its owner has locked.
 const OWNER: &str = "owner";
+/// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
+const ARRAY: &str = "array";
 /// Longest part of a name that only tells people what it is \[B\].
 const SHOWN_BYTES_MAX: usize = 120;
 /// How often another owner may remove a directory in which this one makes something.
@@ -327,6 +329,13 @@ impl Attempts {
         let path = self.next(what, of)?;
         self.names().make_new(&path)?;
         Ok(path)
+    }
+
+    /// A new directory that is to be an array; it may take the place of one, which is told by its number.
+    pub(crate) fn array(&self, of: &str, replaced: Option<&str>) -> Result<String, Fault> {
+        let number = replaced.and_then(|name| self.names().hold(name).ok()).map(|held| held.identity.1);
+        let what = number.map_or(ARRAY.into(), |number| format!("{ARRAY}.{number}"));
+        self.directory(&what, of)
     }
 
     /// Where objects of such a directory lie: what a rank that handles storage is told.

@@ -34,9 +34,10 @@ impl Attempts {
     pub(crate) fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
         self.check_still_there()?;
         let names = &*self.home.names;
-        // One rename needs no journal.
-        let several = entries.len() > 1 || entries.iter().any(|entry| entry.replaces && names.exists(&entry.to));
-        let journal = if several { Some(self.begin_journal(entries)?) } else { None };
+        if let [entry] = entries {
+            return self.publish_alone(entry);
+        }
+        let journal = self.begin_journal(entries)?;
         let mut published = Vec::new();
         for entry in entries {
             match publish_one(names, entry) {
@@ -44,14 +45,33 @@ impl Attempts {
                 Err(fault) => {
                     // The call fails already; what cannot be taken back stays visible, and whole.
                     let taken_back = published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took));
-                    if let Some(journal) = journal.filter(|_| taken_back) {
+                    if taken_back {
                         let _ = names.remove(&journal);
                     }
                     return Err(fault);
                 }
             }
         }
-        journal.map_or(Ok(()), |journal| end_journal(names, entries, &journal))
+        end_journal(names, entries, &journal)
+    }
+
+    /// One change needs no journal: one name that is taken, or two that are exchanged.
+    fn publish_alone(&self, entry: &Entry) -> Result<(), Fault> {
+        let (names, Entry { from, to, replaces }) = (&*self.home.names, entry);
+        if *replaces && names.exists(to) {
+            match names.exchange(from, to) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {
+                    let journal = self.begin_journal(std::slice::from_ref(entry))?;
+                    publish_one(names, entry)?;
+                    return end_journal(names, std::slice::from_ref(entry), &journal);
+                }
+                Err(fault) if names.exists(to) => return Err(fault),
+                // It is gone, and the name free.
+                Err(_) => {}
+            }
+        }
+        publish_one(names, entry).map(drop)
     }
 
     /// Lets a new store take the place of the old one, which is hidden then. Where that is one change, nothing of it is

@@ -2,7 +2,7 @@
 //! root, is touched.
 
 use super::publish::{NEW, end_journal, replace};
-use super::{ASIDE, Entry, Home, OWNER, path_of};
+use super::{ARRAY, ASIDE, Entry, Home, OWNER, path_of};
 use crate::owner::{Owner, line_of, lines};
 use crate::zarr::{MARKER, check_name};
 use hyperslab_format::zarr::{Map, Value};
@@ -237,8 +237,10 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
     }
     for name in names.list(&root)? {
         let mut parts = name.splitn(3, '-').skip(1);
-        let kind = parts.next().filter(|kind| is_attempt(&name) && matches!(*kind, "step" | "array"));
-        let never = kind.is_some() && !name.ends_with(ASIDE) && !published.contains(&format!("{root}/{name}"));
+        let path = format!("{root}/{name}");
+        let is_new = |kind: &&str| is_attempt(&name) && (*kind == "step" || is_new_array(names, kind, &path));
+        let never =
+            parts.next().is_some_and(|kind| is_new(&kind)) && !name.ends_with(ASIDE) && !published.contains(&path);
         found.removed.extend(parts.next().filter(|_| never).map(path_of));
     }
     for (name, marker, torn) in marked_by(home, &root)? {
@@ -253,6 +255,13 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
         names.remove(&root)?;
     }
     names.remove(&gone)
+}
+
+/// Whether an attempt of this kind is an array that was never published. What it replaced lies under its name afterwards.
+fn is_new_array(names: &dyn Names, kind: &str, path: &str) -> bool {
+    let Some(of) = kind.strip_prefix(ARRAY) else { return false };
+    let replaced = of.strip_prefix('.').and_then(|number| number.parse().ok());
+    replaced.is_none_or(|replaced: u64| names.hold(path).is_ok_and(|found| found.identity.1 != replaced))
 }
 
 /// Arrays that the owner of a root updated in place and did not end: name, marker, and whether readers may see a half.

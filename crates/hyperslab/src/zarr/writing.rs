@@ -84,7 +84,9 @@ impl Writing {
         let mut roots = Vec::with_capacity(told.len());
         for (told, ask) in told.iter_mut().zip(&self.asks) {
             let hidden = if self.publishes() {
-                attempts.directory("array", &self.store.shown(&ask.name))?
+                let at = self.at(ask);
+                let replaced = self.new.overwrite && directory.exists(&at);
+                attempts.array(&self.store.shown(&ask.name), replaced.then_some(&*at))?
             } else {
                 let hidden = self.at(ask);
                 directory.remove(&hidden)?;
@@ -341,7 +343,9 @@ impl Target for Appending {
         }
     }
 
+    /// Whoever still writes may rename what it wrote into the array. The marker stays without its lock, so that the next one
+    /// who changes the array puts that out of the way first.
     fn abandon(&mut self) {
-        self.undo(true);
+        self.grown = None;
     }
 }
