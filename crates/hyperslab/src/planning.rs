@@ -16,7 +16,7 @@ use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use trials::Trials;
 
@@ -312,7 +312,10 @@ pub(crate) fn seconds(price: &Price) -> Predicted {
 
 /// How ranks lie on the machine at hand.
 fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
-    let cores = std::thread::available_parallelism().map_or(profile.nodes.cores_per_node, |n| n.get() as u32);
+    // Asking reads several files of the system's, for each plan.
+    static CORES: OnceLock<Option<u32>> = OnceLock::new();
+    let known = CORES.get_or_init(|| std::thread::available_parallelism().ok().map(|cores| cores.get() as u32));
+    let cores = known.unwrap_or(profile.nodes.cores_per_node);
     // Cores that belong to one process are those of its share of the node where launchers bind ranks to cores.
     let cores = cores.max(profile.nodes.cores_per_node);
     Machine { ranks_per_node, cores_per_node: cores }

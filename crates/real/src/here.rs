@@ -1,7 +1,8 @@
 //! Which process this is, so that another one, perhaps on another host, can tell whether it still runs.
 
+use crate::lock;
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 /// A process, as it is known to others.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,14 +22,17 @@ pub struct Process {
 impl Process {
     /// This process.
     pub fn this() -> Process {
-        static HOST: OnceLock<(String, String)> = OnceLock::new();
-        let (host, boot) = HOST.get_or_init(|| {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-            (host, boot.trim().to_string())
-        });
+        static THIS: Mutex<Option<Process>> = Mutex::new(None);
+        let mut this = lock(&THIS);
+        // A child has a copy of what its parent knew of itself.
+        let known = this.take().filter(|known| known.pid == std::process::id());
+        this.insert(known.unwrap_or_else(Process::asked)).clone()
+    }
+
+    fn asked() -> Process {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
         let pid = std::process::id();
-        let (host, boot) = (host.clone(), boot.clone());
         Process { host, boot, pid_namespace: namespace(), pid, started: started("self").unwrap_or(0) }
     }
 

@@ -189,8 +189,8 @@ impl PosixStore {
     /// requests before it left, so that there must be none under way.
     fn at_once(&self, request: &Request) -> Option<Result<Outcome, Fault>> {
         let mut files = self.idle()?;
-        if request.object().is_some_and(|object| !files.is_proven(object)) {
-            return None;
+        if let Err(fault) = request.object().map_or(Some(Ok(())), |object| files.prove_at_hand(object))? {
+            return Some(Err(fault));
         }
         match request {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {

@@ -34,6 +34,19 @@ pub enum Proof {
     Contents(Arc<str>, u64),
 }
 
+impl Proof {
+    /// Path of what is looked at.
+    pub fn path(&self) -> &str {
+        match self {
+            Proof::Directory(path)
+            | Proof::File(path)
+            | Proof::Length(path, _)
+            | Proof::Beginning(path, ..)
+            | Proof::Contents(path, _) => path,
+        }
+    }
+}
+
 /// 64-bit FNV-1a of some bytes: tells two different files apart, but for an accident in 10^19, or an attack.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

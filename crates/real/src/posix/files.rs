@@ -538,9 +538,12 @@ impl Files {
         self.grounds.enter(roots);
     }
 
-    /// Whether it is known that this rank sees of an object what rank 0 sees, as far as that was asked.
-    pub(super) fn is_proven(&self, object: &str) -> bool {
-        self.grounds.is_proven(object)
+    /// Looks whether this rank sees of an object what rank 0 sees, where that waits for nothing far away. `None` where it
+    /// would, or may.
+    pub(super) fn prove_at_hand(&mut self, object: &str) -> Option<Result<(), Fault>> {
+        let unproven = self.grounds.unproven(object);
+        let at_hand = unproven.iter().all(|proof| self.is_at_hand(Path::new(proof.path())));
+        at_hand.then(|| self.grounds.prove(object))
     }
 }
 

@@ -33,7 +33,8 @@ impl Grounds {
     /// Forgets the roots before.
     pub(super) fn enter(&mut self, roots: &[Root]) {
         self.release();
-        self.proven.clear();
+        let seen = |root: &&Root| root.proofs.iter().all(|proof| self.seen.contains(&(root.opening, proof.clone())));
+        self.proven = roots.iter().filter(seen).map(|root| root.below.clone()).collect();
         self.roots = roots.iter().map(|root| (root.below.clone(), root.clone())).collect();
     }
 
@@ -50,6 +51,12 @@ impl Grounds {
     /// Whether nothing is left to be looked at.
     pub(super) fn is_proven(&self, object: &str) -> bool {
         self.root_of(object).is_none_or(|root| root.proofs.is_empty() || self.proven.contains(&root.below))
+    }
+
+    /// What is left to be looked at.
+    pub(super) fn unproven(&self, object: &str) -> &[Proof] {
+        let root = self.root_of(object).filter(|_| !self.is_proven(object));
+        root.map_or(&[], |root| &root.proofs)
     }
 
     /// Makes sure that this node sees what rank 0 sees.
