@@ -11,8 +11,8 @@ import pytest
 from mpi_launch import run_ranks
 from mpi_programs.budget import BUFFER_BYTES, STRATEGIES, measure
 
-#: What a process may need besides: stacks of threads, code that is run for the first time, lists of steps [B].
-BESIDES = 8 << 20
+#: What a process may need besides: stacks of threads, lists of steps [B].
+BESIDES = 4 << 20
 #: Where ranks do not copy out of each other's memory, packed messages under way come on top, at both ends, and what MPI
 #: keeps of its own [B].
 MESSAGES = 4 * BUFFER_BYTES

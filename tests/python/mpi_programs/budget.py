@@ -52,12 +52,28 @@ class Gauge:
         self.found[name] = (resident("VmHWM") - self.start, buffers)
 
 
+def warm_up(comm: Any, directory: Path) -> None:
+    """Do all of it with little data: threads are started, and code is loaded, that later cases need too."""
+    dist = hs.Distribution((64, 64), (comm.size,), ("*", "block"))
+    mine = np.zeros(dist.local_shape(comm))
+    for strategy in STRATEGIES:
+        given: dict[str, Any] = {"comm": comm, "durable": False, "strategy": strategy}
+        with hs.open_raw(directory / "warm.raw", "w", order="C", **given) as file:
+            file.write({"a": mine}, dist)
+        with hs.open_raw(directory / "warm.raw", order="C", arrays={"a": ((64, 64), "f8")}, **given) as file:
+            file.read("a", dist, out=mine)
+        with hs.open(directory / "warm.zarr", "w", **given) as store:
+            store.write("a", mine, dist, chunks=(16, 16))
+            store.read("a", dist, out=mine)
+
+
 def measure(comm: Any, directory: Path) -> dict[str, tuple[int, int]]:
     """All cases."""
     dist = hs.Distribution(SHAPE, (comm.size,), ("*", "block"))
     mine = np.full(dist.local_shape(comm), 1.0 + comm.rank)
     out = np.zeros_like(mine)
     given: dict[str, Any] = {"comm": comm, "durable": False, "buffer_bytes": BUFFER_BYTES}
+    warm_up(comm, directory)
     gauge = Gauge(comm)
     raw, store_path = directory / "a.raw", directory / "a.zarr"
     # At first, while no large buffers are kept that would do for all.
