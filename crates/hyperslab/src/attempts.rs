@@ -161,8 +161,8 @@ struct State {
     made: Option<Made>,
     /// The directory for what replaces something.
     updates: Option<String>,
-    /// Arrays that were updated in place.
-    updated: BTreeSet<String>,
+    /// Arrays that were updated in place, and whether readers may see a half of it.
+    updated: BTreeSet<(String, bool)>,
     /// Stands for this opening in markers, where nothing hidden was made.
     token: Option<String>,
     /// What was replaced while it is not known that what replaced it is durable.
@@ -396,10 +396,11 @@ impl Attempts {
         let readers = if torn { "torn" } else { "whole" };
         let line = Owner::here(&self.token()).line(&[("updates", directory), ("readers", readers)]);
         let what = format!("'{name}' of '{}'", self.home.shown());
+        // Before the marker is made: of what is not noted, nobody would know who finds this root without its owner.
+        if updates.is_some() {
+            self.note_update(name, torn)?;
+        }
         let marked = |lock, before, contents: &[u8]| {
-            if updates.is_some() {
-                self.note_update(name)?;
-            }
             let (name, shown) = (marker.to_string(), name.to_string());
             Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) })
         };
@@ -462,14 +463,15 @@ impl Attempts {
     }
 
     /// Lists something as updated in place, for whoever finds this root without its owner.
-    fn note_update(&self, name: &str) -> Result<(), Fault> {
+    fn note_update(&self, name: &str, torn: bool) -> Result<(), Fault> {
         let mut state = self.state();
-        if !state.updated.insert(name.to_string()) {
+        if !state.updated.insert((name.to_string(), torn)) {
             return Ok(());
         }
         let lock = state.made.as_ref().map(|made| &made.lock);
         let mut map = Map::new();
         map.insert("update".into(), name.into());
+        map.insert("readers".into(), if torn { "torn" } else { "whole" }.into());
         lock.map_or(Ok(()), |lock| lock.add(&line_of(map)))
     }
 

@@ -149,10 +149,17 @@ impl Comm {
                 desk.later(move || work(&mut **lock(&target)), at_once);
             }
         };
+        /// For what is given up because something does not answer.
+        const GRACE: Duration = Duration::from_secs(1);
+        // Who hears that a call failed may look at once at what is there, and finds no lock of it.
+        let clean = |poisoned: bool, undo: fn(&mut dyn Target)| {
+            afterwards(undo);
+            desk.finish(if poisoned { GRACE } else { limits.progress });
+        };
         let opening = Opening { question, target: target.clone(), compile, durable, at_once };
         let opened = self.open(machine, party, opening);
         let (Compiled { transfer, users, mine, fault, vetted }, decision, roots) = opened.inspect_err(|_| {
-            afterwards(|target| target.undo(false));
+            clean(party.poisoned().is_some(), |target| target.undo(false));
         })?;
         let opened = started.elapsed();
         noted.tell(party, &transfer, &decision);
@@ -169,7 +176,7 @@ impl Comm {
                 // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
                 let nothing = party.poisoned().is_none();
                 machine.cut_if(!nothing);
-                afterwards(if nothing { |target| target.undo(false) } else { |target| target.abandon() });
+                clean(!nothing, if nothing { |target| target.undo(false) } else { |target| target.abandon() });
                 return Err(fault);
             }
         };
@@ -195,12 +202,15 @@ impl Comm {
         });
         if let Err(fault) = published {
             machine.cut_if(party.poisoned().is_some());
-            afterwards(match fault.kind {
-                // It is visible.
-                FaultKind::Unsynced => |target| target.keep(),
-                _ if party.poisoned().is_some() => |target| target.abandon(),
-                _ => |target| target.undo(true),
-            });
+            clean(
+                party.poisoned().is_some(),
+                match fault.kind {
+                    // It is visible.
+                    FaultKind::Unsynced => |target| target.keep(),
+                    _ if party.poisoned().is_some() => |target| target.abandon(),
+                    _ => |target| target.undo(true),
+                },
+            );
             return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
         }
         afterwards(|target| target.tidy());

@@ -7,6 +7,7 @@ use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Work with names that gives something to tell the others. What it needs, it has.
 pub type Work = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
@@ -23,6 +24,8 @@ pub struct Desk {
 #[derive(Default)]
 struct State {
     worker: Option<Worker>,
+    /// Pieces of work that the worker has, or will have.
+    left: Arc<AtomicU64>,
     /// What is to be asked for.
     outcome: Option<Outcome>,
 }
@@ -81,6 +84,15 @@ impl Desk {
         }
     }
 
+    /// Waits until all that was begun is over, so long at most.
+    pub fn finish(&self, limit: Duration) {
+        const PAUSE: Duration = Duration::from_micros(50);
+        let (left, until) = (lock(&self.state).left.clone(), Instant::now() + limit);
+        while left.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+    }
+
     /// A number that changes when the work comes forward.
     pub(crate) fn advance(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
@@ -88,17 +100,24 @@ impl Desk {
 
     fn submit(&self, work: Work, told: bool) -> Outcome {
         let mut state = lock(&self.state);
-        let worker = state.worker.get_or_insert_with(|| Worker::start(self.bell.clone(), self.steps.clone()));
+        let left = state.left.clone();
+        let of_worker = left.clone();
+        let worker =
+            state.worker.get_or_insert_with(|| Worker::start(self.bell.clone(), self.steps.clone(), of_worker));
+        left.fetch_add(1, Ordering::AcqRel);
         match worker.work.send((work, told)) {
             Ok(()) => Outcome::Awaited,
-            Err(_) => Outcome::Done(Err(gone())),
+            Err(_) => {
+                left.fetch_sub(1, Ordering::AcqRel);
+                Outcome::Done(Err(gone()))
+            }
         }
     }
 }
 
 impl Worker {
     /// Ends when its desk does; one that hangs in the system is waited for by nobody.
-    fn start(bell: Bell, steps: Arc<AtomicU64>) -> Worker {
+    fn start(bell: Bell, steps: Arc<AtomicU64>, left: Arc<AtomicU64>) -> Worker {
         let (work, inbox) = channel::<(Work, bool)>();
         let (outbox, done) = channel();
         // Without a thread, both ends are dropped, and whoever asks is told.
@@ -107,6 +126,7 @@ impl Worker {
             for (work, told) in inbox {
                 let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                 let result = caught.unwrap_or_else(|_| Err(gone()));
+                left.fetch_sub(1, Ordering::AcqRel);
                 if told && outbox.send(result).is_err() {
                     return;
                 }
@@ -120,7 +140,6 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn wait(desk: &Desk) -> Result<Vec<u8>, Fault> {
         loop {
@@ -142,6 +161,10 @@ mod tests {
             first.store(7, Ordering::Relaxed);
         };
         desk.later(slow, false);
+        desk.finish(Duration::ZERO);
+        assert_eq!(order.load(Ordering::Relaxed), 0, "nobody waits longer than he wants to");
+        desk.finish(Duration::from_secs(60));
+        assert_eq!(order.load(Ordering::Relaxed), 7);
         let seen = order.clone();
         desk.begin(Box::new(move || Ok(vec![seen.load(Ordering::Relaxed) as u8])), false);
         assert_eq!(wait(&desk), Ok(vec![7]));

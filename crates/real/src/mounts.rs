@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// File systems on a disk or in memory of this host.
 const AT_HAND: [&str; 9] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs"];
 /// Those through which a path may lead besides: they hold the system itself.
-const OF_SYSTEM: [&str; 4] = ["overlay", "rootfs", "squashfs", "erofs"];
+const OF_SYSTEM: [&str; 7] = ["overlay", "rootfs", "squashfs", "erofs", "devtmpfs", "proc", "sysfs"];
 /// As many links as the kernel follows in a path.
 const LINKS_MAX: usize = 40;
 
@@ -181,6 +181,8 @@ mod tests {
         let stacked = [mounts[1].clone(), mount(near.to_str().unwrap(), "ext4"), mount(near.to_str().unwrap(), "nfs")];
         assert!(!at_hand_among(&stacked, &near), "the last counts");
         assert!(!at_hand_among(&[], &near), "nothing is known");
+        let shared = [mount("/", "overlay"), mount("/dev", "devtmpfs"), mount("/dev/shm", "tmpfs")];
+        assert!(at_hand_among(&shared, Path::new("/dev/shm/new")) && !at_hand_among(&shared, Path::new("/dev/new")));
         std::fs::remove_dir_all(&base).unwrap();
     }
 

@@ -1,6 +1,6 @@
 //! Removing on purpose what owners left of whom nobody can know whether they live.
 
-use super::recover::{Fate, fate, marked_by};
+use super::recover::{Fate, Marked, fate, marked_by};
 use super::{Home, Whose, recover};
 use crate::owner::{Owner, is_token, line_of, lines};
 use crate::zarr::MARKER;
@@ -62,7 +62,7 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
         };
         let lives = note.starts_with("kept");
         cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
-        for (name, marker, torn) in marked_by(home, &root)?.into_iter().filter(|_| !lives) {
+        for Marked { name, marker, torn } in marked_by(home, &owner, &root)?.into_iter().filter(|_| !lives) {
             let note =
                 if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
             cleaned.push(Cleaned { kind: "update", name, note: note.into() });

@@ -1,13 +1,14 @@
 //! What a dead owner left: named, rolled forward or removed by the next opening. Only what an own record names, below an own
 //! root, is touched.
 
+use super::clean::is_disowned;
 use super::publish::{NEW, end_journal, replace};
 use super::{ARRAY, ASIDE, Entry, Home, OWNER, path_of};
 use crate::owner::{Owner, line_of, lines};
 use crate::zarr::{MARKER, check_name};
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found of other owners.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -243,16 +244,24 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
             parts.next().is_some_and(|kind| is_new(&kind)) && !name.ends_with(ASIDE) && !published.contains(&path);
         found.removed.extend(parts.next().filter(|_| never).map(path_of));
     }
-    for (name, marker, torn) in marked_by(home, &root)? {
-        match torn {
-            true => found.unfinished.push(name),
-            // Readers see nothing of it.
-            false => names.remove(&marker)?,
+    // A file whose parts lie in several directories, not all of which were made, has no name to rename.
+    if names.exists(&root) {
+        match names.rename(&root, &gone) {
+            Err(_) if !names.exists(&format!("{root}/{OWNER}")) => names.remove(&root)?,
+            renamed => renamed?,
         }
     }
-    // A file whose parts lie in several directories, not all of which were made, has no name to rename.
-    if names.exists(&root) && names.rename(&root, &gone).is_err() {
-        names.remove(&root)?;
+    // The owner's record goes last, since it names the arrays that are marked; and their markers after all that a stopped
+    // process could still rename into them.
+    for name in names.list(&gone)?.iter().filter(|name| *name != OWNER) {
+        names.remove(&format!("{gone}/{name}"))?;
+    }
+    for marked in marked_by(home, owner, &gone)? {
+        match marked.torn {
+            true => found.unfinished.push(marked.name),
+            // Readers see nothing of it.
+            false => names.remove(&marked.marker)?,
+        }
     }
     names.remove(&gone)
 }
@@ -264,19 +273,41 @@ fn is_new_array(names: &dyn Names, kind: &str, path: &str) -> bool {
     replaced.is_none_or(|replaced: u64| names.hold(path).is_ok_and(|found| found.identity.1 != replaced))
 }
 
-/// Arrays that the owner of a root updated in place and did not end: name, marker, and whether readers may see a half.
-pub(super) fn marked_by(home: &Home, root: &str) -> Result<Vec<(String, String, bool)>, Fault> {
+/// An array that an owner updated in place and did not end.
+pub(super) struct Marked {
+    pub(super) name: String,
+    pub(super) marker: String,
+    /// Whether readers may see a half.
+    pub(super) torn: bool,
+}
+
+/// What the owner of a root had marked and nobody else has now. He notes it before he makes a marker, which may therefore be
+/// missing, or empty, or that of somebody else.
+pub(super) fn marked_by(home: &Home, owner: &Owner, root: &str) -> Result<Vec<Marked>, Fault> {
     let names = &*home.names;
     if names.length(root).is_some() {
         return Ok(Vec::new());
     }
-    let note = names.note(&format!("{root}/{OWNER}"))?.unwrap_or_default();
+    let mut noted: BTreeMap<String, bool> = BTreeMap::new();
+    for line in lines(&names.note(&format!("{root}/{OWNER}"))?.unwrap_or_default()) {
+        if let Some(name) = line.get("update").and_then(Value::as_str) {
+            let torn = line.get("readers").is_none_or(|readers| readers != "whole");
+            *noted.entry(name.into()).or_default() |= torn;
+        }
+    }
     let mut marked = Vec::new();
-    for line in lines(&note) {
-        let Some(name) = line.get("update").and_then(Value::as_str) else { continue };
-        let Some(marker) = marker_of(home, name) else { continue };
-        if let Some(note) = names.note(&marker)? {
-            marked.push((name.to_string(), marker, is_torn(&note)));
+    for (name, may_be_torn) in noted {
+        let Some(marker) = marker_of(home, &name) else { continue };
+        let Some(note) = names.note(&marker)? else { continue };
+        let told = lines(&note);
+        let his = |line: &Map<String, Value>| {
+            is_disowned(line) || Owner::of_line(line).is_some_and(|other| other.token == owner.token)
+        };
+        // Whoever has an empty one locked is about to say who he is.
+        let nobodys = || told.is_empty() && matches!(names.lock(&marker), Ok(Locked::Ours(_)));
+        if told.iter().any(his) || nobodys() {
+            let torn = if told.is_empty() { may_be_torn } else { is_torn(&note) };
+            marked.push(Marked { name, marker, torn });
         }
     }
     Ok(marked)
@@ -306,7 +337,7 @@ fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Resul
         let entries = entries_of(home, &root, &journal)?;
         found.unfinished.extend(entries.iter().map(|entry| in_store(home, &entry.to).to_string()));
     }
-    let torn = marked_by(home, &root)?.into_iter().filter(|(_, _, torn)| *torn);
-    found.unfinished.extend(torn.map(|(name, _, _)| name));
+    let torn = marked_by(home, &owner, &root)?.into_iter().filter(|marked| marked.torn);
+    found.unfinished.extend(torn.map(|marked| marked.name));
     Ok(())
 }
