@@ -2,7 +2,7 @@
 
 Usage: stalled_storage CLASS FIRST MODE DIRECTORY
 
-The FIRST call of a CLASS stalls for half a minute. Prints what each rank got, as JSON.
+The FIRST call of a CLASS stalls. Prints what each rank got, as JSON.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 from fault_library import Fault, Faults
 
 STORAGE_SECONDS = 2.0
+#: Longer than anybody may wait.
+STALL_SECONDS = 8.0
 #: Shorter, so that it shows that a rank that waits for storage is waited for by the others.
 PROGRESS_SECONDS = 1.0
 
@@ -37,7 +39,7 @@ def main() -> None:
         comm.barrier()
         if comm.rank == 0:
             faults.watch(directory)
-            faults.arm(Fault(name, first, "stall", 30_000))
+            faults.arm(Fault(name, first, "stall", int(STALL_SECONDS * 1000)))
         comm.barrier()
         began = time.monotonic()
         try:

@@ -43,10 +43,11 @@ impl Comm {
     /// own thread.
     pub(crate) fn agree_on(
         &self,
-        question: Question,
+        mut question: Question,
         at_once: bool,
         work: impl FnOnce() -> Result<Vec<u8>, Fault> + Send + 'static,
     ) -> Result<Vec<u8>, Fault> {
+        question.stores = true;
         let mut work: Option<Work> = Some(Box::new(work));
         self.agree_polled(question, move |desk| worked(desk, &mut work, at_once))
     }
@@ -139,7 +140,7 @@ impl Comm {
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
         let Call { what, fields, durable, prepared, target, compile, publishes, at_once } = call;
-        let mut question = Question::opening(what.clone(), fields, prepared);
+        let mut question = Question { stores: true, ..Question::opening(what.clone(), fields, prepared) };
         self.bring_failure(&mut question, NO_TARGET);
         let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
         let desk = machine.desk();
@@ -193,7 +194,7 @@ impl Comm {
             self.line().leave(call, report.clone());
         }
         let question =
-            Question { what: format!("end of {what}"), fault: outcome, lasts: publishes, ..Question::default() };
+            Question { what: format!("end of {what}"), fault: outcome, stores: publishes, ..Question::default() };
         let publishing = target.clone().filter(|_| publishes);
         let mut work: Option<Work> = publishing.map(|target| Box::new(move || lock(&target).publish()) as Work);
         let published = self.decided(machine, party, question, |desk| match publishes {
@@ -273,7 +274,7 @@ impl Comm {
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &what, Kind::Commit);
         let mut question = Question::opening(what.clone(), fields, fault);
-        question.lasts = publish.work.is_some();
+        question.stores = publish.work.is_some();
         if question.fault.is_none() {
             self.bring_failure(&mut question, target);
             question.fault = question.fault.map(|fault| fault.context(&what));

@@ -26,6 +26,10 @@ impl Renumbered {
         assert!(!above.contains(&u32::MAX), "each rank has a number");
         Renumbered { wire, beneath: order.to_vec(), above }
     }
+
+    fn below(&self, to: u32) -> Result<u32, WireError> {
+        self.beneath.get(to as usize).copied().ok_or_else(|| no_such_rank(self.rank(), to, self.size()))
+    }
 }
 
 impl Wire for Renumbered {
@@ -42,8 +46,11 @@ impl Wire for Renumbered {
     }
 
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
-        let &beneath = self.beneath.get(to as usize).ok_or_else(|| no_such_rank(self.rank(), to, self.size()))?;
-        self.wire.send(beneath, bytes)
+        self.wire.send(self.below(to)?, bytes)
+    }
+
+    fn note(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
+        self.wire.note(self.below(to)?, bytes)
     }
 
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {

@@ -19,7 +19,7 @@
 
 use crate::courier_bytes::{Letter, Packed, expose_bytes, exposed_views};
 use crate::neighbour::{Crossing, Identity, Reach, reach};
-use crate::wire::Wire;
+use crate::wire::{Wire, WireError};
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
 use hyperslab_pack::{Memory, copy};
 use hyperslab_world::{Event, Exposed, Fault, FaultKind, Here, Part, Ticket, Transport};
@@ -127,7 +127,12 @@ impl Courier {
     }
 
     fn post(&mut self, to: u32, letter: Letter) {
-        if let Err(error) = self.wire.send(to, letter.into_bytes()) {
+        let posted = self.wire.send(to, letter.into_bytes());
+        self.heed(posted);
+    }
+
+    fn heed(&mut self, posted: Result<(), WireError>) {
+        if let Err(error) = posted {
             self.broken.get_or_insert_with(|| broken(&error.0));
         }
     }
@@ -339,6 +344,11 @@ impl Transport for Courier {
 
     fn signal(&mut self, to: u32, bytes: Vec<u8>) {
         self.post(to, Letter::Signal(bytes));
+    }
+
+    fn note(&mut self, to: u32, bytes: Vec<u8>) {
+        let posted = self.wire.note(to, Letter::Signal(bytes).into_bytes());
+        self.heed(posted);
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), Fault> {

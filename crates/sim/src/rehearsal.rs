@@ -315,7 +315,7 @@ impl Rehearsal {
         match stage {
             // As one does at whose end rank 0 makes something visible.
             Stage::Agree => {
-                let question = Question { lasts: true, ..Question::default() };
+                let question = Question { stores: true, ..Question::default() };
                 At::Agreeing(Box::new(Consensus::new(party, question)))
             }
             Stage::Move(asked) => At::Walking(Box::new(self.walk(asked, rank))),

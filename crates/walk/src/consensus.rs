@@ -46,16 +46,15 @@ pub struct Question {
     pub fault: Option<Fault>,
     /// Whether this is the opening of a call, which ranks may legitimately reach late.
     pub opens: bool,
-    /// Whether what rank 0 does when all agree may take long, such as making visible. Then it tells the others before, who
-    /// cannot hear from it meanwhile; where ranks share cores, each message to a rank that waits takes as long as another
-    /// agreement does.
-    pub lasts: bool,
+    /// Whether rank 0 works in storage when all agree. Then it tells the others before: from now on they wait for storage and
+    /// no more for ranks that come late, and they may hear nothing from it meanwhile.
+    pub stores: bool,
 }
 
 impl Question {
     /// The one that opens a call.
     pub fn opening(what: impl Into<String>, fields: Vec<(String, String)>, fault: Option<Fault>) -> Question {
-        Question { what: what.into(), fields, fault, opens: true, lasts: false }
+        Question { what: what.into(), fields, fault, opens: true, stores: false }
     }
 
     /// 64-bit FNV-1a over names and values.
@@ -149,7 +148,7 @@ pub struct Consensus {
     values: BTreeMap<u32, Vec<(String, String)>>,
     asked: Vec<u32>,
     names: Names,
-    /// On rank 0: whether it is at work for all, who wait.
+    /// Whether rank 0 is at work for all, who wait.
     deciding: bool,
     /// When this rank came, if that is recorded \[ns\].
     came_ns: Option<u64>,
@@ -185,7 +184,7 @@ impl Consensus {
 
     /// What it waits for.
     pub fn waits(&self) -> Waits {
-        Waits { text: self.waits_for(), storage: self.deciding }
+        Waits { text: self.waits_for(), storage: self.deciding && self.parent.is_none() }
     }
 
     /// What it waits for, for messages.
@@ -246,13 +245,15 @@ impl Consensus {
                 }
                 tag::DECIDING => {
                     party.patient = true;
-                    self.tell_children(world, tag::DECIDING, &[]);
+                    self.deciding = true;
+                    self.note_deciding(world);
                 }
                 tag::QUERY => world.transport().signal(from, self.values_message()),
                 tag::VALUES => {
                     self.values.insert(from, fields(&contents).unwrap_or_default());
                 }
                 _ => {
+                    party.patient = false;
                     let decision = decision(&contents);
                     self.send_down(world, &contents);
                     return Some(decision);
@@ -291,11 +292,16 @@ impl Consensus {
             if begins {
                 party.progress();
             }
-            if self.question.lasts && begins {
-                self.tell_children(world, tag::DECIDING, &[]);
+            if self.question.stores && begins {
+                self.note_deciding(world);
             }
             let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
+            let began = world.clock().now_ns();
             let decided = decide(world)?;
+            if begins && world.clock().now_ns() - began > party.limits.storage.as_nanos() as u64 {
+                // It did so itself, and the others have given up on it.
+                return Some(Err(party.end_stalled(world, 0, &self.waits_for(), party.limits.storage)));
+            }
             self.deciding = false;
             if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
                 trace.decided(self.call, begin, world.clock().stamp_ns());
@@ -311,14 +317,17 @@ impl Consensus {
     }
 
     fn send_down(&self, world: &mut dyn World, contents: &[u8]) {
-        self.tell_children(world, tag::DOWN, contents);
-    }
-
-    fn tell_children(&self, world: &mut dyn World, tag: u8, contents: &[u8]) {
-        let mut message = Writer::tagged(tag).number(self.call).0;
+        let mut message = Writer::tagged(tag::DOWN).number(self.call).0;
         message.extend(contents);
         for &child in &self.children {
             world.transport().signal(child, message.clone());
+        }
+    }
+
+    /// Wakes nobody up: where ranks share cores, that takes as long as another agreement does.
+    fn note_deciding(&self, world: &mut dyn World) {
+        for &child in &self.children {
+            world.transport().note(child, Writer::tagged(tag::DECIDING).number(self.call).0);
         }
     }
 

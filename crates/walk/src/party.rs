@@ -69,7 +69,7 @@ pub struct Party {
     /// Neighbours in the tree that said they progress, since the last time they were told.
     heard: Vec<u32>,
     poisoned: Option<Fault>,
-    /// Whether all have answered and rank 0 is at work: it cannot say so meanwhile, and may take long.
+    /// Whether all have answered and rank 0 works in storage: it may not say so meanwhile, and nobody is late any more.
     pub(crate) patient: bool,
     pub(crate) names: Names,
     arity: u32,
@@ -291,9 +291,12 @@ impl Party {
             if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
                 return Err(self.end_call(world, fault, None));
             }
-            let patient =
-                if self.patient { self.limits.storage.max(self.limits.progress) } else { self.limits.progress };
-            let (since, limit) = arrival.map_or((last, patient), |limit| (start, limit));
+            let (since, limit) = match arrival {
+                // Who finds by itself that it took too long comes first.
+                _ if self.patient => (last, self.limits.storage.max(self.limits.progress) + self.grace()),
+                Some(limit) => (start, limit),
+                None => (last, self.limits.progress),
+            };
             if let Some(fault) = self.inbox.abort.take() {
                 return Err(self.poison(fault));
             }
@@ -303,8 +306,10 @@ impl Party {
             }
             if storage {
                 if now - mine > nanos(self.limits.storage) {
-                    return Err(self.end_call(world, self.stalled(&waits_for), None));
+                    return Err(self.end_stalled(world, self.rank, &waits_for, self.limits.storage));
                 }
+            } else if self.patient && now - since > nanos(limit) {
+                return Err(self.end_stalled(world, 0, &waits_for, limit));
             } else if now - since > nanos(limit) {
                 let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
                 return Err(self.give_up(world, Fault::new(FaultKind::Timeout, text), arrival.is_some()));
@@ -327,16 +332,6 @@ impl Party {
                 world.doze(DOZE);
             }
         }
-    }
-
-    /// The failure of storage that does not answer this rank.
-    fn stalled(&self, waits_for: &str) -> Fault {
-        let (rank, limit) = (self.rank, self.limits.storage.as_secs_f64());
-        let text = format!("{waits_for}; storage has not answered rank {rank} for {limit:.1} s");
-        Fault::new(FaultKind::Timeout, text).hint(
-            "look at the file system of that rank's node: a server that is down, a mount that hangs; storage_seconds= \
-             allows more",
-        )
     }
 
     /// On rank 0: asks the servers now and then whether they are there. Clients may be late for good reasons, but a server
@@ -435,7 +430,7 @@ impl Party {
 
     /// As [`Party::give_up`]; `arriving` is not there when it is known already who is missing.
     fn end_call(&mut self, world: &mut dyn World, fault: Fault, arriving: Option<bool>) -> Fault {
-        let grace = (self.limits.progress / 4).clamp(Duration::from_secs(1), Duration::from_secs(4));
+        let grace = self.grace();
         if self.rank > 0 {
             let mut report = vec![tag::REPORT, u8::from(arriving.is_none())];
             report.extend(fault.to_bytes());
@@ -463,6 +458,21 @@ impl Party {
         // Give the messages a moment to leave.
         self.wait(world, Duration::from_millis(20), |_| false);
         self.poison(fault)
+    }
+
+    /// How long others may take to notice, and to answer.
+    fn grace(&self) -> Duration {
+        (self.limits.progress / 4).clamp(Duration::from_secs(1), Duration::from_secs(4))
+    }
+
+    /// As [`Party::end_call`], since storage does not answer a rank.
+    pub(crate) fn end_stalled(&mut self, world: &mut dyn World, rank: u32, waits_for: &str, limit: Duration) -> Fault {
+        let text = format!("{waits_for}; storage has not answered rank {rank} for {:.1} s", limit.as_secs_f64());
+        let fault = Fault::new(FaultKind::Timeout, text).hint(
+            "look at the file system of that rank's node: a server that is down, a mount that hangs; storage_seconds= \
+             allows more",
+        );
+        self.end_call(world, fault, None)
     }
 
     fn name_the_missing(&self, fault: Fault, arriving: bool) -> Fault {

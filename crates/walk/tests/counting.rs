@@ -27,8 +27,8 @@ fn arrays(count: usize, elements: u64) -> Vec<Array> {
     (0..count).map(|number| Array::new(number, stored(number), ELEMENT, ELEMENT)).collect()
 }
 
-fn questions(opens: bool, lasts: bool) -> Vec<Question> {
-    (0..RANKS).map(|_| Question { what: "write".into(), opens, lasts, ..Question::default() }).collect()
+fn questions(opens: bool, stores: bool) -> Vec<Question> {
+    (0..RANKS).map(|_| Question { what: "write".into(), opens, stores, ..Question::default() }).collect()
 }
 
 #[test]
@@ -49,14 +49,14 @@ fn many_small_arrays_share_messages() {
     assert!(opened.iter().all(|got| got.as_deref() == Ok(parameters.to_bytes().as_slice())));
     case.run_on(&mut ranks, &transfer, &parameters, None);
     // Of a transfer that makes something visible at its end, and of one that does not.
-    for lasts in [true, false] {
-        assert!(ranks.agree(questions(false, lasts), &Ok(Vec::new())).iter().all(Result::is_ok));
+    for stores in [true, false] {
+        assert!(ranks.agree(questions(false, stores), &Ok(Vec::new())).iter().all(Result::is_ok));
     }
 
     let others = u64::from(RANKS - 1);
     let hub = ranks.hub.borrow();
     assert!(ranks.parties.iter().all(|party| party.agreements == 3));
-    // Each agreement goes up and down one tree; where it takes long, rank 0 also says when it sets to work.
+    // Each agreement goes up and down one tree; where it works in storage, rank 0 also says when it sets to work.
     assert_eq!(hub.signals_delivered, (2 + 3 + 2) * others);
     // Every rank has a part of every group, and what a server holds itself does not travel.
     assert_eq!(hub.messages, groups * others);

@@ -146,16 +146,19 @@ impl Wire for MpiWire {
     }
 
     fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
-        self.check_caller()?;
-        if to == self.rank() {
-            return self.traffic.send(to, bytes);
-        }
-        if let Some(greeting) = self.ringing.greeting(to) {
-            self.traffic.send(to, greeting)?;
-        }
-        self.traffic.send(to, bytes)?;
+        self.note(to, bytes)?;
         self.ringing.ring(to);
         Ok(())
+    }
+
+    fn note(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), WireError> {
+        self.check_caller()?;
+        if to != self.rank()
+            && let Some(greeting) = self.ringing.greeting(to)
+        {
+            self.traffic.send(to, greeting)?;
+        }
+        self.traffic.send(to, bytes)
     }
 
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
