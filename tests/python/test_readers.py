@@ -31,6 +31,8 @@ def update(comm: Any, path: Path, strategy: str, first: int) -> None:
             store.write("a", np.full(dist.local_shape(comm), float(first + number)), dist, section=SECTION)
 
 
+# The readers never rest, which keeps ranks that share the cores with them from working.
+@pytest.mark.alone
 @pytest.mark.parametrize("options", [{}, {"checksum": False}, {"zstd": 1}], ids=["checksum", "plain", "zstd"])
 def test_readers_never_see_a_torn_chunk(options: dict[str, Any], tmp_path: Path) -> None:
     path, stop = tmp_path / "a.zarr", tmp_path / "stop"
