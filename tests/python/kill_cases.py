@@ -237,6 +237,10 @@ class Judge:
         return self.case.event == "kill" and any(end.lost_link for end in self.ends.values())
 
     @property
+    def _owner_lives(self) -> bool:
+        return self.case.victim == 0 and self.case.event == "stop"
+
+    @property
     def _is_raw(self) -> bool:
         return self.made.look is not look_at_store
 
@@ -250,6 +254,9 @@ class Judge:
     def _expect_marker(self) -> None:
         if not (self.directory / self.made.marker).exists():
             self.complaints.append("some parts are old and some new, and there is no marker")
+        elif self._owner_lives:
+            # Readers are not warned of an update that lives, and a stopped owner does.
+            return
         elif not self._names_unfinished("r"):
             self.complaints.append("some parts are old and some new, and an opening to read names nothing")
 

@@ -30,7 +30,7 @@ use publish::ASIDE;
 pub(crate) use publish::Entry;
 pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where hidden things lie in a store, when they cannot lie beside it.
@@ -151,6 +151,8 @@ pub(crate) struct Attempts {
     /// The store, so that it is noticed if another one takes its place. On rank 0.
     held: Option<Hold>,
     state: Mutex<State>,
+    /// Whether it was given up, perhaps while its root is being made.
+    lost: AtomicBool,
     last: AtomicU64,
     /// A child of this process has a copy of all this, and must not end what is its parent's.
     process: u32,
@@ -209,6 +211,7 @@ impl Attempts {
             durable,
             held,
             state: Mutex::default(),
+            lost: AtomicBool::new(false),
             last: AtomicU64::new(0),
             process: std::process::id(),
         }
@@ -257,7 +260,21 @@ impl Attempts {
         })?;
         let path = made.path.clone();
         state.made = Some(made);
-        Ok(path)
+        drop(state);
+        self.check_kept().map(|()| path)
+    }
+
+    /// Lets go of what was made when nobody waited for it any more.
+    ///
+    /// # Errors
+    /// When that is so.
+    fn check_kept(&self) -> Result<(), Fault> {
+        if !self.lost.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.let_go();
+        let text = format!("writing to '{}' was given up meanwhile", self.home.shown());
+        Err(Fault::new(FaultKind::Poisoned, text).hint("open it again, on a fresh communicator"))
     }
 
     /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].
@@ -276,7 +293,7 @@ impl Attempts {
             }
         })?;
         self.state().made = Some(made);
-        Ok(())
+        self.check_kept()
     }
 
     /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
@@ -406,16 +423,7 @@ impl Attempts {
         };
         match self.names().claim(marker, &line, self.durable && torn)? {
             Claim::New(lock) => marked(lock, None, &line),
-            Claim::Busy(note) => {
-                let owner = crate::owner::lines(&note).iter().rev().find_map(Owner::of_line);
-                let who = owner.map_or("another owner".into(), |owner| owner.to_string());
-                let text = format!("{what} is being changed in place by {who} at this moment");
-                Err(Fault::new(FaultKind::Busy, text).hint(format!(
-                    "one at a time: wait until it is done, or write a new array; 'hyperslab clean {}' removes what an \
-                     owner left who died",
-                    self.home.shown()
-                )))
-            }
+            Claim::Busy(note) => Err(self.is_being_changed(&note, &what)),
             Claim::Left(lock, note) => {
                 self.take_over(&note, &*lock, &what)?;
                 lock.add(&line)?;
@@ -423,6 +431,33 @@ impl Attempts {
                 marked(lock, before, &[note, line].concat())
             }
         }
+    }
+
+    /// Looks whether somebody changes in place what is about to be replaced: what he writes would land in either. Gives the
+    /// lock of the marker of an update that did not end.
+    ///
+    /// # Errors
+    /// When somebody does.
+    pub(crate) fn check_idle(&self, marker: &str, name: &str) -> Result<Option<Box<dyn Lock>>, Fault> {
+        match self.names().lock(marker)? {
+            Locked::Absent => Ok(None),
+            Locked::Ours(lock) => Ok(Some(lock)),
+            Locked::Busy => {
+                let note = self.names().note(marker)?.unwrap_or_default();
+                Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown())))
+            }
+        }
+    }
+
+    fn is_being_changed(&self, note: &[u8], what: &str) -> Fault {
+        let owner = crate::owner::lines(note).iter().rev().find_map(Owner::of_line);
+        let who = owner.map_or("another owner".into(), |owner| owner.to_string());
+        let text = format!("{what} is being changed in place by {who} at this moment");
+        Fault::new(FaultKind::Busy, text).hint(format!(
+            "one at a time: wait until it is done, or write a new array; 'hyperslab clean {}' removes what an owner left \
+             who died",
+            self.home.shown()
+        ))
     }
 
     /// The token of this opening.
@@ -472,7 +507,21 @@ impl Attempts {
         let mut map = Map::new();
         map.insert("update".into(), name.into());
         map.insert("readers".into(), if torn { "torn" } else { "whole" }.into());
-        lock.map_or(Ok(()), |lock| lock.add(&line_of(map)))
+        lock.map_or(Ok(()), |lock| lock.add(&line_of(map)))?;
+        drop(state);
+        if torn {
+            self.secure()?;
+        }
+        self.check_kept()
+    }
+
+    /// Makes durable by what the next opening finds this root: the list, the root's name and what its owner noted.
+    fn secure(&self) -> Result<(), Fault> {
+        let root = self.state().made.as_ref().map(|made| made.path.clone());
+        let Some(root) = root.filter(|_| self.durable) else { return Ok(()) };
+        self.names().sync_files(&[self.home.owners(), format!("{root}/{OWNER}")])?;
+        self.names().sync(&root)?;
+        self.names().sync(root.rsplit_once('/').map_or("", |(above, _)| above))
     }
 
     /// The update is over; where it replaced nothing of an earlier one that did not end, that one's marker stays.
@@ -498,6 +547,10 @@ impl Attempts {
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
     pub(crate) fn leave_unfinished(&self, marker: Marker) {
+        if !self.names().exists(&marker.name) {
+            // It went with what was replaced meanwhile, and what is there now may have parts of the update.
+            let _ = self.names().write(&marker.name, &clean::disowned_line(), false);
+        }
         let line = recover::unfinished_line(&marker.shown);
         let mut with = |mut before: Vec<u8>| {
             if !before.windows(line.len()).any(|other| other == line) {
@@ -508,16 +561,14 @@ impl Attempts {
         let _ = self.names().edit(&self.home.owners(), &mut with, &mut || Ok(()));
     }
 
-    /// Replaces a small file that readers see.
+    /// Replaces a small file that readers see; its name is not yet durable then.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         let made = self.next("metadata", "")?;
         self.names().create(&made, bytes, bytes.len() as u64)?;
         if sync {
             self.names().sync_files(std::slice::from_ref(&made))?;
         }
-        self.names().rename(&made, name)?;
-        let above = name.rsplit_once('/').map_or("", |(above, _)| above);
-        if sync { self.names().sync(above) } else { Ok(()) }
+        self.names().rename(&made, name)
     }
 
     /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
@@ -527,7 +578,10 @@ impl Attempts {
         change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>,
     ) -> Result<(), Fault> {
         let Some(bytes) = self.names().read(name)? else { return Ok(()) };
-        change(&bytes)?.map_or(Ok(()), |changed| self.replace(name, &changed, self.durable))
+        let Some(changed) = change(&bytes)? else { return Ok(()) };
+        self.replace(name, &changed, self.durable)?;
+        let above = name.rsplit_once('/').map_or("", |(above, _)| above);
+        if self.durable { self.names().sync(above) } else { Ok(()) }
     }
 
     /// Makes the name of what was published durable.
@@ -555,22 +609,46 @@ impl Attempts {
         Ok(())
     }
 
-    /// Publishes a raw file: its hidden name is gone then, and so is its owner.
-    pub(crate) fn publish_file(&self, replaces: bool) -> Result<(), Fault> {
+    /// The same after something became visible: somebody may have written consolidated metadata between.
+    pub(crate) fn drop_again(&self, groups: &[String]) -> Result<(), Fault> {
+        self.drop_consolidated(groups).map_err(|fault| {
+            let shown = self.home.shown();
+            let text =
+                format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text);
+            Fault::new(FaultKind::Unsynced, text).hint("consolidate() writes them anew")
+        })
+    }
+
+    /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
+    /// in place at this moment, who would have a marker of this name.
+    pub(crate) fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
-        if replaces {
-            self.names().rename(&from, &to)?;
-        } else if !self.names().rename_new(&from, &to)? {
-            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
-            return Err(Fault::new(FaultKind::Exists, text).hint("mode w replaces it"));
+        if self.durable {
+            // Ranks sync what they write, and may have written nothing.
+            self.names().sync_files(std::slice::from_ref(&from))?;
         }
+        let idle = if replaces { self.check_idle(marker, &to)? } else { None };
+        let published = match replaces {
+            true => self.names().rename(&from, &to),
+            false => self.names().rename_new(&from, &to).and_then(|published| match published {
+                true => Ok(()),
+                false => {
+                    let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
+                    Err(Fault::new(FaultKind::Exists, text).hint("mode w replaces it"))
+                }
+            }),
+        };
+        published?;
+        let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
+        // What did not end is replaced.
+        let unmarked = idle.map_or(Ok(()), |_lock| self.names().remove(marker));
         let made = self.state().made.take();
         let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
-        struck.map_err(|fault| self.left_behind(&self.home.owners(), &fault.text))
+        synced.and(unmarked.and(struck).map_err(|fault| self.left_behind(&self.home.owners(), &fault.text)))
     }
 
     /// All is published, but something hidden could not be removed.
-    fn left_behind(&self, name: &str, why: &str) -> Fault {
+    pub(crate) fn left_behind(&self, name: &str, why: &str) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));
         let owners = self.names().full(&self.home.owners());
         let text = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}': {why}");
@@ -581,9 +659,12 @@ impl Attempts {
     /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
     /// on, and the next opening removes it.
     pub(crate) fn let_go(&self) {
-        let mut state = self.state();
-        state.made = None;
-        state.updates = None;
+        self.lost.store(true, Ordering::SeqCst);
+        // Who is at work with it, and perhaps hangs, does so when he is done.
+        if let Ok(mut state) = self.state.try_lock() {
+            state.made = None;
+            state.updates = None;
+        }
     }
 
     /// Ends the root and all that was not published.
@@ -591,6 +672,9 @@ impl Attempts {
     /// # Errors
     /// When something stays that was replaced, since it is not known that what replaced it is durable.
     pub(crate) fn end(&self) -> Result<(), Fault> {
+        if self.lost.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         let (made, kept) = {
             let mut state = self.state();
             state.updates = None;

@@ -36,6 +36,7 @@ mod course;
 mod described;
 mod environment;
 mod error;
+mod held;
 mod holding;
 mod line;
 mod owner;

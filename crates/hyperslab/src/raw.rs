@@ -439,12 +439,8 @@ impl RawFile {
             }
             if empty {
                 attempts.make_file(&header, header.len() as u64)?;
-                if sync {
-                    attempts.home.names.sync_files(&[attempts.file()])?;
-                }
             }
-            attempts.publish_file(replaces)?;
-            if sync { attempts.sync_published("", &name) } else { Ok(()) }
+            attempts.publish_file(replaces, &disk::marker(&name))
         };
         let publish =
             if self.mode.writes() { Publish::by(self.attempts.at_once_durable(1), work) } else { Publish::nothing() };

@@ -38,6 +38,8 @@ pub use step::Step;
 
 /// Names an update of an array in place that has not ended.
 pub(crate) const MARKER: &str = ".hyperslab-update";
+/// How often others may publish while consolidated metadata are written.
+const CONSOLIDATE_TURNS_MAX: usize = 100;
 
 /// How a store is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -326,13 +328,26 @@ impl Store {
         let mut above = self.ancestors(&self.group);
         above.pop();
         self.comm.agree_on(question, false, move || {
-            let mut nodes = Vec::new();
-            below(&*attempts.home.names, &base, "", &mut nodes)?;
+            let listed = || {
+                let mut nodes = Vec::new();
+                below(&*attempts.home.names, &base, "", &mut nodes).map(|()| nodes)
+            };
             attempts.drop_consolidated(&above)?;
             let key = format!("{base}{METADATA_KEY}");
-            let new = |bytes: &[u8]| consolidated::consolidate(bytes, &key, nodes).map(Some).map_err(format_fault);
-            attempts.amend(&key, new)?;
-            Ok(Vec::new())
+            let mut nodes = listed()?;
+            for _ in 0..CONSOLIDATE_TURNS_MAX {
+                let all = nodes.clone();
+                let new = |bytes: &[u8]| consolidated::consolidate(bytes, &key, all).map(Some).map_err(format_fault);
+                attempts.amend(&key, new)?;
+                // Who published meanwhile has removed the block before this one, or not.
+                let now = listed()?;
+                if std::mem::replace(&mut nodes, now) == nodes {
+                    return Ok(Vec::new());
+                }
+            }
+            attempts.drop_consolidated(&[base])?;
+            let text = format!("{what}: others change what is below all the time");
+            Err(Fault::new(FaultKind::Busy, text).hint("consolidate when nobody writes"))
         })?;
         Ok(())
     }

@@ -13,7 +13,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
 /// waits for the disk.
@@ -98,12 +97,6 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Numbers for names that nobody else has meanwhile.
-fn unique() -> String {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), LAST.fetch_add(1, Ordering::Relaxed))
-}
-
 impl Names for Directory {
     fn full(&self, name: &str) -> String {
         let path = self.path(name);
@@ -118,6 +111,18 @@ impl Names for Directory {
             Fault::new(FaultKind::Storage, format!("'{}' has no absolute path: {error}", self.0.display()))
         })?;
         Ok(Directory(absolute).full(""))
+    }
+
+    fn followed(&self) -> Result<Option<String>, Fault> {
+        progress::note();
+        if !self.0.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+            return Ok(None);
+        }
+        match self.0.canonicalize() {
+            Ok(real) => Ok(Some(Directory(real).full(""))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(posix_fault("following", &self.0, &error)),
+        }
     }
 
     fn is_plain(&self) -> bool {
@@ -190,7 +195,7 @@ impl Names for Directory {
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         let (root, below) = self.parted(name);
         let base = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", unique()));
+        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", crate::here::token()));
         self.doing("writing", name, |spot| {
             let hidden = Spot::find(&root, &beside)?;
             let written = hidden.create_new().and_then(|mut file| {
@@ -235,10 +240,12 @@ impl Names for Directory {
     }
 
     fn hold(&self, name: &str) -> Result<Hold, Fault> {
-        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
         progress::note();
         let path = self.path(name);
-        let held = File::open(&path).and_then(|file| Ok(((file.metadata()?.dev(), file.metadata()?.ino()), file)));
+        // What takes its place may be a pipe, which nobody waits for.
+        let open = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        let held = open.and_then(|file| Ok(((file.metadata()?.dev(), file.metadata()?.ino()), file)));
         let (identity, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
         Ok(Hold { identity, keep: Box::new(file) })
     }

@@ -288,6 +288,10 @@ impl Consensus {
             }
             Err(self.difference())
         } else {
+            if !self.deciding && party.inbox.is_lost() {
+                // This rank comes late, and others have told their users that the call failed.
+                return None;
+            }
             let begins = !std::mem::replace(&mut self.deciding, true);
             if begins {
                 party.progress();

@@ -92,6 +92,11 @@ impl Inbox {
         None
     }
 
+    /// Whether the call cannot succeed any more, since some rank has given it up.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.reports.is_empty() || self.abort.is_some()
+    }
+
     /// Takes the ranks that have heard what this rank told in a call.
     pub(crate) fn take_heard(&mut self, call: u64) -> Vec<u32> {
         let of_call = self.heard.iter().filter(|heard| heard.0 == call).map(|heard| heard.1).collect();

@@ -110,6 +110,13 @@ pub trait Names: Send + Sync {
     /// # Errors
     /// When it cannot be known, or no root can have that name.
     fn resolve(&self) -> Result<String, Fault>;
+    /// The absolute name of what the root leads to in the end, if it is a link to something that is there.
+    ///
+    /// # Errors
+    /// When the place does not tell.
+    fn followed(&self) -> Result<Option<String>, Fault> {
+        Ok(None)
+    }
     /// Whether absolute names are paths of the file system.
     fn is_plain(&self) -> bool {
         false

@@ -5,8 +5,7 @@ use super::{Home, Whose, recover};
 use crate::owner::{Owner, is_token, line_of, lines};
 use crate::zarr::MARKER;
 use hyperslab_format::zarr::{Map, Value};
-use hyperslab_world::{Fault, FaultKind, Locked, Names};
-use std::sync::Arc;
+use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,24 +61,27 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
         };
         let lives = note.starts_with("kept");
         cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
-        for Marked { name, marker, torn } in marked_by(home, &owner, &root)?.into_iter().filter(|_| !lives) {
+        for Marked { name, marker, torn, lock } in marked_by(home, &owner, &root)?.into_iter().filter(|_| !lives) {
             let note =
                 if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
             cleaned.push(Cleaned { kind: "update", name, note: note.into() });
-            if torn && !dry_run {
-                disown(names, &marker)?;
+            if let Some(lock) = lock.filter(|_| torn && !dry_run) {
+                disown(names.as_ref(), &marker, &*lock)?;
             }
         }
     }
     let beside = format!(".{}{MARKER}", home.base);
-    if !home.is_inside() && names.exists(&beside) && !matches!(names.lock(&beside), Ok(Locked::Busy)) {
+    if !home.is_inside()
+        && names.exists(&beside)
+        && let Locked::Ours(lock) = names.lock(&beside)?
+    {
         cleaned.push(Cleaned {
             kind: "update",
             name: names.full(&home.base),
             note: "did not end: write all of it again".into(),
         });
         if !dry_run {
-            disown(names, &beside)?;
+            disown(names.as_ref(), &beside, &*lock)?;
         }
     }
     if !dry_run {
@@ -119,12 +121,21 @@ fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>)
     Ok(())
 }
 
-/// Leaves a marker to whoever updates the thing next.
-fn disown(names: &Arc<dyn Names>, marker: &str) -> Result<(), Fault> {
+/// Leaves a marker, which nobody else has locked, to whoever updates the thing next. What its owner noted stays: who takes
+/// it over puts that out of the way.
+fn disown(names: &dyn Names, marker: &str, lock: &dyn Lock) -> Result<(), Fault> {
+    if lines(&names.note(marker)?.unwrap_or_default()).last().is_some_and(is_disowned) {
+        return Ok(());
+    }
+    lock.add(&disowned_line())
+}
+
+/// A line of the marker of an update that did not end, and that nobody owns.
+pub(super) fn disowned_line() -> Vec<u8> {
     let mut map = Map::new();
     map.insert("owner".into(), Value::Null);
     map.insert("readers".into(), "torn".into());
-    names.write(marker, &line_of(map), false)
+    line_of(map)
 }
 
 /// Whether a marker was left to whoever comes next.

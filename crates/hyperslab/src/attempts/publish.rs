@@ -42,17 +42,26 @@ impl Attempts {
         for entry in entries {
             match publish_one(names, entry) {
                 Ok(took) => published.push((entry, took)),
-                Err(fault) => {
-                    // The call fails already; what cannot be taken back stays visible, and whole.
-                    let taken_back = published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took));
-                    if taken_back {
-                        let _ = names.remove(&journal);
-                    }
+                Err(fault) if fault.kind == FaultKind::Unsynced => {
+                    self.let_go();
                     return Err(fault);
+                }
+                Err(fault) => {
+                    if published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took)) {
+                        let _ = names.remove(&journal);
+                        return Err(fault);
+                    }
+                    self.let_go();
+                    return Err(half_published(names, &entry.to, &fault));
                 }
             }
         }
-        end_journal(names, entries, &journal)
+        self.end_journal(entries, &journal)
+    }
+
+    /// Ends a publication of which all is visible; whatever goes wrong now cannot be told as its failure.
+    fn end_journal(&self, entries: &[Entry], journal: &str) -> Result<(), Fault> {
+        end_journal(&*self.home.names, entries, journal).map_err(|fault| self.left_behind(journal, &fault.text))
     }
 
     /// One change needs no journal: one name that is taken, or two that are exchanged.
@@ -63,8 +72,15 @@ impl Attempts {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     let journal = self.begin_journal(std::slice::from_ref(entry))?;
-                    publish_one(names, entry)?;
-                    return end_journal(names, std::slice::from_ref(entry), &journal);
+                    if let Err(fault) = publish_one(names, entry) {
+                        if fault.kind == FaultKind::Unsynced {
+                            self.let_go();
+                        } else {
+                            let _ = names.remove(&journal);
+                        }
+                        return Err(fault);
+                    }
+                    return self.end_journal(std::slice::from_ref(entry), &journal);
                 }
                 Err(fault) if names.exists(to) => return Err(fault),
                 // It is gone, and the name free.
@@ -84,7 +100,7 @@ impl Attempts {
         let entries = [Entry { from: new.into(), to: base.clone(), replaces: true }];
         let journal = self.begin_journal(&entries)?;
         replace(names, new, base)?;
-        end_journal(names, &entries, &journal)
+        self.end_journal(&entries, &journal)
     }
 
     /// Notes what is about to be published, so that it is published whole.
@@ -101,6 +117,7 @@ impl Attempts {
         names.create(&journal, &bytes, bytes.len() as u64)?;
         if self.durable {
             names.sync_files(&files)?;
+            self.secure()?;
         }
         Ok(journal)
     }
@@ -129,8 +146,8 @@ fn publish_one(names: &dyn Names, entry: &Entry) -> Result<Took, Fault> {
         }
         match replace(names, from, to) {
             Ok(()) => return Ok(Took::Replaced),
-            // It is gone, and the name free.
-            Err(_) if !names.exists(to) => {}
+            // Somebody else removed it, and the name is free.
+            Err(fault) if fault.kind != FaultKind::Unsynced && !names.exists(to) => {}
             Err(fault) => return Err(fault),
         }
     }
@@ -146,16 +163,30 @@ pub(super) fn replace(names: &dyn Names, from: &str, to: &str) -> Result<(), Fau
     let aside = format!("{from}{ASIDE}");
     names.rename(to, &aside)?;
     if let Err(fault) = names.rename(from, to) {
-        names.rename(&aside, to)?;
-        return Err(fault);
+        return Err(match names.rename(&aside, to) {
+            Ok(()) => fault,
+            Err(_) => half_published(names, to, &fault),
+        });
     }
-    names.rename(&aside, from)
+    // What was replaced goes with the root, under whatever name.
+    let _ = names.rename(&aside, from);
+    Ok(())
+}
+
+/// Something is visible and could not be taken back, and something is not: nothing hidden may be removed now.
+fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Fault {
+    let text = format!("half of it is published; '{}' is not, and is kept hidden: {}", names.full(to), fault.text);
+    Fault::new(FaultKind::Unsynced, text).hint("look at the disk; the next opening for writing publishes the rest")
 }
 
 /// Takes back what was published; what it replaced is there again. Returns whether that was done.
 fn take_back(names: &dyn Names, entry: &Entry, took: Took) -> bool {
     match took {
-        Took::Replaced => replace(names, &entry.from, &entry.to).is_ok(),
+        Took::Replaced => {
+            let aside = format!("{}{ASIDE}", entry.from);
+            let old = if names.exists(&entry.from) { &entry.from } else { &aside };
+            replace(names, old, &entry.to).is_ok()
+        }
         Took::Free => names.rename(&entry.to, &entry.from).is_ok(),
     }
 }

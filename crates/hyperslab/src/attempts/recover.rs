@@ -257,10 +257,10 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
         names.remove(&format!("{gone}/{name}"))?;
     }
     for marked in marked_by(home, owner, &gone)? {
-        match marked.torn {
-            true => found.unfinished.push(marked.name),
+        match &marked.lock {
             // Readers see nothing of it.
-            false => names.remove(&marked.marker)?,
+            Some(_) if !marked.torn => names.remove(&marked.marker)?,
+            _ => found.unfinished.push(marked.name),
         }
     }
     names.remove(&gone)
@@ -279,6 +279,8 @@ pub(super) struct Marked {
     pub(super) marker: String,
     /// Whether readers may see a half.
     pub(super) torn: bool,
+    /// Keeps others from taking it over; not there if a thread of the owner still has it.
+    pub(super) lock: Option<Box<dyn Lock>>,
 }
 
 /// What the owner of a root had marked and nobody else has now. He notes it before he makes a marker, which may therefore be
@@ -299,15 +301,24 @@ pub(super) fn marked_by(home: &Home, owner: &Owner, root: &str) -> Result<Vec<Ma
     for (name, may_be_torn) in noted {
         let Some(marker) = marker_of(home, &name) else { continue };
         let Some(note) = names.note(&marker)? else { continue };
-        let told = lines(&note);
-        let his = |line: &Map<String, Value>| {
-            is_disowned(line) || Owner::of_line(line).is_some_and(|other| other.token == owner.token)
+        let lock = match names.lock(&marker)? {
+            Locked::Ours(lock) => Some(lock),
+            Locked::Busy => None,
+            Locked::Absent => continue,
         };
-        // Whoever has an empty one locked is about to say who he is.
-        let nobodys = || told.is_empty() && matches!(names.lock(&marker), Ok(Locked::Ours(_)));
-        if told.iter().any(his) || nobodys() {
+        // Whoever had it when it was read first may have been about to take it over.
+        let note = names.note(&marker)?.unwrap_or(note);
+        let told = lines(&note);
+        let of_owner = |line: &Map<String, Value>| Owner::of_line(line).is_some_and(|other| other.token == owner.token);
+        // Who comes later is noted later. Whoever has an empty one locked is about to say who he is.
+        let his = match (told.last(), &lock) {
+            (None, lock) => lock.is_some(),
+            (Some(line), Some(_)) => is_disowned(line) || of_owner(line),
+            (Some(line), None) => of_owner(line),
+        };
+        if his {
             let torn = if told.is_empty() { may_be_torn } else { is_torn(&note) };
-            marked.push(Marked { name, marker, torn });
+            marked.push(Marked { name, marker, torn, lock });
         }
     }
     Ok(marked)

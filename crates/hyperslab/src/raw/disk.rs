@@ -1,7 +1,7 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
 use super::FileArray;
-use crate::attempts::{Attempts, Found, Home, Whose, complete, recover};
+use crate::attempts::{Attempts, Found, Home, Whose, complete, is_torn, recover};
 use crate::error::format_fault;
 use crate::zarr::Mode;
 use hyperslab_format::npy::NpyHeader;
@@ -19,9 +19,12 @@ pub(super) fn not_there(path: &str) -> Fault {
     Fault::new(FaultKind::NotFound, format!("'{path}' does not exist"))
 }
 
-/// The directory and the name of a file.
-pub(super) fn parts(file: &dyn Names) -> Result<(Arc<dyn Names>, String), Fault> {
+/// The directory and the name of a file. One that exists is changed where it really lies, so that its owners meet there
+/// by whatever link they came.
+pub(super) fn parts(file: &dyn Names, mode: Mode) -> Result<(Arc<dyn Names>, String), Fault> {
     let path = file.resolve()?;
+    let real = if mode.writes_new() { None } else { file.at(&path).followed()? };
+    let path = real.unwrap_or(path);
     let (directory, name) = file.at(&path).above().ok_or_else(|| {
         Fault::new(FaultKind::Invalid, format!("'{path}' does not end with a file name"))
             .hint("a file has a name in a directory, or in a store in memory")
@@ -95,7 +98,10 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     complete(home)?;
     let mut found = recover(home, if mode.writes() { Whose::Dead } else { Whose::Named })?;
     let (names, marker) = (&*home.names, marker(&home.base));
-    if !mode.writes_new() && names.exists(&marker) && !matches!(names.lock(&marker), Ok(Locked::Busy)) {
+    if !mode.writes_new()
+        && names.note(&marker)?.is_some_and(|note| is_torn(&note))
+        && !matches!(names.lock(&marker), Ok(Locked::Busy))
+    {
         found.unfinished.push(home.base.clone());
     }
     Ok(found)
@@ -114,7 +120,7 @@ pub(super) fn open_file(
     header_bytes: u64,
     end: u64,
 ) -> Result<Opened, Fault> {
-    let (directory, name) = parts(file)?;
+    let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
     if !directory.exists("") {
         let parent = directory.full("");
@@ -144,7 +150,7 @@ pub(super) fn open_file(
 
 /// Rank 0's part of opening an npy file; gives its header besides.
 pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<Opened, Fault> {
-    let (directory, name) = parts(file)?;
+    let (directory, name) = parts(file, Mode::Read)?;
     let home = Home::beside(directory.clone(), &name);
     let found = recovered(&home, Mode::Read)?;
     directory.check(&name)?;

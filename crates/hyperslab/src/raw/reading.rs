@@ -6,6 +6,7 @@ use super::{Fields, RawFile};
 use crate::array::LocalArray;
 use crate::course::{Call, Compiled, Target};
 use crate::error::Error;
+use crate::held::Held;
 use crate::holding::{Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
@@ -21,14 +22,20 @@ struct Reading {
     transfer: Arc<Transfer>,
     /// How its arrays lie in its memory.
     lying: Vec<Option<Laid>>,
+    held: Option<Held>,
 }
 
 impl Target for Reading {
     fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
-        let Reading { file, transfer, lying } = self;
+        let Reading { file, transfer, lying, held } = self;
+        *held = Some(Held::of(file.directory.clone(), std::iter::once(file.name.clone()))?);
         let mut decision = decided(&file.comm, transfer, &file.options.wish, file.held, lying, &Shaped::default())?;
         follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
         Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
+    }
+
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        self.held.as_ref().map_or(Ok(()), |held| held.check("read")).map(|()| Vec::new())
     }
 }
 
@@ -89,7 +96,7 @@ impl RawFile {
         let lying = laid(&users);
         let reading = || -> Box<dyn Target> {
             let (file, transfer) = (self.clone(), transfer.clone());
-            Box::new(Reading { file, transfer, lying })
+            Box::new(Reading { file, transfer, lying, held: None })
         };
         self.comm.transfer(Call {
             what: what.to_string(),
@@ -98,7 +105,8 @@ impl RawFile {
             prepared: fault,
             target: Box::new(reading),
             compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
-            publishes: false,
+            // Nothing, but what was read must still be there.
+            publishes: true,
             at_once: self.attempts.at_once(1),
         })
     }

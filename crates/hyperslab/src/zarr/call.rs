@@ -8,6 +8,7 @@ use crate::casting::{check_cast, check_casting};
 use crate::course::{Call, Compiled, Target};
 use crate::described::describe;
 use crate::error::{Error, format_fault};
+use crate::held::Held;
 use crate::holding::{Exposing, Holding, Part, number_parts};
 use crate::planning::{Shaped, choose_parameters};
 use crate::report::Report;
@@ -185,6 +186,7 @@ impl Store {
                 laid,
                 hidden: Vec::new(),
                 markers: Vec::new(),
+                held: None,
             })
         };
         let call = Call {
@@ -299,7 +301,7 @@ impl Store {
             fields,
             durable: self.options.durable,
             prepared: prepared.map(|fault| fault.context(&what)),
-            target: Box::new(|| Box::new(wanted_here.clone())),
+            target: Box::new(|| Box::new(ReadTarget { reading: wanted_here.clone(), held: None })),
             compile: Box::new(|payload| {
                 let asks = wanted_here.asks(&hear(payload)?)?;
                 let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
@@ -309,7 +311,8 @@ impl Store {
                 let (transfer, fault) = (Arc::new(wanted_here.transfer(asks)), refused.or(fault));
                 Ok(Compiled { transfer, users, mine, fault, vetted: None })
             }),
-            publishes: false,
+            // Nothing, but what was read must still be there.
+            publishes: true,
             at_once: self.attempts.at_once(names.len()),
         };
         let report = self.comm.transfer(call)?;
@@ -411,8 +414,31 @@ impl Reading {
     }
 }
 
-impl Target for Reading {
+/// Rank 0's side of a read.
+struct ReadTarget {
+    reading: Reading,
+    held: Option<Held>,
+}
+
+impl Target for ReadTarget {
     fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+        let Reading { store, names, .. } = &self.reading;
+        let base = store.base();
+        // Before their metadata are read; but what is wrong with those says more.
+        let held = Held::of(store.directory(), names.iter().map(|name| format!("{base}{name}")));
+        let told = self.reading.ready()?;
+        self.held = Some(held?);
+        Ok(told)
+    }
+
+    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+        let check = self.held.as_ref().map_or(Ok(()), |held| held.check("read"));
+        check.map(|()| Vec::new()).map_err(|fault| fault.context(&self.reading.what))
+    }
+}
+
+impl Reading {
+    fn ready(&self) -> Result<Vec<u8>, Fault> {
         let (directory, base) = (self.store.directory(), self.store.base());
         let each = self.names.iter().map(|name| {
             let (metadata, bytes) = read_array(&*directory, &base, name)?;

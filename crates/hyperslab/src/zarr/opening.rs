@@ -3,6 +3,7 @@
 use super::{MARKER, Mode};
 use crate::attempts::{Attempts, Found, Home, INSIDE, Whose, is_torn, recover};
 use crate::error::format_fault;
+use crate::owner::is_token;
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value, consolidated};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
 
@@ -100,7 +101,7 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
         // Never erase what is not ours to erase; but a store of ours may have lost its metadata when it was erased.
         (Mode::Write | Mode::Create, None) if there => {
             let listed = directory.list("")?;
-            if !listed.is_empty() && !listed.iter().any(|name| name == INSIDE) {
+            if !listed.iter().all(|name| is_unborn(name)) && !listed.iter().any(|name| name == INSIDE) {
                 return Err(Fault::new(FaultKind::Exists, format!("'{root}' is not a Zarr v3 store, and not empty"))
                     .hint("choose another path, or remove it yourself"));
             }
@@ -114,12 +115,20 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
     let opening = fingerprint(hyperslab_real::here::token().as_bytes());
     let fresh = GroupMetadata::default().to_json();
     let anew = matches!(mode, Mode::Write | Mode::Create);
+    if anew && there && found.is_none() {
+        // Whoever was killed while he opened a new store left no more.
+        directory.list("")?.iter().filter(|name| is_unborn(name)).try_for_each(|name| directory.remove(name))?;
+    }
     if anew && !there {
         if durable { directory.make_durable("")? } else { directory.make("")? }
     }
     let held = |home: &Home| Ok::<_, Fault>(Some(home.names.hold(&home.base)?));
     let home = home(directory, mode);
     let attempts = if anew && there && !is_vacant(directory) {
+        if let Some(name) = directory.list("")?.iter().find(|name| is_busy(directory, name)) {
+            let text = format!("'{name}' of '{root}' is being changed in place by another owner at this moment");
+            return Err(Fault::new(FaultKind::Busy, text).hint("wait until it is done, or choose another path"));
+        }
         erase(directory, &home, (opening, at_hand, durable), &fresh)?
     } else {
         if anew {
@@ -195,7 +204,19 @@ fn erase(
 
 /// Whether the root is a directory with nothing in it.
 fn is_vacant(directory: &dyn Names) -> bool {
-    directory.length("").is_none() && directory.list("").is_ok_and(|names| names.is_empty())
+    let is_empty = |names: Vec<String>| names.iter().all(|name| is_unborn(name));
+    directory.length("").is_none() && directory.list("").is_ok_and(is_empty)
+}
+
+/// Whether this is the name of metadata that were about to be made: the first thing in a new store.
+fn is_unborn(name: &str) -> bool {
+    name.strip_prefix(&format!(".{METADATA_KEY}.hyperslab-")).is_some_and(is_token)
+}
+
+/// Whether an array is being updated in place.
+fn is_busy(directory: &dyn Names, name: &str) -> bool {
+    let marker = format!("{name}/{MARKER}");
+    !name.starts_with('.') && directory.exists(&marker) && matches!(directory.lock(&marker), Ok(Locked::Busy))
 }
 
 /// Arrays in the root of which an update in place has begun and not ended, and is not going on.

@@ -141,6 +141,7 @@ impl Step {
             }
             attempts.drop_consolidated(&ancestors)?;
             attempts.publish(&[Entry { from: hidden, to: to.clone(), replaces: false }])?;
+            attempts.drop_again(&ancestors)?;
             if sync { attempts.sync_published(&above, &to) } else { Ok(()) }
         });
         let result = self.group.comm.sync_and(end, self.group.target, work);

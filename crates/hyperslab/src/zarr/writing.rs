@@ -7,6 +7,7 @@ use crate::attempts::{Entry, Marker};
 use crate::casting::check_cast;
 use crate::course::Target;
 use crate::error::format_fault;
+use crate::held::Held;
 use crate::planning::{Shaped, choose_parameters, choose_shape, said_of_chunks};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::{Casting, Section};
@@ -33,6 +34,8 @@ pub(super) struct Writing {
     pub(super) hidden: Vec<String>,
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     pub(super) markers: Vec<(Marker, bool)>,
+    /// The arrays that are updated.
+    pub(super) held: Option<Held>,
 }
 
 impl Writing {
@@ -116,6 +119,7 @@ impl Writing {
             self.markers.push((marker, stays));
             roots.push(attempts.ground_in_place(&at, proof, &updates));
         }
+        self.check_held()?;
         Ok(roots)
     }
 
@@ -168,6 +172,7 @@ impl Writing {
     /// Chooses, then makes what is needed.
     fn ready(&mut self) -> Result<Vec<u8>, Fault> {
         let (mut told, proofs, shaped): (Vec<Told>, Vec<Proof>, Shaped) = if self.update {
+            self.held = Held::of(self.directory(), self.asks.iter().map(|ask| self.at(ask))).ok();
             let (told, proofs): (Vec<Told>, Vec<Proof>) = self.found()?.into_iter().unzip();
             for (told, ask) in told.iter().zip(&self.asks) {
                 check_cast(&ask.name, &ask.arrays, told.metadata.stored_element(), self.new.casting, 0)?;
@@ -192,6 +197,11 @@ impl Writing {
         tell(chosen.bytes(&Root::encode(&roots)), &told)
     }
 
+    /// Whether the arrays that are updated are still those whose metadata were read.
+    fn check_held(&self) -> Result<(), Fault> {
+        self.held.as_ref().map_or(Ok(()), |held| held.check("changed in place"))
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let entry = |(from, ask): (&String, &WriteAsk)| Entry {
             from: from.clone(),
@@ -209,6 +219,8 @@ impl Target for Writing {
 
     fn publish(&mut self) -> Result<Vec<u8>, Fault> {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        // Parts of what took its place may be of this update: its marker stays, or goes there.
+        self.check_held()?;
         for (marker, stays) in self.markers.drain(..) {
             attempts.unmark(marker, stays)?;
         }
@@ -219,9 +231,17 @@ impl Target for Writing {
             let metadata = self.hidden.iter().map(|hidden| format!("{hidden}/{METADATA_KEY}"));
             directory.sync_files(&metadata.collect::<Vec<_>>())?;
         }
-        attempts.drop_consolidated(&self.store.ancestors(&self.store.group))?;
+        let ancestors = self.store.ancestors(&self.store.group);
+        attempts.drop_consolidated(&ancestors)?;
         let entries = self.entries();
+        for (entry, ask) in entries.iter().zip(&self.asks).filter(|(entry, _)| entry.replaces) {
+            // A link is replaced itself.
+            if !directory.is_link(&entry.to) {
+                attempts.check_idle(&format!("{}/{MARKER}", entry.to), &self.store.shown(&ask.name))?;
+            }
+        }
         attempts.publish(&entries)?;
+        attempts.drop_again(&ancestors)?;
         if let Some(first) = entries.first().filter(|_| self.durable()) {
             attempts.sync_published(self.store.base().trim_end_matches('/'), &first.to)?;
         }
@@ -231,7 +251,10 @@ impl Target for Writing {
     fn undo(&mut self, moved: bool) {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
         for (marker, _) in self.markers.drain(..) {
-            if moved { attempts.leave_unfinished(marker) } else { attempts.withdraw(marker) }
+            match () {
+                () if !moved => attempts.withdraw(marker),
+                () => attempts.leave_unfinished(marker),
+            }
         }
         self.hidden.drain(..).for_each(|hidden| directory.discard(&hidden));
     }
@@ -268,7 +291,7 @@ pub(super) struct Appending {
     pub(super) casting: Casting,
     pub(super) laid: Vec<Option<Laid>>,
     /// What the array will be, and its marker.
-    pub(super) grown: Option<(ArrayMetadata, Marker)>,
+    pub(super) grown: Option<(ArrayMetadata, Marker, Held)>,
 }
 
 impl Appending {
@@ -299,6 +322,7 @@ impl Target for Appending {
             }
             marker => marker?,
         };
+        let held = Held::of(directory.clone(), std::iter::once(at.clone()));
         let prepared = read_array(&*directory, &store.base(), &ask.name).and_then(|(mut metadata, bytes)| {
             let grown = super::call::grow(&metadata.shape, ask.holding.shape(), self.axis);
             metadata.shape = grown.map_err(|fault| fault.context(&self.what))?;
@@ -313,9 +337,9 @@ impl Target for Appending {
             let payload = tell(chosen.bytes(&Root::encode(&[root])), std::slice::from_ref(&told))?;
             Ok((payload, told.metadata))
         });
-        match prepared {
-            Ok((payload, metadata)) => {
-                self.grown = Some((metadata, marker));
+        match prepared.and_then(|prepared| Ok((prepared, held?))) {
+            Ok(((payload, metadata), held)) => {
+                self.grown = Some((metadata, marker, held));
                 Ok(payload)
             }
             Err(fault) => {
@@ -326,19 +350,31 @@ impl Target for Appending {
     }
 
     fn publish(&mut self) -> Result<Vec<u8>, Fault> {
-        let Some((metadata, marker)) = self.grown.take() else { return Ok(Vec::new()) };
+        let Some((metadata, marker, held)) = self.grown.take() else { return Ok(Vec::new()) };
+        // The marker went with what was replaced.
+        held.check("appended to")?;
         let attempts = self.store.attempts.clone();
         let json = metadata.to_json(&self.ask.name).map_err(format_fault)?;
-        let published = attempts.drop_consolidated(&self.store.ancestors(&self.store.shown(""))).and_then(|()| {
-            attempts.replace(&format!("{}/{METADATA_KEY}", self.at()), &json, self.store.syncs_writes())
-        });
-        let unmarked = attempts.unmark(marker, true);
-        published.and(unmarked).map(|()| Vec::new())
+        let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
+        let grown = attempts
+            .drop_consolidated(&self.store.ancestors(&self.store.shown("")))
+            .and_then(|()| attempts.replace(&key, &json, sync));
+        if let Err(fault) = grown {
+            attempts.withdraw(marker);
+            return Err(fault);
+        }
+        // It has grown: to do it again would append the same twice.
+        let synced = if sync { attempts.sync_published(&self.at(), &self.at()) } else { Ok(()) };
+        let shown = self.at();
+        let unmarked = attempts
+            .unmark(marker, true)
+            .map_err(|fault| attempts.left_behind(&format!("{shown}/{MARKER}"), &fault.text));
+        synced.and(unmarked).map(|()| Vec::new())
     }
 
     /// Readers see nothing beyond the old shape.
     fn undo(&mut self, _moved: bool) {
-        if let Some((_, marker)) = self.grown.take() {
+        if let Some((_, marker, _)) = self.grown.take() {
             self.store.attempts.withdraw(marker);
         }
     }

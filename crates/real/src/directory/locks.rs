@@ -18,6 +18,20 @@ const TURNS_MAX: usize = 1000;
 const EDIT_WAIT: Duration = Duration::from_millis(500);
 const EDIT_PAUSE: Duration = Duration::from_millis(1);
 
+/// Whoever only looks whether an owner lives has his lock for some microseconds.
+const LOOK_WAIT: Duration = Duration::from_millis(50);
+
+/// Locks a file, also where somebody looks at its lock at this moment.
+fn lock_patiently(file: &File) -> Result<(), TryLockError> {
+    let until = Instant::now() + LOOK_WAIT;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(EDIT_PAUSE),
+            locked => return locked,
+        }
+    }
+}
+
 /// An open file description that has a file locked, where the file system has locks.
 struct FileLock {
     file: File,
@@ -66,7 +80,7 @@ pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::R
             Err(error) => return Err(error),
         };
         crate::regular::check(&file.metadata()?)?;
-        let real = match file.try_lock() {
+        let real = match lock_patiently(&file) {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
             Err(TryLockError::Error(_)) => false,

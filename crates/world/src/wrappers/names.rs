@@ -100,6 +100,10 @@ impl Names for FailingNames {
         self.inner.lock(name)
     }
 
+    fn followed(&self) -> Result<Option<String>, Fault> {
+        self.inner.followed()
+    }
+
     fn is_at_hand(&self) -> bool {
         self.inner.is_at_hand()
     }
