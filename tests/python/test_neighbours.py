@@ -244,6 +244,31 @@ def test_what_a_dead_program_was_changing_can_be_changed_again(store: Path) -> N
     assert leftovers(store.parent) == []
 
 
+@pytest.mark.parametrize("stop", range(4))
+def test_who_took_over_what_a_dead_program_was_changing_keeps_it(stop: int, store: Path) -> None:
+    """It had the store open before the other died; a third one that opens it meanwhile takes nothing away from it."""
+    number = stops("append_at_once", store, "a", 2.0)[3]
+    with program("append", store, "a", 4.0) as second:
+        second.until("open")
+        with program("append_at_once", store, "a", 2.0) as first:
+            reach(first, number, signal.SIGKILL)
+        marker = store / "a" / ".hyperslab-update"
+        assert marker.exists(), "the first one died too early"
+        call = reach(second, 4 + 3 * stop, signal.SIGSTOP)
+        third = here("append_at_once", store, "a", 3.0)
+        second.carry_on()
+        outcome = second.outcome()
+    assert outcome.ours, (call, outcome)
+    assert {third.kind, outcome.kind} <= {"none", "BusyError"}, (call, third, outcome)
+    values = [value for value, end in ((3.0, third), (4.0, outcome)) if end.kind == "none"]
+    assert values, (call, third, outcome)
+    found = arrays_at(store)["a"]
+    assert sorted(found) == sorted([1.0, *values] * COUNT), (call, third, outcome, found)
+    # Where the second was stopped with the list of owners to itself, the next opening ends what the first left.
+    assert here("open_and_close", store).value == [], call
+    assert leftovers(store.parent) == [], call
+
+
 def test_what_a_program_of_another_host_was_changing_is_left_or_taken_over_but_never_mixed(store: Path) -> None:
     """Nobody here can tell whether it still lives, unless the file system says so; `hyperslab clean` is told."""
     number = stops("update", store, "a", 2.0)[3]
