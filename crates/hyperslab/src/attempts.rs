@@ -274,7 +274,8 @@ impl Attempts {
         }
         self.let_go();
         let text = format!("writing to '{}' was given up meanwhile", self.home.shown());
-        Err(Fault::new(FaultKind::Poisoned, text).hint("open it again, on a fresh communicator"))
+        Err(Fault::new(FaultKind::Poisoned, text)
+            .hint("open it again; on a fresh communicator, if a limit was reached"))
     }
 
     /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].

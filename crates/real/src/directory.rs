@@ -243,8 +243,8 @@ impl Names for Directory {
         use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
         progress::note();
         let path = self.path(name);
-        // What takes its place may be a pipe, which nobody waits for.
-        let open = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        // Who may not read it may hold it, and nobody waits for a pipe.
+        let open = File::options().read(true).custom_flags(libc::O_PATH).open(&path);
         let held = open.and_then(|file| Ok(((file.metadata()?.dev(), file.metadata()?.ino()), file)));
         let (identity, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
         Ok(Hold { identity, keep: Box::new(file) })

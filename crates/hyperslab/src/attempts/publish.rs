@@ -42,21 +42,26 @@ impl Attempts {
         for entry in entries {
             match publish_one(names, entry) {
                 Ok(took) => published.push((entry, took)),
-                Err(fault) if fault.kind == FaultKind::Unsynced => {
-                    self.let_go();
-                    return Err(fault);
-                }
+                Err(fault) if fault.kind == FaultKind::Unsynced => return self.unless_half(Err(fault)),
                 Err(fault) => {
                     if published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took)) {
                         let _ = names.remove(&journal);
                         return Err(fault);
                     }
-                    self.let_go();
-                    return Err(half_published(names, &entry.to, &fault));
+                    return self.unless_half(Err(half_published(names, &entry.to, &fault)));
                 }
             }
         }
         self.end_journal(entries, &journal)
+    }
+
+    /// Where half of something is published, all that is hidden stays for the next opening.
+    fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
+        published.inspect_err(|fault| {
+            if fault.kind == FaultKind::Unsynced {
+                self.let_go();
+            }
+        })
     }
 
     /// Ends a publication of which all is visible; whatever goes wrong now cannot be told as its failure.
@@ -72,14 +77,11 @@ impl Attempts {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     let journal = self.begin_journal(std::slice::from_ref(entry))?;
-                    if let Err(fault) = publish_one(names, entry) {
-                        if fault.kind == FaultKind::Unsynced {
-                            self.let_go();
-                        } else {
-                            let _ = names.remove(&journal);
-                        }
-                        return Err(fault);
+                    let published = publish_one(names, entry);
+                    if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
+                        let _ = names.remove(&journal);
                     }
+                    self.unless_half(published)?;
                     return self.end_journal(std::slice::from_ref(entry), &journal);
                 }
                 Err(fault) if names.exists(to) => return Err(fault),
@@ -99,7 +101,7 @@ impl Attempts {
         }
         let entries = [Entry { from: new.into(), to: base.clone(), replaces: true }];
         let journal = self.begin_journal(&entries)?;
-        replace(names, new, base)?;
+        self.unless_half(replace(names, new, base))?;
         self.end_journal(&entries, &journal)
     }
 
