@@ -639,7 +639,14 @@ impl Attempts {
                 }
             }),
         };
-        published?;
+        // Of a file with parts in several directories, the first decides, and the others may have failed.
+        self.unless_half(published).map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => {
+                let owners = self.names().full(&self.home.owners());
+                Fault { text: format!("{}; what is left to do is named in '{owners}'", fault.text), ..fault }
+            }
+            _ => fault,
+        })?;
         let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
         // What did not end is replaced.
         let unmarked = idle.map_or(Ok(()), |_lock| self.names().remove(marker));

@@ -138,7 +138,7 @@ impl StripedDirectory {
         let renamed = decided.and_then(|()| others.try_for_each(|other| rename_left(other, &from, &to)));
         renamed.map(|()| true).map_err(|fault| {
             let hint = "the file is published, but not in all its directories: opening it completes that";
-            Fault { hint: hint.into(), ..fault }
+            Fault { kind: FaultKind::Unsynced, hint: hint.into(), ..fault }
         })
     }
 

@@ -56,7 +56,7 @@ impl Attempts {
     }
 
     /// Where half of something is published, all that is hidden stays for the next opening.
-    fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
         published.inspect_err(|fault| {
             if fault.kind == FaultKind::Unsynced {
                 self.let_go();

@@ -164,7 +164,10 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
         };
         bury(home, &owner, &mut found)?;
         drop(lock);
-        struck.insert(line);
+        // If it could not be looked at when it was to be removed, the next opening tries again.
+        if !names.exists(&home.root(&owner.token)) {
+            struck.insert(line);
+        }
     }
     let unfinished: BTreeSet<String> = found.unfinished.iter().filter(|name| is_marked(home, name)).cloned().collect();
     let mut still = unfinished.clone();
