@@ -53,17 +53,18 @@ def assert_stalled(told: list[object], limit: float = STORAGE_SECONDS) -> None:
 
 @pytest.mark.parametrize(("name", "first"), [("open", 1), ("open", 3), ("stat", 2)])
 def test_storage_that_may_lie_far_away_keeps_no_rank(tmp_path: Path, name: str, first: int) -> None:
-    inside = (*IN_OVERLAY, str(tmp_path))
+    for made in ("tried", "used"):
+        (tmp_path / made).mkdir()
     try:
-        tried = subprocess.run([*inside, "true"], capture_output=True, text=True, timeout=60, check=False)
+        tried = subprocess.run(
+            [*IN_OVERLAY, str(tmp_path / "tried"), "true"], capture_output=True, text=True, timeout=60, check=False
+        )
     except FileNotFoundError:
         pytest.skip("there is no unshare (util-linux)")
     if tried.returncode != 0:
         pytest.skip(f"no overlay can be mounted in a user namespace here: {tried.stderr.strip()}")
-    for made in ("lower", "upper", "far"):
-        (tmp_path / made).rmdir()
-    subprocess.run(["rm", "-rf", str(tmp_path / "work")], check=True)
-    for told in stalled(tmp_path / "far", name, first, "open", inside):
+    inside = (*IN_OVERLAY, str(tmp_path / "used"))
+    for told in stalled(tmp_path / "used" / "far", name, first, "open", inside):
         assert_stalled(told)
 
 

@@ -216,7 +216,7 @@ fn is_unborn(name: &str) -> bool {
 /// Whether an array is being updated in place.
 fn is_busy(directory: &dyn Names, name: &str) -> bool {
     let marker = format!("{name}/{MARKER}");
-    !name.starts_with('.') && directory.exists(&marker) && matches!(directory.lock(&marker), Ok(Locked::Busy))
+    !name.starts_with('.') && matches!(directory.lock(&marker), Ok(Locked::Busy))
 }
 
 /// Arrays in the root of which an update in place has begun and not ended, and is not going on.

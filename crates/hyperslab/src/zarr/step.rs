@@ -141,8 +141,9 @@ impl Step {
             }
             attempts.drop_consolidated(&ancestors)?;
             attempts.publish(&[Entry { from: hidden, to: to.clone(), replaces: false }])?;
-            attempts.drop_again(&ancestors)?;
-            if sync { attempts.sync_published(&above, &to) } else { Ok(()) }
+            let dropped = attempts.drop_again(&ancestors);
+            let synced = if sync { attempts.sync_published(&above, &to) } else { Ok(()) };
+            synced.and(dropped)
         });
         let result = self.group.comm.sync_and(end, self.group.target, work);
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {

@@ -172,8 +172,10 @@ impl Writing {
     /// Chooses, then makes what is needed.
     fn ready(&mut self) -> Result<Vec<u8>, Fault> {
         let (mut told, proofs, shaped): (Vec<Told>, Vec<Proof>, Shaped) = if self.update {
-            self.held = Held::of(self.directory(), self.asks.iter().map(|ask| self.at(ask))).ok();
+            // Before their metadata are read; but what is wrong with those says more.
+            let held = Held::of(self.directory(), self.asks.iter().map(|ask| self.at(ask)));
             let (told, proofs): (Vec<Told>, Vec<Proof>) = self.found()?.into_iter().unzip();
+            self.held = Some(held?);
             for (told, ask) in told.iter().zip(&self.asks) {
                 check_cast(&ask.name, &ask.arrays, told.metadata.stored_element(), self.new.casting, 0)?;
             }
@@ -241,19 +243,22 @@ impl Target for Writing {
             }
         }
         attempts.publish(&entries)?;
-        attempts.drop_again(&ancestors)?;
+        let dropped = attempts.drop_again(&ancestors);
         if let Some(first) = entries.first().filter(|_| self.durable()) {
             attempts.sync_published(self.store.base().trim_end_matches('/'), &first.to)?;
         }
-        Ok(Vec::new())
+        dropped.map(|()| Vec::new())
     }
 
     fn undo(&mut self, moved: bool) {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        // In what took its place, a marker of this name is somebody else's.
+        let there = self.check_held().is_ok();
         for (marker, _) in self.markers.drain(..) {
-            match () {
-                () if !moved => attempts.withdraw(marker),
-                () => attempts.leave_unfinished(marker),
+            match moved {
+                true => attempts.leave_unfinished(marker),
+                false if there => attempts.withdraw(marker),
+                false => {}
             }
         }
         self.hidden.drain(..).for_each(|hidden| directory.discard(&hidden));
@@ -356,25 +361,26 @@ impl Target for Appending {
         let attempts = self.store.attempts.clone();
         let json = metadata.to_json(&self.ask.name).map_err(format_fault)?;
         let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
-        let grown = attempts
-            .drop_consolidated(&self.store.ancestors(&self.store.shown("")))
-            .and_then(|()| attempts.replace(&key, &json, sync));
+        let ancestors = self.store.ancestors(&self.store.shown(""));
+        let grown = attempts.drop_consolidated(&ancestors).and_then(|()| attempts.replace(&key, &json, sync));
         if let Err(fault) = grown {
             attempts.withdraw(marker);
             return Err(fault);
         }
         // It has grown: to do it again would append the same twice.
+        let dropped = attempts.drop_again(&ancestors);
         let synced = if sync { attempts.sync_published(&self.at(), &self.at()) } else { Ok(()) };
         let shown = self.at();
         let unmarked = attempts
             .unmark(marker, true)
             .map_err(|fault| attempts.left_behind(&format!("{shown}/{MARKER}"), &fault.text));
-        synced.and(unmarked).map(|()| Vec::new())
+        synced.and(dropped).and(unmarked).map(|()| Vec::new())
     }
 
     /// Readers see nothing beyond the old shape.
     fn undo(&mut self, _moved: bool) {
-        if let Some((_, marker, _)) = self.grown.take() {
+        // In what took its place, a marker of this name is somebody else's.
+        if let Some((_, marker, _)) = self.grown.take().filter(|(_, _, held)| held.check("appended to").is_ok()) {
             self.store.attempts.withdraw(marker);
         }
     }
