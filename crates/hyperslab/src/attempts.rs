@@ -351,7 +351,7 @@ impl Attempts {
 
     /// A new directory that is to be an array; it may take the place of one, which is told by its number.
     pub(crate) fn array(&self, of: &str, replaced: Option<&str>) -> Result<String, Fault> {
-        let number = replaced.and_then(|name| self.names().hold(name).ok()).map(|held| held.identity.1);
+        let number = replaced.and_then(|name| self.names().identity(name).ok()).map(|found| found.1);
         let what = number.map_or(ARRAY.into(), |number| format!("{ARRAY}.{number}"));
         self.directory(&what, of)
     }
@@ -389,8 +389,7 @@ impl Attempts {
     /// When it is not.
     pub(crate) fn check_still_there(&self) -> Result<(), Fault> {
         let Some(held) = &self.held else { return Ok(()) };
-        let found = self.names().hold(&self.home.base);
-        if found.is_ok_and(|found| found.identity == held.identity) {
+        if self.names().identity(&self.home.base).is_ok_and(|found| found == held.identity) {
             return Ok(());
         }
         let text = format!(
@@ -405,11 +404,6 @@ impl Attempts {
     /// `updates`, if anything is replaced.
     pub(crate) fn mark(&self, marker: &str, name: &str, torn: bool, updates: Option<&str>) -> Result<Marker, Fault> {
         self.check_still_there()?;
-        if self.names().is_link(marker) {
-            let text =
-                format!("'{}' lies beyond a symbolic link, and is not changed through it", self.names().full(marker));
-            return Err(Fault::new(FaultKind::Invalid, text).hint("open the store in which it really lies"));
-        }
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
         let readers = if torn { "torn" } else { "whole" };
         let line = Owner::here(&self.token()).line(&[("updates", directory), ("readers", readers)]);
@@ -422,7 +416,15 @@ impl Attempts {
             let (name, shown) = (marker.to_string(), name.to_string());
             Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) })
         };
-        match self.names().claim(marker, &line, self.durable && torn)? {
+        let by_link = |fault| match self.names().is_link(marker) {
+            true => {
+                let marker = self.names().full(marker);
+                let text = format!("'{marker}' lies beyond a symbolic link, and is not changed through it");
+                Fault::new(FaultKind::Invalid, text).hint("open the store in which it really lies")
+            }
+            false => fault,
+        };
+        match self.names().claim(marker, &line, self.durable && torn).map_err(by_link)? {
             Claim::New(lock) => marked(lock, None, &line),
             Claim::Busy(note) => Err(self.is_being_changed(&note, &what)),
             Claim::Left(lock, note) => {

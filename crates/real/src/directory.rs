@@ -174,14 +174,14 @@ impl Names for Directory {
         use std::io::Read;
         progress::note();
         let path = self.path(name);
-        let file = match regular::open(&path, false) {
-            Ok(file) => file,
+        let (file, length) = match regular::open_known(&path, false) {
+            Ok((file, known)) => (file, known.len()),
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(posix_fault("reading", &path, &error)),
         };
         // With a byte more than there is, the end is found by the first read.
-        let length = file.metadata().map_or(0, |found| found.len()).saturating_add(1);
-        let mut prefix = Vec::with_capacity(length.min(bytes_max).min(PREFIX_BYTES) as usize);
+        let room = length.saturating_add(1).min(bytes_max).min(PREFIX_BYTES);
+        let mut prefix = Vec::with_capacity(room as usize);
         file.take(bytes_max).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
         Ok(Some(prefix))
     }
@@ -245,9 +245,17 @@ impl Names for Directory {
         let path = self.path(name);
         // Who may not read it may hold it, and nobody waits for a pipe.
         let open = File::options().read(true).custom_flags(libc::O_PATH).open(&path);
-        let held = open.and_then(|file| Ok(((file.metadata()?.dev(), file.metadata()?.ino()), file)));
-        let (identity, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
-        Ok(Hold { identity, keep: Box::new(file) })
+        let held = open.and_then(|file| Ok((file.metadata()?, file)));
+        let (found, file) = held.map_err(|error| posix_fault("opening", &path, &error))?;
+        Ok(Hold { identity: (found.dev(), found.ino()), keep: Box::new(file) })
+    }
+
+    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+        use std::os::unix::fs::MetadataExt;
+        progress::note();
+        let path = self.path(name);
+        let found = fs::metadata(&path).map_err(|error| posix_fault("looking at", &path, &error))?;
+        Ok((found.dev(), found.ino()))
     }
 
     fn is_link(&self, name: &str) -> bool {

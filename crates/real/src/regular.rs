@@ -8,12 +8,18 @@ use std::path::Path;
 
 /// Opens a file to read it, and perhaps to write to it.
 pub(crate) fn open(path: &Path, write: bool) -> io::Result<File> {
+    open_known(path, write).map(|(file, _)| file)
+}
+
+/// The same, with what the system knows of the file.
+pub(crate) fn open_known(path: &Path, write: bool) -> io::Result<(File, Metadata)> {
     // Opening alone may do something to a device.
     check(&std::fs::metadata(path)?)?;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)?;
-    check(&file.metadata()?)?;
-    Ok(file)
+    let known = file.metadata()?;
+    check(&known)?;
+    Ok((file, known))
 }
 
 /// Refuses what is no file.

@@ -335,6 +335,10 @@ impl Names for StripedDirectory {
         self.first().hold(&self.inner(name))
     }
 
+    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+        self.first().identity(&self.inner(name))
+    }
+
     fn is_link(&self, name: &str) -> bool {
         let inner = self.inner(name);
         self.directories.iter().any(|directory| directory.is_link(&inner))

@@ -171,6 +171,11 @@ pub trait Names: Send + Sync {
     fn locks(&self, name: &str) -> Locks;
     /// Keeps what has this name, which links may lead to, from being forgotten.
     fn hold(&self, name: &str) -> Result<Hold, Fault>;
+    /// The identity that [`Names::hold`] would give, of what has the name now; another one may have it later, unless
+    /// somebody holds this one.
+    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+        self.hold(name).map(|held| held.identity)
+    }
     /// Whether the name is a symbolic link, or lies beyond one below the root.
     fn is_link(&self, name: &str) -> bool;
     /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be

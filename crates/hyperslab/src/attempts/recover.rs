@@ -273,7 +273,7 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
 fn is_new_array(names: &dyn Names, kind: &str, path: &str) -> bool {
     let Some(of) = kind.strip_prefix(ARRAY) else { return false };
     let replaced = of.strip_prefix('.').and_then(|number| number.parse().ok());
-    replaced.is_none_or(|replaced: u64| names.hold(path).is_ok_and(|found| found.identity.1 != replaced))
+    replaced.is_none_or(|replaced: u64| names.identity(path).is_ok_and(|found| found.1 != replaced))
 }
 
 /// An array that an owner updated in place and did not end.

@@ -5,8 +5,9 @@ use crate::posix::at_hand;
 use crate::posix_fault;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
 use rustix::fd::AsFd;
-use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};
+use std::fs::{File, Metadata, TryLockError};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -55,15 +56,31 @@ impl Lock for FileLock {
 }
 
 /// Whether a name still means the file that was opened by it.
-fn is_there(spot: &Spot, file: &File) -> io::Result<bool> {
-    let held = file.metadata()?;
-    Ok(spot.stat().is_ok_and(|stat| identity(&stat) == (held.dev(), held.ino())))
+fn is_there(spot: &Spot, held: &Metadata) -> bool {
+    spot.stat().is_ok_and(|stat| identity(&stat) == (held.dev(), held.ino()))
 }
 
+/// What a file holds.
 fn note(file: &File) -> io::Result<Vec<u8>> {
-    let mut note = Vec::new();
-    file.try_clone()?.take(NOTE_BYTES_MAX).read_to_end(&mut note)?;
-    Ok(note)
+    let length = file.metadata()?.len();
+    let mut note = vec![0; length.min(NOTE_BYTES_MAX) as usize];
+    match file.read_exact_at(&mut note, 0) {
+        // It was cut meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self::note(file),
+        read => read.map(|()| note),
+    }
+}
+
+/// Adds to the end of a file in one piece, wherever it ends by then.
+fn add(spot: &Spot, file: &File, bytes: &[u8]) -> io::Result<()> {
+    let appended = retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND));
+    match appended {
+        Ok(written) if written == bytes.len() => Ok(()),
+        Ok(_) => Err(io::Error::from(io::ErrorKind::WriteZero)),
+        // Not all systems and file systems know that flag.
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => spot.open_to_append()?.write_all(bytes),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// As [`Names::claim`](hyperslab_world::Names::claim).
@@ -79,14 +96,15 @@ pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::R
             },
             Err(error) => return Err(error),
         };
-        crate::regular::check(&file.metadata()?)?;
+        let held = file.metadata()?;
+        crate::regular::check(&held)?;
         let real = match lock_patiently(&file) {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => return Ok(Claim::Busy(note(&file)?)),
             Err(TryLockError::Error(_)) => false,
         };
         // Whoever had it may have removed it meanwhile.
-        if !is_there(spot, &file)? {
+        if !is_there(spot, &held) {
             continue;
         }
         if !new {
@@ -132,7 +150,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
             }
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        if !is_there(spot, &file).map_err(failed)? {
+        if !is_there(spot, &file.metadata().map_err(failed)?) {
             continue;
         }
         let before = note(&file).map_err(failed)?;
@@ -141,7 +159,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
             _ if after.is_empty() => spot.unlink(),
             Some([]) => Ok(()),
             // Somebody may have added to it without being alone.
-            Some(added) => spot.open_to_append().and_then(|mut end| end.write_all(added)),
+            Some(added) => add(spot, &file, added),
             None => file.write_all_at(&after, 0).and_then(|()| file.set_len(after.len() as u64)),
         };
         return changed.map_err(failed).and_then(|()| then());

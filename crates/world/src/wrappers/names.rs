@@ -116,6 +116,10 @@ impl Names for FailingNames {
         self.inner.hold(name)
     }
 
+    fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
+        self.inner.identity(name)
+    }
+
     fn is_link(&self, name: &str) -> bool {
         self.inner.is_link(name)
     }
