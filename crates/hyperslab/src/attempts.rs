@@ -101,9 +101,10 @@ impl Home {
     /// Takes a line out of the list of owners, and those of which nothing is left.
     fn strike(&self, line: &[u8]) -> Result<(), Fault> {
         let is_there = |other: &[u8]| {
-            let owner = lines(other).first().and_then(Owner::of_line);
+            // Of a line that was written by half nobody knows anything.
+            let Some(line) = lines(other).pop() else { return false };
             let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
-            owner.is_none_or(|owner| named(owner).iter().any(|name| self.names.exists(name)))
+            Owner::of_line(&line).is_none_or(|owner| named(owner).iter().any(|name| self.names.exists(name)))
         };
         let mut without = |before: Vec<u8>| {
             let all = before.split_inclusive(|&byte| byte == b'\n');
@@ -116,6 +117,16 @@ impl Home {
             Err(fault) if fault.kind == FaultKind::Timeout => Ok(()),
             struck => struck,
         }
+    }
+
+    /// Removes something hidden: first out of sight, so that nobody finds half of it.
+    fn put_away(&self, name: &str) -> Result<(), Fault> {
+        if !self.names.exists(name) {
+            return Ok(());
+        }
+        let gone = self.gone(&token());
+        self.names.rename(name, &gone)?;
+        self.names.remove(&gone)
     }
 
     /// Removes the directory for hidden things inside of a store, if nothing is in it.
@@ -167,8 +178,8 @@ struct State {
     updated: BTreeSet<(String, bool)>,
     /// Stands for this opening in markers, where nothing hidden was made.
     token: Option<String>,
-    /// What was replaced while it is not known that what replaced it is durable.
-    kept: Vec<String>,
+    /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
+    kept: Vec<(String, String)>,
 }
 
 struct Made {
@@ -178,7 +189,23 @@ struct Made {
     lock: Box<dyn Lock>,
 }
 
-/// The marker of an update in place, which its owner has locked.
+/// A change that needs a marker.
+pub(crate) enum Change<'a> {
+    /// In place, of which readers may see half when it ends in the middle. What replaces something is made in this
+    /// directory, if anything is.
+    Torn(Option<&'a str>),
+    /// In place, of which readers see nothing before its end.
+    Unseen(&'a str),
+    /// Something else takes the whole place; `noted` in the root, if that is a directory.
+    Replaced { noted: bool },
+}
+
+/// Whether the last owner of a marker is about to replace what has it.
+fn is_of_replacement(note: &[u8]) -> bool {
+    lines(note).last().and_then(|line| line.get("replaced")?.as_str().map(|replaced| replaced == "yes")) == Some(true)
+}
+
+/// The marker of something that is being changed, which its owner has locked.
 pub(crate) struct Marker {
     name: String,
     shown: String,
@@ -396,17 +423,32 @@ impl Attempts {
             "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
             self.home.shown()
         );
-        Err(Fault::new(FaultKind::Storage, text).hint("nothing was published into what is there now; open it again"))
+        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
     }
 
-    /// Marks something that is about to be updated in place, and keeps other owners from doing the same until the marker
-    /// is dropped. Readers may see half of the update if it is `torn` when it ends in the middle; replacements are made in
-    /// `updates`, if anything is replaced.
-    pub(crate) fn mark(&self, marker: &str, name: &str, torn: bool, updates: Option<&str>) -> Result<Marker, Fault> {
+    /// Marks something that is about to be changed, and keeps other owners from doing the same until the marker is dropped.
+    ///
+    /// # Errors
+    /// When another one does, or nobody can know whether he lives.
+    pub(crate) fn mark(&self, marker: &str, name: &str, change: &Change) -> Result<Marker, Fault> {
+        match self.try_to_mark(marker, name, change)? {
+            Ok(marker) => Ok(marker),
+            Err(note) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
+        }
+    }
+
+    /// The same; gives the note of another owner who does.
+    fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
         self.check_still_there()?;
+        let (torn, updates, replaced) = match *change {
+            Change::Torn(updates) => (true, updates, "no"),
+            Change::Unseen(updates) => (false, Some(updates), "no"),
+            Change::Replaced { noted } => (false, noted.then_some(""), "yes"),
+        };
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
         let readers = if torn { "torn" } else { "whole" };
-        let line = Owner::here(&self.token()).line(&[("updates", directory), ("readers", readers)]);
+        let more = [("updates", directory), ("readers", readers), ("replaced", replaced)];
+        let line = Owner::here(&self.token()).line(&more);
         let what = format!("'{name}' of '{}'", self.home.shown());
         // Before the marker is made: of what is not noted, nobody would know who finds this root without its owner.
         if updates.is_some() {
@@ -414,7 +456,7 @@ impl Attempts {
         }
         let marked = |lock, before, contents: &[u8]| {
             let (name, shown) = (marker.to_string(), name.to_string());
-            Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) })
+            Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) }))
         };
         let by_link = |fault| match self.names().is_link(marker) {
             true => {
@@ -426,9 +468,9 @@ impl Attempts {
         };
         match self.names().claim(marker, &line, self.durable && torn).map_err(by_link)? {
             Claim::New(lock) => marked(lock, None, &line),
-            Claim::Busy(note) => Err(self.is_being_changed(&note, &what)),
+            Claim::Busy(note) => Ok(Err(note)),
             Claim::Left(lock, note) => {
-                self.take_over(&note, &*lock, &what)?;
+                self.take_over(&note, &*lock, marker, &what)?;
                 lock.add(&line)?;
                 let before = is_torn(&note).then_some(note.len() as u64);
                 marked(lock, before, &[note, line].concat())
@@ -436,19 +478,19 @@ impl Attempts {
         }
     }
 
-    /// Looks whether somebody changes in place what is about to be replaced: what he writes would land in either. Gives the
-    /// lock of the marker of an update that did not end.
+    /// Keeps others from changing in place what is about to be replaced: what they write would land in either. The marker
+    /// goes with what is replaced. There is none where another owner is about to replace it, too: the last one wins.
     ///
     /// # Errors
-    /// When somebody does.
-    pub(crate) fn check_idle(&self, marker: &str, name: &str) -> Result<Option<Box<dyn Lock>>, Fault> {
-        match self.names().lock(marker)? {
-            Locked::Absent => Ok(None),
-            Locked::Ours(lock) => Ok(Some(lock)),
-            Locked::Busy => {
-                let note = self.names().note(marker)?.unwrap_or_default();
-                Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown())))
-            }
+    /// When somebody changes it in place.
+    pub(crate) fn mark_replaced(&self, marker: &str, name: &str, noted: bool) -> Result<Option<Marker>, Fault> {
+        match self.try_to_mark(marker, name, &Change::Replaced { noted }) {
+            Ok(Ok(marker)) => Ok(Some(marker)),
+            Ok(Err(note)) if is_of_replacement(&note) => Ok(None),
+            Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
+            // It was removed meanwhile.
+            Err(_) if !self.names().exists(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
+            Err(fault) => Err(fault),
         }
     }
 
@@ -472,7 +514,7 @@ impl Attempts {
 
     /// Makes sure that the owners of an update that did not end are dead, and that nothing of theirs can take its name any
     /// more: what they would rename goes first.
-    fn take_over(&self, note: &[u8], lock: &dyn Lock, what: &str) -> Result<(), Fault> {
+    fn take_over(&self, note: &[u8], lock: &dyn Lock, marker: &str, what: &str) -> Result<(), Fault> {
         let lines = crate::owner::lines(note);
         let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
         let locks = self.names().locks("");
@@ -482,22 +524,29 @@ impl Attempts {
         }
         for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
             let directory = line.get("updates").and_then(|name| name.as_str()).filter(|name| recover::is_attempt(name));
-            if let Some(directory) = directory {
-                let of_owner = format!("{}/{directory}", self.home.root(&owner.token));
-                self.put_away(&of_owner)?;
+            let Some(directory) = directory else { continue };
+            for home in self.homes_above(marker)? {
+                home.put_away(&format!("{}/{directory}", home.root(&owner.token)))?;
             }
         }
         Ok(())
     }
 
-    /// Removes something hidden: first out of sight, so that nobody finds half of it.
-    fn put_away(&self, name: &str) -> Result<(), Fault> {
-        if !self.names().exists(name) {
-            return Ok(());
+    /// Where an owner may have his root who changes something with this name: he may have opened any group above it, by any
+    /// link.
+    fn homes_above(&self, name: &str) -> Result<Vec<Home>, Fault> {
+        let mut homes = Vec::new();
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let mut there = self.names().at(&self.names().full(directory));
+        if let Some(real) = there.followed()? {
+            there = there.at(&real);
         }
-        let gone = self.home.gone(&token());
-        self.names().rename(name, &gone)?;
-        self.names().remove(&gone)
+        while let Some((above, last)) = there.above() {
+            let beside = there.at(&above);
+            homes.extend([Home::inside(there), Home::beside(beside.clone(), &last)]);
+            there = beside;
+        }
+        Ok(homes)
     }
 
     /// Lists something as updated in place, for whoever finds this root without its owner.
@@ -531,12 +580,17 @@ impl Attempts {
     pub(crate) fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
         match marker.before {
             Some(before) if stays => marker.lock.cut(before),
-            None => self.names().remove(&marker.name),
+            None => self.remove_marker(&marker),
             Some(_) => {
-                self.names().remove(&marker.name)?;
+                self.remove_marker(&marker)?;
                 self.home.strike(&recover::unfinished_line(&marker.shown))
             }
         }
+    }
+
+    /// Where something else has taken the place of what was marked, a marker of this name is somebody else's.
+    fn remove_marker(&self, marker: &Marker) -> Result<(), Fault> {
+        if marker.lock.has_its_name() { self.names().remove(&marker.name) } else { Ok(()) }
     }
 
     /// The update ended before anything was changed.
@@ -544,7 +598,7 @@ impl Attempts {
         // The call fails already; a marker too many only warns.
         let _ = match marker.before {
             Some(before) => marker.lock.cut(before),
-            None => self.names().remove(&marker.name),
+            None => self.remove_marker(&marker),
         };
     }
 
@@ -564,13 +618,20 @@ impl Attempts {
         let _ = self.names().edit(&self.home.owners(), &mut with, &mut || Ok(()));
     }
 
-    /// Replaces a small file that readers see; its name is not yet durable then.
-    pub(crate) fn replace(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+    /// Replaces a small file that readers see, if that holds when all is ready; its name is not yet durable then.
+    pub(crate) fn replace_if(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        sync: bool,
+        holds: impl FnOnce() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let made = self.next("metadata", "")?;
         self.names().create(&made, bytes, bytes.len() as u64)?;
         if sync {
             self.names().sync_files(std::slice::from_ref(&made))?;
         }
+        holds()?;
         self.names().rename(&made, name)
     }
 
@@ -582,7 +643,7 @@ impl Attempts {
     ) -> Result<(), Fault> {
         let Some(bytes) = self.names().read(name)? else { return Ok(()) };
         let Some(changed) = change(&bytes)? else { return Ok(()) };
-        self.replace(name, &changed, self.durable)?;
+        self.replace_if(name, &changed, self.durable, || self.check_still_there())?;
         let above = name.rsplit_once('/').map_or("", |(above, _)| above);
         if self.durable { self.names().sync(above) } else { Ok(()) }
     }
@@ -605,6 +666,7 @@ impl Attempts {
     /// Removes consolidated metadata from groups that are about to have other contents: readers would go on to see the old
     /// ones.
     pub(crate) fn drop_consolidated(&self, groups: &[String]) -> Result<(), Fault> {
+        self.check_still_there()?;
         for group in groups {
             let key = format!("{group}{METADATA_KEY}");
             self.amend(&key, |bytes| consolidated::strip(bytes, &key).map_err(crate::error::format_fault))?;
@@ -614,6 +676,9 @@ impl Attempts {
 
     /// The same after something became visible: somebody may have written consolidated metadata between.
     pub(crate) fn drop_again(&self, groups: &[String]) -> Result<(), Fault> {
+        if self.check_still_there().is_err() {
+            return Ok(());
+        }
         self.drop_consolidated(groups).map_err(|fault| {
             let shown = self.home.shown();
             let text =
@@ -630,16 +695,19 @@ impl Attempts {
             // Ranks sync what they write, and may have written nothing.
             self.names().sync_files(std::slice::from_ref(&from))?;
         }
-        let idle = if replaces { self.check_idle(marker, &to)? } else { None };
-        let published = match replaces {
-            true => self.names().rename(&from, &to),
-            false => self.names().rename_new(&from, &to).and_then(|published| match published {
-                true => Ok(()),
-                false => {
-                    let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
-                    Err(Fault::new(FaultKind::Exists, text).hint("mode w replaces it"))
-                }
-            }),
+        let taken = || {
+            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
+            Fault::new(FaultKind::Exists, text).hint("mode w replaces it")
+        };
+        let exists = replaces && self.names().exists(&to);
+        let mut marked = None;
+        let published = match exists {
+            false => match self.names().rename_new(&from, &to) {
+                Ok(false) if replaces => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
+                Ok(false) => Err(taken()),
+                renamed => renamed.map(drop),
+            },
+            true => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
         };
         // Of a file with parts in several directories, the first decides, and the others may have failed.
         self.unless_half(published).map_err(|fault| match fault.kind {
@@ -650,11 +718,25 @@ impl Attempts {
             _ => fault,
         })?;
         let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
-        // What did not end is replaced.
-        let unmarked = idle.map_or(Ok(()), |_lock| self.names().remove(marker));
+        // An update that did not end is replaced, too.
+        let unmarked = marked.map_or(Ok(()), |marker| self.unmark(marker, false));
         let made = self.state().made.take();
         let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
         synced.and(unmarked.and(struck).map_err(|fault| self.left_behind(&self.home.owners(), &fault.text)))
+    }
+
+    /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
+    fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
+        let marked = self.mark_replaced(marker, to, false)?;
+        match self.names().rename(from, to) {
+            Ok(()) => Ok(marked),
+            // Half of it may be done.
+            Err(fault) if fault.kind == FaultKind::Unsynced => Err(fault),
+            Err(fault) => {
+                marked.into_iter().for_each(|marker| self.withdraw(marker));
+                Err(fault)
+            }
+        }
     }
 
     /// All is published, but something hidden could not be removed.
@@ -691,7 +773,8 @@ impl Attempts {
             (state.made.take(), std::mem::take(&mut state.kept))
         };
         let Some(made) = made.filter(|_| self.process == std::process::id()) else { return Ok(()) };
-        if !kept.is_empty() && self.names().sync(&self.home.base).is_err() {
+        let above: BTreeSet<String> = kept.into_iter().map(|(above, _)| above).collect();
+        if above.iter().any(|above| self.names().sync(above).is_err()) {
             let text = format!(
                 "what was replaced in '{}' is kept in '{}', since it is not known that what replaced it is durable",
                 self.home.shown(),

@@ -378,8 +378,11 @@ impl Comm {
 
     /// Does something with names, after all other such work; nobody asks what came of it.
     pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
-        let desk = self.member().machine.desk();
-        desk.later(work, at_once);
+        // What a child of this process would clear up is its parent's.
+        if self.line().check_process().is_ok() {
+            let desk = self.member().machine.desk();
+            desk.later(work, at_once);
+        }
     }
 
     /// Agreements made so far; each collective call makes one to open and one to close.

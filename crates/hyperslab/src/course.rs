@@ -57,6 +57,7 @@ impl Comm {
         mut question: Question,
         decide: impl FnMut(&Desk) -> Option<Result<Vec<u8>, Fault>>,
     ) -> Result<Vec<u8>, Fault> {
+        self.line().check_process().map_err(|fault| fault.context(&question.what))?;
         let mut member = self.member();
         self.bring_failure(&mut question, NO_TARGET);
         let Member { machine, party, .. } = &mut *member;
@@ -114,6 +115,7 @@ impl Comm {
 
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, call: Call) -> Result<Report, Fault> {
+        self.line().check_process().map_err(|fault| fault.context(&call.what))?;
         let mut member = self.member();
         let Member { machine, party, observer } = &mut *member;
         self.heed_environment(machine, party)?;
@@ -269,6 +271,7 @@ impl Comm {
     /// that nobody waited for is the failure of this one.
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
         let End { what, fields, sync, fault } = end;
+        self.line().check_process().map_err(|fault| fault.context(&what))?;
         let mut member = self.member();
         let Member { machine, party, .. } = &mut *member;
         self.heed_environment(machine, party)?;

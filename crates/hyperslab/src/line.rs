@@ -114,6 +114,8 @@ pub(crate) struct Line {
     parked: AtomicBool,
     /// Rises while jobs progress.
     activity: AtomicU64,
+    /// A child of this process has a copy of all this, but none of the threads.
+    process: u32,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -131,7 +133,20 @@ impl Line {
             frozen: AtomicBool::new(false),
             parked: AtomicBool::new(false),
             activity: AtomicU64::new(0),
+            process: std::process::id(),
         }
+    }
+
+    /// Whether this is still the process in which it was made.
+    ///
+    /// # Errors
+    /// In a child made by a fork: what is open there is its parent's to use and to end.
+    pub(crate) fn check_process(&self) -> Result<(), Fault> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        let text = "this process is a child of the one that opened it, which alone may use it";
+        Err(Fault::new(FaultKind::Invalid, text).hint("open it anew in the child"))
     }
 
     /// Whether messages move only while the user's thread is in a call.
@@ -164,6 +179,10 @@ impl Line {
     /// Leaves a job; `line` is this line and all that must live while the job does.
     pub(crate) fn submit<K: AsRef<Line> + Send + 'static>(keep: K, outcome: Arc<Outcome>, staged: u64, work: Work) {
         let line = keep.as_ref();
+        if let Err(fault) = line.check_process() {
+            let _ = outcome.result.set(Err(fault));
+            return;
+        }
         let mut state = lock(&line.state);
         state.jobs.push_back(Job { outcome, work, staged });
         if std::mem::replace(&mut state.works, true) {
@@ -218,6 +237,9 @@ impl Line {
     }
 
     fn wait(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        if self.check_process().is_err() {
+            return lock(&self.state);
+        }
         let (mut asked, mut pumped) = (Instant::now(), false);
         loop {
             self.pump();
@@ -263,7 +285,7 @@ impl Line {
     /// Waits for the result of a call, or until its arrays are free. The user knows it then.
     pub(crate) fn result(&self, outcome: &Arc<Outcome>) -> Result<Finished, Fault> {
         let mut state = self.wait(|_| outcome.known().is_some());
-        let known = outcome.known().expect("waited for");
+        let known = outcome.known().unwrap_or_else(|| self.check_process().map(|()| unreachable!("waited for")));
         if known.is_err() {
             state.failed.retain(|failed| !Arc::ptr_eq(failed, outcome));
         }

@@ -338,6 +338,7 @@ impl Store {
             for _ in 0..CONSOLIDATE_TURNS_MAX {
                 let all = nodes.clone();
                 let new = |bytes: &[u8]| consolidated::consolidate(bytes, &key, all).map(Some).map_err(format_fault);
+                attempts.check_still_there()?;
                 attempts.amend(&key, new)?;
                 // Who published meanwhile has removed the block before this one, or not.
                 let now = listed()?;

@@ -87,9 +87,21 @@ impl Spot {
         self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// Opens a file to read and write it, and makes it if it is not there.
-    pub(crate) fn open_or_create(&self) -> io::Result<File> {
-        self.open_with(OFlags::RDWR | OFlags::CREATE)
+    /// Opens a file to read and write it, and makes it if it is not there: for all who may make files in its directory.
+    pub(crate) fn open_shared(&self) -> io::Result<File> {
+        match self.open() {
+            // Systems may refuse to open with CREATE what another user has made in a directory like /tmp.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let file = self.open_with(OFlags::RDWR | OFlags::CREATE)?;
+        let writers = rustix::fs::fstat(&self.directory)?.st_mode & 0o022;
+        if writers != 0 {
+            let mode = rustix::fs::fstat(&file)?.st_mode | writers | writers << 1;
+            // Where it is not ours any more, somebody else has done so.
+            let _ = rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o666));
+        }
+        Ok(file)
     }
 
     /// Opens a file to add to its end, and makes it if it is not there.

@@ -115,9 +115,6 @@ impl Names for Directory {
 
     fn followed(&self) -> Result<Option<String>, Fault> {
         progress::note();
-        if !self.0.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-            return Ok(None);
-        }
         match self.0.canonicalize() {
             Ok(real) => Ok(Some(Directory(real).full(""))),
             Err(error) if is_missing(&error) => Ok(None),
@@ -214,7 +211,7 @@ impl Names for Directory {
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        self.doing("writing", name, |spot| spot.open_to_append()?.write_all(bytes))
+        self.doing("writing", name, |spot| locks::append(&spot, bytes))
     }
 
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
@@ -256,6 +253,17 @@ impl Names for Directory {
         let path = self.path(name);
         let found = fs::metadata(&path).map_err(|error| posix_fault("looking at", &path, &error))?;
         Ok((found.dev(), found.ino()))
+    }
+
+    /// A number of an inode comes again, but not with the time at which it was made.
+    fn version(&self, name: &str) -> Result<String, Fault> {
+        use std::os::unix::fs::MetadataExt;
+        progress::note();
+        let path = self.path(name);
+        let found = fs::metadata(&path).map_err(|error| posix_fault("looking at", &path, &error))?;
+        let made = found.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+        let made = made.map_or(0, |made| made.as_nanos());
+        Ok(format!("{}.{made}.{}.{}", found.ino(), found.mtime(), found.mtime_nsec()))
     }
 
     fn is_link(&self, name: &str) -> bool {

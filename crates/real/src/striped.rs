@@ -339,6 +339,10 @@ impl Names for StripedDirectory {
         self.first().identity(&self.inner(name))
     }
 
+    fn version(&self, name: &str) -> Result<String, Fault> {
+        self.first().version(&self.inner(name))
+    }
+
     fn is_link(&self, name: &str) -> bool {
         let inner = self.inner(name);
         self.directories.iter().any(|directory| directory.is_link(&inner))

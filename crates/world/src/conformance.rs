@@ -100,12 +100,28 @@ fn a_shared_file_is_edited_and_ends_with_its_last_word(names: &dyn Names) {
             next.to_vec()
         };
         let mut then = || {
-            assert_eq!(names.note("e")?.unwrap_or_default(), next, "what follows comes after the change");
+            let note = names.note("e")?.unwrap_or_default();
+            let lines = note.split_inclusive(|&byte| byte == b'\n').filter(|line| *line != b"\n");
+            assert_eq!(lines.collect::<Vec<_>>().concat(), next, "what follows comes after the change");
             Ok(())
         };
         names.edit("e", &mut change, &mut then).expect("edits");
     }
     assert!(!names.exists("e"), "what holds nothing is gone");
+    names.edit("e", &mut |_| b"long and old\n".to_vec(), &mut || Ok(())).expect("edits");
+    names.append("e", b"added\n").expect("appends");
+    let mut then = || names.append("e", b"added alone\n");
+    let mut change = |before: Vec<u8>| {
+        assert_eq!(before, b"long and old\nadded\n");
+        b"added\n".to_vec()
+    };
+    names.edit("e", &mut change, &mut then).expect("edits");
+    let mut change = |before: Vec<u8>| {
+        assert_eq!(before, b"added\nadded alone\n");
+        Vec::new()
+    };
+    names.edit("e", &mut change, &mut || Ok(())).expect("edits");
+    assert!(!names.exists("e"));
     assert!(names.edit("none/e", &mut |_| b"x".to_vec(), &mut || Ok(())).is_err() && !names.exists("none"));
 }
 

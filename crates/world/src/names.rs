@@ -15,6 +15,8 @@ pub trait Lock: Send + Sync {
     fn add(&self, note: &[u8]) -> Result<(), Fault>;
     /// Cuts the note to its first bytes.
     fn cut(&self, bytes: u64) -> Result<(), Fault>;
+    /// Whether the name by which it was locked still means this file.
+    fn has_its_name(&self) -> bool;
     /// Whether others are kept out; not where a file system has no locks.
     fn keeps_others_out(&self) -> bool;
 }
@@ -110,7 +112,7 @@ pub trait Names: Send + Sync {
     /// # Errors
     /// When it cannot be known, or no root can have that name.
     fn resolve(&self) -> Result<String, Fault>;
-    /// The absolute name of what the root leads to in the end, if it is a link to something that is there.
+    /// The absolute name, without links, of what the root leads to in the end, if that is there.
     ///
     /// # Errors
     /// When the place does not tell.
@@ -152,11 +154,13 @@ pub trait Names: Send + Sync {
     fn note(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
         self.read_prefix(name, NOTE_BYTES_MAX)
     }
-    /// Adds to the end of such a file, in one piece, though others may have it to themselves; makes it if it is not there.
+    /// Adds a line to the end of such a file, in one piece, though others may have it to themselves; makes it if it is not
+    /// there.
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault>;
-    /// Changes a small file that several owners share, in a directory that exists, while no other caller of this does:
-    /// `change` gets what it holds, nothing where it is not there, and gives what it shall hold; a file that shall hold
-    /// nothing is removed. After the change, and still alone, does `then`.
+    /// Changes a small file of lines that several owners share, in a directory that exists, while no other caller of this
+    /// does: `change` gets its lines, none where it is not there, and gives those that it shall have; a file that shall have
+    /// none is removed. Empty lines are none. What [`Names::append`] adds meanwhile stays. After the change, and still alone,
+    /// does `then`.
     ///
     /// # Errors
     /// [`FaultKind::Timeout`] soon, with nothing changed, when somebody else keeps the file to himself: whoever is stopped
@@ -176,7 +180,13 @@ pub trait Names: Send + Sync {
     fn identity(&self, name: &str) -> Result<(u64, u64), Fault> {
         self.hold(name).map(|held| held.identity)
     }
-    /// Whether the name is a symbolic link, or lies beyond one below the root.
+    /// What tells the directory or file with this name, and the names in it or what it holds, from any other one and from
+    /// what it becomes by a change; also after this process. Empty where nobody else ever looks.
+    fn version(&self, name: &str) -> Result<String, Fault> {
+        let _ = name;
+        Ok(String::new())
+    }
+    /// Whether the name is a symbolic link, or lies beyond one below the root. The root itself may be one, too.
     fn is_link(&self, name: &str) -> bool;
     /// Makes a file of this length that begins with `prefix`, in a directory that exists; the rest is still to be
     /// written. An older one is gone.

@@ -60,6 +60,10 @@ impl Lock for TreeLock {
         self.tree.resize(&self.tree.absolute(&self.inner), bytes)
     }
 
+    fn has_its_name(&self) -> bool {
+        true
+    }
+
     fn keeps_others_out(&self) -> bool {
         true
     }

@@ -44,6 +44,8 @@ from kill_cases import (
 from mpi_programs.leaving import leave
 
 WORLD = MPI.COMM_WORLD
+#: A message that never comes: to look for it lets MPI go on.
+PENDING = MPI.COMM_SELF.Irecv(bytearray(1))
 #: A case that takes longer hangs [s].
 CASE_SECONDS = 100.0
 #: How long a rank may take to end what limits hold [s].
@@ -59,11 +61,16 @@ class BrokenError(Exception):
 
 
 def wait_for(found: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is so; returns whether it is."""
+    """Wait until something is so; returns whether it is.
+
+    MPI goes on meanwhile: where the first call on a communicator reached its limit, MPICH makes no other communicator
+    until each rank of that one, the late one included, has been in MPI again.
+    """
     until = time.monotonic() + seconds
     while not found():
         if time.monotonic() > until:
             return False
+        PENDING.Test()
         time.sleep(0.003)
     return True
 

@@ -12,6 +12,13 @@ pub(crate) struct Entry {
     pub(crate) replaces: bool,
 }
 
+/// An entry of a journal, for whoever finds it.
+pub(super) struct Noted {
+    pub(super) entry: Entry,
+    /// The version of what it was to replace, if anything was there: who comes later replaces nothing newer.
+    pub(super) over: Option<String>,
+}
+
 /// In a hidden directory that is to replace another: tells the new one from the old.
 pub(super) const NEW: &str = ".hyperslab-new";
 /// Ends the name of what was put aside to be replaced, where names cannot be exchanged.
@@ -40,11 +47,12 @@ impl Attempts {
         let journal = self.begin_journal(entries)?;
         let mut published = Vec::new();
         for entry in entries {
+            let ours = names.identity(&entry.from)?;
             match publish_one(names, entry) {
-                Ok(took) => published.push((entry, took)),
+                Ok(took) => published.push((entry, took, ours)),
                 Err(fault) if fault.kind == FaultKind::Unsynced => return self.unless_half(Err(fault)),
                 Err(fault) => {
-                    if published.into_iter().rev().all(|(entry, took)| take_back(names, entry, took)) {
+                    if published.into_iter().rev().all(|(entry, took, ours)| take_back(names, entry, took, ours)) {
                         let _ = names.remove(&journal);
                         return Err(fault);
                     }
@@ -110,12 +118,19 @@ impl Attempts {
         let names = &*self.home.names;
         let journal = self.next("publish", "")?;
         let mut files = vec![journal.clone()];
-        for entry in entries.iter().filter(|entry| entry.replaces && names.exists(&entry.to)) {
-            let new = format!("{}/{NEW}", entry.from);
-            names.create(&new, b"", 0)?;
-            files.push(new);
+        let mut noted = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let over = if entry.replaces && names.exists(&entry.to) {
+                let new = format!("{}/{NEW}", entry.from);
+                names.create(&new, b"", 0)?;
+                files.push(new);
+                Some(names.version(&entry.to)?)
+            } else {
+                None
+            };
+            noted.push(Noted { entry: entry.clone(), over });
         }
-        let bytes = recover::journal_of(&self.home, entries);
+        let bytes = recover::journal_of(&self.home, &noted);
         names.create(&journal, &bytes, bytes.len() as u64)?;
         if self.durable {
             names.sync_files(&files)?;
@@ -124,14 +139,17 @@ impl Attempts {
         Ok(journal)
     }
 
-    /// What was replaced stays hidden until what replaced it is known to be durable.
-    pub(crate) fn keep(&self, names: impl Iterator<Item = String>) {
-        self.state().kept.extend(names);
+    /// What was replaced stays hidden until what replaced it, in the directory `above`, is known to be durable.
+    pub(crate) fn keep(&self, above: &str, names: impl Iterator<Item = String>) {
+        self.state().kept.extend(names.map(|name| (above.to_string(), name)));
     }
 
-    /// What was kept, once all is durable; to be removed.
-    pub(crate) fn release(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().kept)
+    /// What was kept of a directory, once all in it is durable; to be removed.
+    pub(crate) fn release(&self, above: &str) -> Vec<String> {
+        let mut state = self.state();
+        let (released, kept) = std::mem::take(&mut state.kept).into_iter().partition(|(of, _)| of == above);
+        state.kept = kept;
+        Vec::into_iter(released).map(|(_, name)| name).collect()
     }
 }
 
@@ -181,9 +199,11 @@ fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Fault {
     Fault::new(FaultKind::Unsynced, text).hint("look at the disk; the next opening for writing publishes the rest")
 }
 
-/// Takes back what was published; what it replaced is there again. Returns whether that was done.
-fn take_back(names: &dyn Names, entry: &Entry, took: Took) -> bool {
+/// Takes back what was published; what it replaced is there again. Returns whether that was done. What took its place since
+/// then is somebody else's, and stays.
+fn take_back(names: &dyn Names, entry: &Entry, took: Took, ours: (u64, u64)) -> bool {
     match took {
+        _ if names.identity(&entry.to).is_ok_and(|found| found != ours) => true,
         Took::Replaced => {
             let aside = format!("{}{ASIDE}", entry.from);
             let old = if names.exists(&entry.from) { &entry.from } else { &aside };

@@ -2,7 +2,7 @@
 //! root, is touched.
 
 use super::clean::is_disowned;
-use super::publish::{NEW, end_journal, replace};
+use super::publish::{NEW, Noted, end_journal, replace};
 use super::{ARRAY, ASIDE, Entry, Home, OWNER, path_of};
 use crate::owner::{Owner, line_of, lines};
 use crate::zarr::{MARKER, check_name};
@@ -93,26 +93,28 @@ fn in_store<'a>(home: &Home, name: &'a str) -> &'a str {
 }
 
 /// A journal of what is to be published; names in the store.
-pub(super) fn journal_of(home: &Home, entries: &[Entry]) -> Vec<u8> {
-    let line = |entry: &Entry| {
+pub(super) fn journal_of(home: &Home, noted: &[Noted]) -> Vec<u8> {
+    let line = |Noted { entry, over }: &Noted| {
         let from = entry.from.rsplit('/').next().unwrap_or_default();
         let mut map = Map::new();
+        map.extend(over.iter().map(|over| ("over".to_string(), Value::from(&**over))));
         map.insert("from".into(), from.into());
         map.insert("to".into(), in_store(home, &entry.to).into());
         map.insert("replaces".into(), entry.replaces.into());
         line_of(map)
     };
-    entries.iter().flat_map(line).collect()
+    noted.iter().flat_map(line).collect()
 }
 
 /// The entries of a journal in a root. Whatever does not name an attempt of the root, and a place in the store, is none.
-fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<Entry>, Fault> {
+fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<Noted>, Fault> {
     let entry = |line: &Map<String, Value>| {
         let text = |name: &str| line.get(name)?.as_str();
         let from = text("from").filter(|from| is_attempt(from))?;
         let to = text("to").filter(|to| to.is_empty() || is_path(to))?;
         let replaces = line.get("replaces")?.as_bool()?;
-        Some(Entry { from: format!("{root}/{from}"), to: home.name(to), replaces })
+        let entry = Entry { from: format!("{root}/{from}"), to: home.name(to), replaces };
+        Some(Noted { entry, over: text("over").map(String::from) })
     };
     let bytes = home.names.read(&format!("{root}/{journal}"))?.unwrap_or_default();
     Ok(lines(&bytes).iter().filter_map(entry).collect())
@@ -153,16 +155,29 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     }
     let mut struck: BTreeSet<Vec<u8>> = BTreeSet::new();
     for (fate, owner, line) in fates {
-        let lock = match fate? {
-            Fate::Lives => continue,
-            Fate::Unknown if whose == Whose::Dead => {
-                found.unfinished.push(format!("what {owner} left in '{}'", names.full(&home.root(&owner.token))));
+        let left = format!("what {owner} left in '{}'", names.full(&home.root(&owner.token)));
+        let lock = match fate {
+            Ok(Fate::Lives) => continue,
+            Ok(Fate::Unknown) if whose == Whose::Dead => {
+                found.unfinished.push(left);
                 continue;
             }
-            Fate::Unknown | Fate::Nothing => None,
-            Fate::Dead(lock) => lock,
+            Ok(Fate::Unknown | Fate::Nothing) => None,
+            Ok(Fate::Dead(lock)) => lock,
+            // It may be another user's, and nobody else's work waits for that.
+            Err(fault) => {
+                found.unfinished.push(format!("{left}: {}", fault.text));
+                continue;
+            }
         };
-        bury(home, &owner, &mut found)?;
+        let mut of_owner = Found::default();
+        let buried = bury(home, &owner, &mut of_owner);
+        found.unfinished.append(&mut of_owner.unfinished);
+        if let Err(fault) = buried {
+            found.unfinished.push(format!("{left}: {}", fault.text));
+            continue;
+        }
+        found.removed.append(&mut of_owner.removed);
         drop(lock);
         // If it could not be looked at when it was to be removed, the next opening tries again.
         if !names.exists(&home.root(&owner.token)) {
@@ -234,10 +249,14 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
     }
     let mut published = BTreeSet::new();
     for journal in journals(names, &root)? {
-        let entries = entries_of(home, &root, &journal)?;
-        roll_forward(names, &entries)?;
+        let noted = entries_of(home, &root, &journal)?;
+        for each in &noted {
+            if roll_forward(names, each)? {
+                published.insert(each.entry.from.clone());
+            }
+        }
+        let entries: Vec<Entry> = noted.into_iter().map(|each| each.entry).collect();
         end_journal(names, &entries, &format!("{root}/{journal}"))?;
-        published.extend(entries.into_iter().map(|entry| entry.from));
     }
     for name in names.list(&root)? {
         let mut parts = name.splitn(3, '-').skip(1);
@@ -327,15 +346,18 @@ pub(super) fn marked_by(home: &Home, owner: &Owner, root: &str) -> Result<Vec<Ma
     Ok(marked)
 }
 
-/// Makes visible what is left of a publication.
-fn roll_forward(names: &dyn Names, entries: &[Entry]) -> Result<(), Fault> {
-    for Entry { from, to, replaces } in entries {
-        let is_new = |from: &str| !replaces || names.exists(&format!("{from}/{NEW}")) || !names.exists(to);
-        if names.exists(from) && is_new(from) && !names.rename_new(from, to)? && *replaces {
-            replace(names, from, to)?;
-        }
+/// Makes visible what is left of a publication. Returns whether it is, or was; not if the name has got something newer since.
+fn roll_forward(names: &dyn Names, noted: &Noted) -> Result<bool, Fault> {
+    let Noted { entry: Entry { from, to, replaces }, over } = noted;
+    let is_new = || !replaces || names.exists(&format!("{from}/{NEW}")) || !names.exists(to);
+    if !names.exists(from) || !is_new() || names.rename_new(from, to)? {
+        return Ok(true);
     }
-    Ok(())
+    let is_older = *replaces && over.as_ref().is_some_and(|over| names.version(to).is_ok_and(|now| now == *over));
+    if is_older {
+        replace(names, from, to)?;
+    }
+    Ok(is_older)
 }
 
 /// Names what a reader should know of: what is only half published by a dead owner, and updates that did not end.
@@ -349,7 +371,7 @@ fn name_only(home: &Home, line: &Map<String, Value>, found: &mut Found) -> Resul
     let Ok(Fate::Dead(_lock)) = fate(home, &owner) else { return Ok(()) };
     for journal in journals(names, &root)? {
         let entries = entries_of(home, &root, &journal)?;
-        found.unfinished.extend(entries.iter().map(|entry| in_store(home, &entry.to).to_string()));
+        found.unfinished.extend(entries.iter().map(|noted| in_store(home, &noted.entry.to).to_string()));
     }
     let torn = marked_by(home, &owner, &root)?.into_iter().filter(|marked| marked.torn);
     found.unfinished.extend(torn.map(|marked| marked.name));

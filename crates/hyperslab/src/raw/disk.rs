@@ -7,7 +7,7 @@ use crate::zarr::Mode;
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
 use hyperslab_real::here::token;
-use hyperslab_world::{Fault, FaultKind, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
 /// The name of the file that says that an update has not ended.
@@ -23,7 +23,8 @@ pub(super) fn not_there(path: &str) -> Fault {
 /// by whatever link they came.
 pub(super) fn parts(file: &dyn Names, mode: Mode) -> Result<(Arc<dyn Names>, String), Fault> {
     let path = file.resolve()?;
-    let real = if mode.writes_new() { None } else { file.at(&path).followed()? };
+    let follows = !mode.writes_new() && file.at(&path).is_link("");
+    let real = if follows { file.at(&path).followed()? } else { None };
     let path = real.unwrap_or(path);
     let (directory, name) = file.at(&path).above().ok_or_else(|| {
         Fault::new(FaultKind::Invalid, format!("'{path}' does not end with a file name"))
@@ -107,9 +108,10 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     Ok(found)
 }
 
-fn attempts(home: Home, durable: bool) -> Attempts {
+/// What is about to be written or read; a file that exists is held, so that it is noticed if another one takes its place.
+fn attempts(home: Home, durable: bool, held: Option<Hold>) -> Attempts {
     let at_hand = home.names.is_at_hand();
-    Attempts::new(home, fingerprint(token().as_bytes()), at_hand, durable, None)
+    Attempts::new(home, fingerprint(token().as_bytes()), at_hand, durable, held)
 }
 
 /// Rank 0's part of opening.
@@ -131,10 +133,11 @@ pub(super) fn open_file(
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
     }
     if mode.writes_new() {
-        let attempts = attempts(home, durable);
+        let attempts = attempts(home, durable, None);
         return Ok(Opened { attempts, header: header.to_vec(), proofs: Vec::new(), found });
     }
     directory.check(&name)?;
+    let held = directory.hold(&name).map_err(|_| not_there(&directory.full(&name)))?;
     let actual = directory.length(&name).ok_or_else(|| not_there(&directory.full(&name)))?;
     if actual != end {
         return Err(Fault::new(
@@ -145,7 +148,7 @@ pub(super) fn open_file(
     }
     let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
     let proofs = vec![Proof::Length(directory.full(&name).into(), actual)];
-    Ok(Opened { attempts: attempts(home, durable), header, proofs, found })
+    Ok(Opened { attempts: attempts(home, durable, Some(held)), header, proofs, found })
 }
 
 /// Rank 0's part of opening an npy file; gives its header besides.
@@ -154,6 +157,7 @@ pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<
     let home = Home::beside(directory.clone(), &name);
     let found = recovered(&home, Mode::Read)?;
     directory.check(&name)?;
+    let held = directory.hold(&name).map_err(|_| not_there(&directory.full(&name)))?;
     let prefix = directory.read_prefix(&name, header_max)?.ok_or_else(|| not_there(&directory.full(&name)))?;
     let (header, offset) = NpyHeader::parse(&prefix, path).map_err(format_fault)?;
     let actual = directory.length(&name).unwrap_or(0);
@@ -161,7 +165,7 @@ pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<
     let header = prefix[..offset as usize].to_vec();
     let full: Arc<str> = directory.full(&name).into();
     let proofs = vec![Proof::Length(full.clone(), actual), Proof::Beginning(full, offset, fingerprint(&header))];
-    Ok(Opened { attempts: attempts(home, false), header, proofs, found })
+    Ok(Opened { attempts: attempts(home, false, Some(held)), header, proofs, found })
 }
 
 /// Lets disk-directed I/O know the order of a file on its disk; of a new file, after its space is reserved \[B\].

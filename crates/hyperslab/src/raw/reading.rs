@@ -6,7 +6,6 @@ use super::{Fields, RawFile};
 use crate::array::LocalArray;
 use crate::course::{Call, Compiled, Target};
 use crate::error::Error;
-use crate::held::Held;
 use crate::holding::{Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
@@ -22,20 +21,19 @@ struct Reading {
     transfer: Arc<Transfer>,
     /// How its arrays lie in its memory.
     lying: Vec<Option<Laid>>,
-    held: Option<Held>,
 }
 
 impl Target for Reading {
     fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
-        let Reading { file, transfer, lying, held } = self;
-        *held = Some(Held::of(file.directory.clone(), std::iter::once(file.name.clone()))?);
+        let Reading { file, transfer, lying } = self;
+        file.attempts.check_still_there()?;
         let mut decision = decided(&file.comm, transfer, &file.options.wish, file.held, lying, &Shaped::default())?;
         follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
         Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
     }
 
     fn publish(&mut self) -> Result<Vec<u8>, Fault> {
-        self.held.as_ref().map_or(Ok(()), |held| held.check("read")).map(|()| Vec::new())
+        self.file.attempts.check_still_there().map(|()| Vec::new())
     }
 }
 
@@ -96,7 +94,7 @@ impl RawFile {
         let lying = laid(&users);
         let reading = || -> Box<dyn Target> {
             let (file, transfer) = (self.clone(), transfer.clone());
-            Box::new(Reading { file, transfer, lying, held: None })
+            Box::new(Reading { file, transfer, lying })
         };
         self.comm.transfer(Call {
             what: what.to_string(),

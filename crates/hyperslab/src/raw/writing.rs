@@ -4,10 +4,9 @@ use super::alike::{self, Arrays, Moving};
 use super::disk::{follow_disk, marker};
 use super::{Fields, FileArray, RawFile};
 use crate::array::LocalArray;
-use crate::attempts::Marker;
+use crate::attempts::{Change, Marker};
 use crate::course::{Call, Compiled, Target};
 use crate::error::Error;
-use crate::held::Held;
 use crate::holding::{Exposing, Holding, number_parts};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
@@ -47,8 +46,6 @@ struct Putting {
     /// Whether nothing stays of what the file had.
     whole: bool,
     marker: Option<Marker>,
-    /// The file, if it exists.
-    held: Option<Held>,
 }
 
 impl Putting {
@@ -71,15 +68,15 @@ impl Target for Putting {
             follow_disk(&mut decision.parameters, transfer, directory, (&file.hidden, end))?;
             Proof::File(directory.full(&file.hidden).into())
         } else {
-            let held = Held::of(file.directory.clone(), std::iter::once(file.name.clone()))?;
-            let marked = attempts.mark(&marker(&file.name), &file.name, true, None)?;
-            if let Err(fault) = held.check("changed in place") {
+            let marked = attempts.mark(&marker(&file.name), &file.name, &Change::Torn(None))?;
+            // From now on nobody replaces it; somebody may have, until now.
+            if let Err(fault) = attempts.check_still_there() {
                 attempts.withdraw(marked);
                 return Err(fault);
             }
             let proof = marked.proof(directory);
             follow_disk(&mut decision.parameters, transfer, directory, (&file.name, 0))?;
-            (self.marker, self.held) = (Some(marked), Some(held));
+            self.marker = Some(marked);
             proof
         };
         Ok(decision.told().bytes(&Root::encode(&[self.file.root(vec![proof])])).0)
@@ -87,7 +84,7 @@ impl Target for Putting {
 
     fn publish(&mut self) -> Result<Vec<u8>, Fault> {
         // What took its place may have parts of this update: the marker stays, without an owner.
-        self.held.as_ref().map_or(Ok(()), |held| held.check("changed in place"))?;
+        self.file.attempts.check_still_there()?;
         let Some(marker) = self.marker.take() else { return Ok(Vec::new()) };
         // Only writing all of the file ends an earlier update that did not end.
         let stays = marker.was_there() && !self.whole;
@@ -197,7 +194,7 @@ impl RawFile {
         let putting = || -> Box<dyn Target> {
             let (file, transfer, wish) = (self.clone(), transfer.clone(), wish.clone());
             let (before, end, whole) = (*before, self.laid().end, *whole);
-            Box::new(Putting { file, transfer, wish, lying, before, end, whole, marker: None, held: None })
+            Box::new(Putting { file, transfer, wish, lying, before, end, whole, marker: None })
         };
         self.comm.transfer(Call {
             what: what.to_string(),

@@ -186,6 +186,7 @@ impl Store {
                 laid,
                 hidden: Vec::new(),
                 markers: Vec::new(),
+                replaced: Vec::new(),
                 held: None,
             })
         };

@@ -78,8 +78,23 @@ fn home(directory: &dyn Names, mode: Mode) -> Home {
     beside(directory).filter(usable).unwrap_or_else(|| inside(directory))
 }
 
+/// How often others may make a store where one is about to be made.
+const TURNS_MAX: usize = 10;
+
 /// Rank 0's part of opening a store.
 pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<Opened, Fault> {
+    for _ in 1..TURNS_MAX {
+        // Where somebody else made something meanwhile, mode w erases that, too, and mode x fails.
+        if let Some(opened) = try_to_open(names, mode, durable)? {
+            return Ok(opened);
+        }
+    }
+    let text = format!("'{}' is made and removed by others all the time", names.full(""));
+    Err(Fault::new(FaultKind::Busy, text))
+}
+
+/// The same, if nobody else makes something there meanwhile.
+fn try_to_open(names: &dyn Names, mode: Mode, durable: bool) -> Result<Option<Opened>, Fault> {
     let root = names.resolve()?;
     let directory = names.at(&root);
     let directory = &*directory;
@@ -119,8 +134,8 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
         // Whoever was killed while he opened a new store left no more.
         directory.list("")?.iter().filter(|name| is_unborn(name)).try_for_each(|name| directory.remove(name))?;
     }
-    if anew && !there {
-        if durable { directory.make_durable("")? } else { directory.make("")? }
+    if anew && !there && !make_root(directory, durable)? {
+        return Ok(None);
     }
     let held = |home: &Home| Ok::<_, Fault>(Some(home.names.hold(&home.base)?));
     let home = home(directory, mode);
@@ -131,8 +146,8 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
         }
         erase(directory, &home, (opening, at_hand, durable), &fresh)?
     } else {
-        if anew {
-            directory.write(METADATA_KEY, &fresh, durable)?;
+        if anew && !begin(directory, &fresh, durable)? {
+            return Ok(None);
         }
         let held = if mode.writes() { held(&home)? } else { None };
         Attempts::new(home, opening, at_hand, durable, held)
@@ -143,7 +158,41 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
         left.unfinished.extend(unfinished(directory)?);
     }
     let above = if mode.writes() { consolidated_above(directory) } else { Vec::new() };
-    Ok(Opened { attempts, metadata, found: left.and(Found::default()), above })
+    Ok(Some(Opened { attempts, metadata, found: left.and(Found::default()), above }))
+}
+
+/// Makes the directory of a new store, and those above it. Returns whether it was not there.
+fn make_root(directory: &dyn Names, durable: bool) -> Result<bool, Fault> {
+    let Some((above, name)) = directory.above() else { return Ok(false) };
+    let above = directory.at(&above);
+    if durable {
+        above.make_durable("")?
+    } else {
+        above.make("")?
+    }
+    let made = above.make_new(&name)?;
+    if made && durable {
+        above.sync("")?;
+    }
+    Ok(made)
+}
+
+/// Makes the metadata of a new store, by which it is one. Returns whether there were none.
+fn begin(directory: &dyn Names, fresh: &[u8], durable: bool) -> Result<bool, Fault> {
+    let unborn = format!(".{METADATA_KEY}.hyperslab-{}", hyperslab_real::here::token());
+    directory.create(&unborn, fresh, fresh.len() as u64)?;
+    let synced = if durable { directory.sync_files(std::slice::from_ref(&unborn)) } else { Ok(()) };
+    let made = synced.and_then(|()| directory.rename_new(&unborn, METADATA_KEY));
+    match made {
+        Ok(true) if durable => directory.sync("").map(|()| true),
+        Ok(true) => Ok(true),
+        // Whoever makes a store here at the same time may have taken it for what somebody left.
+        Err(_) if !directory.exists(&unborn) => Ok(false),
+        failed => {
+            let _ = directory.remove(&unborn);
+            failed
+        }
+    }
 }
 
 /// Groups above a store that have consolidated metadata, which tell of the store too.

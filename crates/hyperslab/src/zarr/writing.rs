@@ -3,7 +3,7 @@
 use super::call::{Told, checked_section, stored, tell};
 use super::shapes::{Open, reshaped};
 use super::{MARKER, METADATA_KEY, NewArray, Store, WriteAsk, read_array};
-use crate::attempts::{Entry, Marker};
+use crate::attempts::{Change, Entry, Marker};
 use crate::casting::check_cast;
 use crate::course::Target;
 use crate::error::format_fault;
@@ -34,6 +34,8 @@ pub(super) struct Writing {
     pub(super) hidden: Vec<String>,
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     pub(super) markers: Vec<(Marker, bool)>,
+    /// Those of what is about to be replaced.
+    pub(super) replaced: Vec<Marker>,
     /// The arrays that are updated.
     pub(super) held: Option<Held>,
 }
@@ -112,8 +114,11 @@ impl Writing {
         let mut roots = Vec::with_capacity(told.len());
         for ((told, proof), ask) in told.iter().zip(proofs).zip(&self.asks) {
             let at = self.at(ask);
-            let marker =
-                attempts.mark(&format!("{at}/{MARKER}"), &self.store.shown(&ask.name), true, Some(&updates))?;
+            let marker = attempts.mark(
+                &format!("{at}/{MARKER}"),
+                &self.store.shown(&ask.name),
+                &Change::Torn(Some(&updates)),
+            )?;
             // Only writing all of it ends an earlier update that did not end.
             let stays = marker.was_there() && ask.holding.shape() != told.metadata.shape;
             self.markers.push((marker, stays));
@@ -204,6 +209,24 @@ impl Writing {
         self.held.as_ref().map_or(Ok(()), |held| held.check("changed in place"))
     }
 
+    /// The directory in which new arrays become visible.
+    fn above(&self) -> String {
+        self.store.base().trim_end_matches('/').into()
+    }
+
+    /// Keeps others from changing in place what is about to be replaced.
+    fn mark_replaced(&mut self, entries: &[Entry]) -> Result<(), Fault> {
+        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        for (entry, ask) in entries.iter().zip(&self.asks).filter(|(entry, _)| entry.replaces) {
+            // A link is replaced itself.
+            if directory.exists(&entry.to) && !directory.is_link(&entry.to) {
+                let marker = format!("{}/{MARKER}", entry.to);
+                self.replaced.extend(attempts.mark_replaced(&marker, &self.store.shown(&ask.name), true)?);
+            }
+        }
+        Ok(())
+    }
+
     fn entries(&self) -> Vec<Entry> {
         let entry = |(from, ask): (&String, &WriteAsk)| Entry {
             from: from.clone(),
@@ -236,16 +259,17 @@ impl Target for Writing {
         let ancestors = self.store.ancestors(&self.store.group);
         attempts.drop_consolidated(&ancestors)?;
         let entries = self.entries();
-        for (entry, ask) in entries.iter().zip(&self.asks).filter(|(entry, _)| entry.replaces) {
-            // A link is replaced itself.
-            if !directory.is_link(&entry.to) {
-                attempts.check_idle(&format!("{}/{MARKER}", entry.to), &self.store.shown(&ask.name))?;
-            }
+        let replaced = self.mark_replaced(&entries);
+        let published = replaced.and_then(|()| attempts.publish(&entries));
+        let marked = std::mem::take(&mut self.replaced);
+        // What was replaced takes its marker along. Of half a publication nobody knows which is which.
+        if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
+            marked.into_iter().for_each(|marker| attempts.withdraw(marker));
         }
-        attempts.publish(&entries)?;
+        published?;
         let dropped = attempts.drop_again(&ancestors);
         if let Some(first) = entries.first().filter(|_| self.durable()) {
-            attempts.sync_published(self.store.base().trim_end_matches('/'), &first.to)?;
+            attempts.sync_published(&self.above(), &first.to)?;
         }
         dropped.map(|()| Vec::new())
     }
@@ -271,14 +295,15 @@ impl Target for Writing {
     }
 
     fn keep(&mut self) {
-        self.store.attempts.keep(self.hidden.drain(..));
+        let above = self.above();
+        self.store.attempts.keep(&above, self.hidden.drain(..));
     }
 
     /// Others may read what was replaced, or have other names for its files, which keep their contents.
     fn tidy(&mut self) {
         if self.publishes() {
             let directory = self.directory();
-            let kept = if self.durable() { self.store.attempts.release() } else { Vec::new() };
+            let kept = if self.durable() { self.store.attempts.release(&self.above()) } else { Vec::new() };
             for replaced in self.hidden.drain(..).chain(kept) {
                 // What cannot be removed now goes with the root.
                 let _ = directory.remove(&replaced);
@@ -318,7 +343,7 @@ impl Target for Appending {
         let (directory, attempts, at) = (store.directory(), store.attempts.clone(), self.at());
         // Of two that append at the same time, the second shall see what the first left.
         let updates = attempts.updates()?;
-        let marker = attempts.mark(&format!("{at}/{MARKER}"), &store.shown(&ask.name), false, Some(&updates));
+        let marker = attempts.mark(&format!("{at}/{MARKER}"), &store.shown(&ask.name), &Change::Unseen(&updates));
         let marker = match marker {
             Err(_) if !directory.exists(&at) => {
                 return Err(read_array(&*directory, &store.base(), &ask.name)
@@ -362,7 +387,8 @@ impl Target for Appending {
         let json = metadata.to_json(&self.ask.name).map_err(format_fault)?;
         let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
         let ancestors = self.store.ancestors(&self.store.shown(""));
-        let grown = attempts.drop_consolidated(&ancestors).and_then(|()| attempts.replace(&key, &json, sync));
+        let dropped = attempts.drop_consolidated(&ancestors);
+        let grown = dropped.and_then(|()| attempts.replace_if(&key, &json, sync, || held.check("appended to")));
         if let Err(fault) = grown {
             attempts.withdraw(marker);
             return Err(fault);

@@ -42,12 +42,22 @@ struct FileLock {
 
 impl Lock for FileLock {
     fn add(&self, note: &[u8]) -> Result<(), Fault> {
-        let added = self.file.metadata().and_then(|found| self.file.write_all_at(note, found.len()));
+        let added = self.file.metadata().and_then(|found| {
+            // Nobody would find another line behind the half of one.
+            let back = |_: &io::Error| drop(self.file.set_len(found.len()));
+            self.file.write_all_at(note, found.len()).inspect_err(back)
+        });
         added.map_err(|error| posix_fault("writing", &self.path, &error))
     }
 
     fn cut(&self, bytes: u64) -> Result<(), Fault> {
         self.file.set_len(bytes).map_err(|error| posix_fault("writing", &self.path, &error))
+    }
+
+    fn has_its_name(&self) -> bool {
+        let there = std::fs::symlink_metadata(&self.path);
+        let held = self.file.metadata();
+        there.is_ok_and(|there| held.is_ok_and(|held| (held.dev(), held.ino()) == (there.dev(), there.ino())))
     }
 
     fn keeps_others_out(&self) -> bool {
@@ -121,6 +131,55 @@ pub(super) fn claim(spot: &Spot, path: &Path, bytes: &[u8], sync: bool) -> io::R
     Err(io::Error::other("others make and remove it all the time"))
 }
 
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
+}
+
+/// Gives a file with these lines others. It never becomes shorter, since somebody may add to it without being alone: as
+/// many lines as go there take the place of what was there, with empty lines behind them, and the rest is added.
+fn put(spot: &Spot, file: &File, before: &[u8], after: &[u8]) -> io::Result<()> {
+    let (mut there, mut added) = (Vec::with_capacity(before.len()), Vec::new());
+    for line in lines(after) {
+        let goes = added.is_empty() && there.len() + line.len() < before.len();
+        let place = if goes { &mut there } else { &mut added };
+        place.extend_from_slice(line);
+        place.push(b'\n');
+    }
+    there.resize(before.len(), b'\n');
+    if there != before {
+        file.write_all_at(&there, 0)?;
+    }
+    if added.is_empty() { Ok(()) } else { add(spot, file, &added) }
+}
+
+/// Removes a file with these lines. If somebody adds to it meanwhile, what he adds goes to a new one.
+fn remove_unless_added(spot: &Spot, file: &File, before: &[u8]) -> io::Result<()> {
+    match spot.unlink() {
+        // In a directory like /tmp, only who made it may remove it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return put(spot, file, before, b""),
+        removed => removed?,
+    }
+    match note(file)?.get(before.len()..) {
+        Some(added) if lines(added).next().is_some() => spot.open_to_append()?.write_all(added),
+        _ => Ok(()),
+    }
+}
+
+/// As [`Names::append`](hyperslab_world::Names::append).
+pub(super) fn append(spot: &Spot, bytes: &[u8]) -> io::Result<()> {
+    // What was there may end within a line, if a disk was full.
+    let bytes = [b"\n", bytes].concat();
+    for _ in 0..TURNS_MAX {
+        let mut file = spot.open_to_append()?;
+        file.write_all(&bytes)?;
+        // Whoever has it to himself may have removed it before, and then knows nothing of this.
+        if is_there(spot, &file.metadata()?) {
+            return Ok(());
+        }
+    }
+    Err(io::Error::other("others make and remove it all the time"))
+}
+
 /// As [`Names::lock`](hyperslab_world::Names::lock).
 pub(super) fn lock(spot: &Spot, path: &Path) -> io::Result<Locked> {
     // Some file systems lock only what is open for writing, and some users may not write.
@@ -137,7 +196,7 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
     let failed = |error: io::Error| posix_fault("changing", path, &error);
     let until = Instant::now() + EDIT_WAIT;
     loop {
-        let file = spot.open_or_create().map_err(failed)?;
+        let file = spot.open_shared().map_err(failed)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if Instant::now() < until => {
                 std::thread::sleep(EDIT_PAUSE);
@@ -154,13 +213,10 @@ pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Resu
             continue;
         }
         let before = note(&file).map_err(failed)?;
-        let after = change(before.clone());
-        let changed = match after.strip_prefix(&before[..]) {
-            _ if after.is_empty() => spot.unlink(),
-            Some([]) => Ok(()),
-            // Somebody may have added to it without being alone.
-            Some(added) => add(spot, &file, added),
-            None => file.write_all_at(&after, 0).and_then(|()| file.set_len(after.len() as u64)),
+        let after = change(lines(&before).flat_map(|line| [line, b"\n"].concat()).collect());
+        let changed = match lines(&after).next().is_none() {
+            true => remove_unless_added(spot, &file, &before),
+            false => put(spot, &file, &before, &after),
         };
         return changed.map_err(failed).and_then(|()| then());
     }

@@ -120,6 +120,10 @@ impl Names for FailingNames {
         self.inner.identity(name)
     }
 
+    fn version(&self, name: &str) -> Result<String, Fault> {
+        self.inner.version(name)
+    }
+
     fn is_link(&self, name: &str) -> bool {
         self.inner.is_link(name)
     }
