@@ -28,7 +28,7 @@ use hyperslab_real::here::token;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, TreeStore, fingerprint};
 use publish::ASIDE;
 pub(crate) use publish::Entry;
-pub(crate) use recover::{Found, Whose, complete, is_torn, recover};
+pub(crate) use recover::{Found, Whose, complete, drop_idle_marker, is_torn, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

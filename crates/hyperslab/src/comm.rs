@@ -319,9 +319,9 @@ impl Comm {
         }
     }
 
-    /// Whether an earlier failure made it unusable.
+    /// Whether an earlier failure made it unusable, or this process is a child of the one that it belongs to.
     pub fn is_poisoned(&self) -> bool {
-        self.member().party.poisoned().is_some()
+        self.line().check_process().is_err() || self.member().party.poisoned().is_some()
     }
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
@@ -361,6 +361,7 @@ impl Comm {
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         let alone = Machine::new(Box::new(wire), Path::new(""), Box::new(|| false));
+        self.line().check_process()?;
         let machine = {
             let mut member = self.member();
             let text = "the membership has ended: its communicator was freed, or MPI was finalised";
@@ -373,7 +374,9 @@ impl Comm {
 
     /// How long calls wait: for other ranks to arrive, for progress, for storage.
     pub fn set_limits(&self, limits: Limits) {
-        self.member().party.limits = limits;
+        if self.line().check_process().is_ok() {
+            self.member().party.limits = limits;
+        }
     }
 
     /// Does something with names, after all other such work; nobody asks what came of it.
@@ -397,7 +400,9 @@ impl Comm {
 
     /// Tells this how far transfers are.
     pub fn observed_by(&self, observer: Option<Observer>) {
-        self.member().observer = observer;
+        if self.line().check_process().is_ok() {
+            self.member().observer = observer;
+        }
     }
 
     /// Names at a place, or why not all ranks can reach it.
@@ -407,6 +412,7 @@ impl Comm {
             return Err(Fault::new(FaultKind::Unsupported, text)
                 .hint("open it on a communicator without dedicated servers, or give a path"));
         }
+        self.line().check_process()?;
         self.member().machine.names(location)
     }
 }

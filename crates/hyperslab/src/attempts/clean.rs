@@ -1,6 +1,6 @@
 //! Removing on purpose what owners left of whom nobody can know whether they live.
 
-use super::recover::{Fate, Marked, fate, marked_by};
+use super::recover::{Fate, Marked, fate, is_torn, marked_by};
 use super::{Home, Whose, recover};
 use crate::owner::{Owner, is_token, line_of, lines};
 use crate::zarr::MARKER;
@@ -75,13 +75,13 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
         && names.exists(&beside)
         && let Locked::Ours(lock) = names.lock(&beside)?
     {
-        cleaned.push(Cleaned {
-            kind: "update",
-            name: names.full(&home.base),
-            note: "did not end: write all of it again".into(),
-        });
-        if !dry_run {
-            disown(names.as_ref(), &beside, &*lock)?;
+        let torn = names.note(&beside)?.is_none_or(|note| is_torn(&note));
+        let note = if torn { "did not end: write all of it again" } else { "did not end; readers see nothing of it" };
+        cleaned.push(Cleaned { kind: "update", name: names.full(&home.base), note: note.into() });
+        match torn {
+            _ if dry_run => {}
+            true => disown(names.as_ref(), &beside, &*lock)?,
+            false => names.remove(&beside)?,
         }
     }
     if !dry_run {

@@ -47,14 +47,22 @@ impl Attempts {
         let journal = self.begin_journal(entries)?;
         let mut published = Vec::new();
         for entry in entries {
-            let ours = names.identity(&entry.from)?;
+            let ours = names.version(&entry.from)?;
             match publish_one(names, entry) {
                 Ok(took) => published.push((entry, took, ours)),
                 Err(fault) if fault.kind == FaultKind::Unsynced => return self.unless_half(Err(fault)),
                 Err(fault) => {
-                    if published.into_iter().rev().all(|(entry, took, ours)| take_back(names, entry, took, ours)) {
+                    let mut stay = Vec::new();
+                    let taken_back = published.into_iter().rev().all(|(entry, took, ours)| {
+                        let is_ours = names.version(&entry.to).is_ok_and(|found| found == ours);
+                        if !is_ours {
+                            stay.push(names.full(&entry.to));
+                        }
+                        !is_ours || take_back(names, entry, took)
+                    });
+                    if taken_back {
                         let _ = names.remove(&journal);
-                        return Err(fault);
+                        return Err(still_there(fault, &stay));
                     }
                     return self.unless_half(Err(half_published(names, &entry.to, &fault)));
                 }
@@ -199,11 +207,19 @@ fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Fault {
     Fault::new(FaultKind::Unsynced, text).hint("look at the disk; the next opening for writing publishes the rest")
 }
 
-/// Takes back what was published; what it replaced is there again. Returns whether that was done. What took its place since
-/// then is somebody else's, and stays.
-fn take_back(names: &dyn Names, entry: &Entry, took: Took, ours: (u64, u64)) -> bool {
+/// The failure of a publication of which some stays, since others have changed or replaced it since.
+fn still_there(fault: Fault, stay: &[String]) -> Fault {
+    if stay.is_empty() {
+        return fault;
+    }
+    let text =
+        format!("{}; {} was visible by then, and stays, since others went on with it", fault.text, stay.join(", "));
+    Fault { text, ..fault }
+}
+
+/// Takes back what was published; what it replaced is there again. Returns whether that was done.
+fn take_back(names: &dyn Names, entry: &Entry, took: Took) -> bool {
     match took {
-        _ if names.identity(&entry.to).is_ok_and(|found| found != ours) => true,
         Took::Replaced => {
             let aside = format!("{}{ASIDE}", entry.from);
             let old = if names.exists(&entry.from) { &entry.from } else { &aside };

@@ -210,6 +210,18 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     Ok(found.and(Found::default()))
 }
 
+/// Removes the marker of a file that a dead owner was about to replace.
+pub(crate) fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fault> {
+    let Some(note) = names.note(marker)?.filter(|note| !is_torn(note)) else { return Ok(()) };
+    let owner = lines(&note).iter().rev().find_map(Owner::of_line);
+    match names.lock(marker)? {
+        Locked::Ours(lock) if Owner::is_dead(owner.as_ref(), names.locks(""), lock.keeps_others_out()) => {
+            names.remove(marker)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Completes what a dead owner had decided to publish, where that takes several changes: a file with parts in several
 /// directories.
 pub(crate) fn complete(home: &Home) -> Result<(), Fault> {

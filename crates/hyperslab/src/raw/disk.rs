@@ -1,7 +1,7 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
 use super::FileArray;
-use crate::attempts::{Attempts, Found, Home, Whose, complete, is_torn, recover};
+use crate::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
 use crate::error::format_fault;
 use crate::zarr::Mode;
 use hyperslab_format::npy::NpyHeader;
@@ -99,6 +99,9 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     complete(home)?;
     let mut found = recover(home, if mode.writes() { Whose::Dead } else { Whose::Named })?;
     let (names, marker) = (&*home.names, marker(&home.base));
+    if mode.writes() {
+        drop_idle_marker(names, &marker)?;
+    }
     if !mode.writes_new()
         && names.note(&marker)?.is_some_and(|note| is_torn(&note))
         && !matches!(names.lock(&marker), Ok(Locked::Busy))

@@ -104,6 +104,10 @@ def _update(path: Path, array: str | None) -> Iterator[Finding]:
         return
     records = _parsed(note)
     owner = records[-1] if records else None
+    if owner is not None and all(record.get("readers") == "whole" for record in records):
+        text = "a program is changing this, or ended in the middle; readers see nothing of it"
+        yield Finding("warning", "leftover", str(path), text, array, owner=owner)
+        return
     if owner is not None and owner.get("owner", ...) is None:
         # It was left to whoever writes the array next.
         owner = None

@@ -1,0 +1,298 @@
+"""A program dies or is held up in the middle of a call, and others go on meanwhile: what they published later stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+import pytest
+
+from disturbed import RAW, WHOLE, full, kind_of, make, values_of
+from fault_library import compiled, quick_directory
+from neighbours import leftovers
+
+HERE = Path(__file__).parent
+LIMIT_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def preloaded() -> Iterator[dict[str, str]]:
+    """An environment with the library that kills and stalls."""
+    with compiled() as variables:
+        yield variables
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A directory with a store, in which there are the arrays a and b."""
+    with quick_directory() as made:
+        make(made / "a.zarr")
+        yield made
+
+
+@contextmanager
+def other(case: str, directory: Path, variables: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A program at work."""
+    command = [sys.executable, str(HERE / "overtaken.py"), case, str(directory)]
+    environment = os.environ | variables | {"PYTHONPATH": str(HERE)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> Any:
+    """What it printed; nothing if it was killed."""
+    printed, complained = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode in (0, -9), complained
+    return json.loads(printed) if printed else None
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the program made a file."""
+    until = time.monotonic() + LIMIT_SECONDS
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.002)
+
+
+def held_up(case: str, directory: Path, variables: dict[str, str], meanwhile: Callable[[], Any]) -> tuple[Any, Any]:
+    """What comes of something that is done while a program is held up, and how that ends when it goes on."""
+    with other(case, directory, variables) as process:
+        wait_for(directory / "held", process)
+        came = meanwhile()
+        (directory / "gate").touch()
+        end = ended(process)
+    for name in ("held", "gate", "given-up"):
+        (directory / name).unlink(missing_ok=True)
+    return came, end
+
+
+def change(store: hs.Store, how: str) -> None:
+    """Replace, update or lengthen an array; or leave it."""
+    if how == "overwrite":
+        store.write("b", full(9.0), overwrite=True)
+    elif how == "update":
+        store.write("b", full(9.0), section=WHOLE)
+    elif how == "append":
+        store.append("b", full(9.0))
+
+
+@pytest.mark.parametrize("how", ["overwrite", "update", "append", "nothing"])
+@pytest.mark.parametrize("group", ["", "g"])
+def test_what_a_dead_program_left_replaces_nothing_newer(
+    how: str, group: str, directory: Path, preloaded: dict[str, str]
+) -> None:
+    path = directory / "a.zarr" / group
+    if group:
+        make(path)
+    # This program has the store open since before, or by another group, and does not know of the other one.
+    with hs.open(directory / "a.zarr", "r+") as store:
+        with other(f"replace_both:{group}", directory, preloaded) as process:
+            assert ended(process) is None
+        change(store.group(group) if group else store, how)
+    with hs.open(path, "r+") as store:
+        assert store.removed == (("b",) if how != "nothing" else ())
+        assert values_of(lambda: store.read("a")) == [5.0]
+        expected = {"overwrite": [9.0], "update": [9.0], "append": [1.0, 9.0], "nothing": [5.0]}[how]
+        assert values_of(lambda: store.read("b")) == expected
+    assert leftovers(directory) == []
+
+
+def test_what_is_taken_back_is_ones_own(directory: Path, preloaded: dict[str, str]) -> None:
+    def meanwhile() -> None:
+        with hs.open(directory / "a.zarr", "r+") as store:
+            store.write("c", full(9.0), overwrite=True)
+            store.write("d", full(9.0))
+
+    _, end = held_up("make_both", directory, preloaded, meanwhile)
+    assert end == "ExistsError"
+    with hs.open(directory / "a.zarr") as store:
+        assert [values_of(lambda n=name: store.read(n)) for name in "cd"] == [[9.0], [9.0]]
+    assert leftovers(directory) == []
+
+
+@pytest.mark.parametrize("way", ["same", "group above", "link to the group", "link above"])
+def test_a_late_chunk_reaches_no_later_update(way: str, directory: Path, preloaded: dict[str, str]) -> None:
+    make(directory / "a.zarr" / "g")
+    (directory / "link").symlink_to(directory / "a.zarr" / "g")
+    (directory / "above").symlink_to(directory)
+    path = {
+        "same": directory / "a.zarr" / "g",
+        "group above": directory / "a.zarr",
+        "link to the group": directory / "link",
+        "link above": directory / "above" / "a.zarr" / "g",
+    }[way]
+    with other("update_and_give_up:g", directory, preloaded) as process:
+        wait_for(directory / "given-up", process)
+        with hs.open(path, "r+") as store:
+            group = store.group("g") if way == "group above" else store
+            group.write("b", full(9.0), section=WHOLE)
+        (directory / "gate").touch()
+        assert ended(process) == "['TimeoutError', 'TimeoutError']"
+    with hs.open(directory / "a.zarr" / "g") as store:
+        assert values_of(lambda: store.read("b")) == [9.0]
+        assert store.unfinished == ()
+
+
+def test_an_append_and_an_overwrite_exclude_each_other(directory: Path, preloaded: dict[str, str]) -> None:
+    def by_another(call: Callable[[hs.Store], Any]) -> Callable[[], str]:
+        def meanwhile() -> str:
+            with hs.open(directory / "a.zarr", "r+") as store:
+                return kind_of(lambda: call(store))
+
+        return meanwhile
+
+    appended = held_up("overwrite", directory, preloaded, by_another(lambda store: store.append("b", full(9.0))))
+    assert appended == ("BusyError", "ok")
+    replaced = held_up(
+        "append", directory, preloaded, by_another(lambda store: store.write("b", full(9.0), overwrite=True))
+    )
+    assert replaced == ("BusyError", "ok")
+    # Of two that replace, the last one wins; a program that is stopped keeps nobody from making something new.
+    both = held_up(
+        "overwrite", directory, preloaded, by_another(lambda store: store.write("b", full(9.0), overwrite=True))
+    )
+    assert both == ("ok", "ok")
+    with hs.open(directory / "a.zarr") as store:
+        assert store["b"].shape == (64, 8)
+        assert values_of(lambda: store.read("b")) == [5.0]
+    assert [finding for finding in hs.verify(directory / "a.zarr").findings if finding.severity == "damage"] == []
+    assert leftovers(directory) == []
+
+
+@pytest.mark.parametrize("what", ["array", "step", "store"])
+@pytest.mark.parametrize("mode", ["x", "w"])
+def test_a_store_made_late_destroys_nothing_unasked(
+    mode: str, what: str, directory: Path, preloaded: dict[str, str]
+) -> None:
+    path = directory / "a.zarr"
+
+    def meanwhile() -> None:
+        with hs.open(path, "r+") as store:
+            if what == "array":
+                store.write("q", full(2.0))
+            elif what == "step":
+                with store.step("q") as step:
+                    step.write("x", full(2.0))
+        if what == "store":
+            with hs.open(path / "q", "x") as store:
+                store.write("x", full(2.0))
+
+    _, end = held_up(f"open_anew:{mode}", directory, preloaded, meanwhile)
+    assert end == ("ExistsError" if mode == "x" else "ok" if what != "array" else end)
+    with hs.open(path) as store:
+        if mode == "x" and what == "array":
+            assert values_of(lambda: store.read("q")) == [2.0]
+        else:
+            group = store.group("q")
+            assert group.arrays() == (["x"] if mode == "x" else [])
+    assert hs.verify(path).findings == ()
+
+
+@pytest.mark.parametrize("how", ["end", "exception"])
+def test_a_forked_child_ends_nothing_of_its_parent(how: str, directory: Path, preloaded: dict[str, str]) -> None:
+    with other(f"fork:{how}", directory, preloaded) as process:
+        assert ended(process) == "ok"
+    assert leftovers(directory) == []
+
+
+def test_owners_are_found_behind_a_line_that_was_written_by_half(directory: Path, preloaded: dict[str, str]) -> None:
+    with other("lists_by_half", directory, preloaded) as process:
+        assert ended(process) == "StorageError"
+    with hs.open(directory / "a.zarr", "r+") as store:
+        assert store.removed == ("keep", "late")
+    assert leftovers(directory) == []
+
+
+@pytest.mark.parametrize("arrays", [{"z": ((32, 8), "f8")}, {"z": ((512,), "f8")}], ids=["shorter", "of another shape"])
+def test_a_file_that_was_replaced_is_another_one(arrays: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.raw"
+    (shape, _) = arrays["z"]
+
+    def write(value: float, shape: tuple[int, ...]) -> None:
+        with hs.open_raw(path, "w", durable=False) as file:
+            file.write({"x" if shape == (64, 8) else "z": np.full(shape, value)})
+
+    write(1.0, (64, 8))
+    with hs.open_raw(path, "r+", arrays=RAW) as changed, hs.open_raw(path, arrays=RAW) as read:
+        write(3.0, shape)
+        assert kind_of(lambda: changed.write({"x": full(7.0)})) == "StorageError"
+        assert kind_of(lambda: read.read("x")) == "StorageError"
+    with hs.open_raw(path, arrays=arrays) as file:
+        assert values_of(lambda: file.read("z")) == [3.0]
+        assert file.unfinished == ()
+    assert leftovers(tmp_path) == []
+
+
+def test_nothing_is_written_into_the_metadata_of_another_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    make(path)
+    with hs.open(path, "r+") as old, old.step("s") as step:
+        step.write("a", full(1.0))
+        path.rename(tmp_path / "moved.zarr")
+        assert kind_of(old.consolidate) == "StorageError"
+        with hs.open(path, "w") as new:
+            new.write("c", full(2.0))
+            new.consolidate()
+        before = (path / "zarr.json").read_bytes()
+        assert kind_of(old.consolidate) == "StorageError"
+        assert kind_of(lambda: old.append("a", full(1.0))) in ("StorageError", "NotFoundError")
+        assert kind_of(lambda: step.__exit__(None, None, None)) == "StorageError"
+    assert (path / "zarr.json").read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+@pytest.mark.parametrize("mode", [0o777, 0o1777], ids=["shared", "sticky"])
+def test_another_user_goes_on(mode: int, directory: Path) -> None:
+    (directory / "shared").mkdir()
+    path = directory / "shared" / "a.zarr"
+    make(path)
+    for each in (directory, directory / "shared", path):
+        each.chmod(mode if each.name == "shared" else 0o777)
+
+    def as_user(number: int, act: Callable[[], Any]) -> int:
+        if (child := os.fork()) == 0:
+            os.setgid(number)
+            os.setuid(number)
+            try:
+                act()
+                os._exit(0)
+            except BaseException as error:  # noqa: BLE001 (the child ends here)
+                sys.stderr.write(f"{type(error).__name__}: {error}\n")
+                os._exit(1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def die() -> None:
+        step = hs.open(path, "r+").step("left").__enter__()
+        step.write("a", full(1.0))
+        os._exit(0)
+
+    def go_on() -> None:
+        with hs.open(path, "r+") as store:
+            assert store.removed == ()
+            assert any("left" in each for each in store.unfinished)
+            store.write("mine", full(2.0))
+            with store.step("s") as step:
+                step.write("a", full(2.0))
+
+    assert as_user(1001, die) == 0
+    assert as_user(1002, go_on) == 0
+    with hs.open(path, "r+") as store:
+        assert store.arrays() == ["a", "b", "mine"]
+        assert store.groups() == ["s"]
+        # The second user could put it out of sight, but not remove it, where the directory is not sticky.
+        assert store.removed == (("left",) if mode == 0o1777 else ())
+    assert leftovers(directory / "shared") == []
