@@ -119,6 +119,18 @@ impl Home {
         }
     }
 
+    /// Lists an update that did not end, and that nobody owns any more.
+    fn list_unfinished(&self, name: &str) -> Result<(), Fault> {
+        let line = recover::unfinished_line(name);
+        let mut with = |mut before: Vec<u8>| {
+            if !before.windows(line.len()).any(|other| other == line) {
+                before.extend(&line);
+            }
+            before
+        };
+        self.names.edit(&self.owners(), &mut with, &mut || Ok(()))
+    }
+
     /// Removes something hidden: first out of sight, so that nobody finds half of it.
     fn put_away(&self, name: &str) -> Result<(), Fault> {
         if !self.names.exists(name) {
@@ -608,14 +620,7 @@ impl Attempts {
             // It went with what was replaced meanwhile, and what is there now may have parts of the update.
             let _ = self.names().write(&marker.name, &clean::disowned_line(), false);
         }
-        let line = recover::unfinished_line(&marker.shown);
-        let mut with = |mut before: Vec<u8>| {
-            if !before.windows(line.len()).any(|other| other == line) {
-                before.extend(&line);
-            }
-            before
-        };
-        let _ = self.names().edit(&self.home.owners(), &mut with, &mut || Ok(()));
+        let _ = self.home.list_unfinished(&marker.shown);
     }
 
     /// Replaces a small file that readers see, if that holds when all is ready; its name is not yet durable then.

@@ -294,7 +294,11 @@ fn bury(home: &Home, owner: &Owner, found: &mut Found) -> Result<(), Fault> {
         match &marked.lock {
             // Readers see nothing of it.
             Some(_) if !marked.torn => names.remove(&marked.marker)?,
-            _ => found.unfinished.push(marked.name),
+            // It is listed before the record that names it goes.
+            _ => {
+                home.list_unfinished(&marked.name)?;
+                found.unfinished.push(marked.name);
+            }
         }
     }
     names.remove(&gone)
