@@ -47,6 +47,10 @@ def hold(faults: Faults, directory: Path, fault: Fault, target: Path | None = No
     threading.Thread(target=tell, daemon=True).start()
 
 
+def striped(directory: Path, stripes: int = 3) -> hs.Striped:
+    return hs.Striped([directory / f"s{number}" for number in range(stripes)], "f.raw", unit=64)
+
+
 def replace_both(directory: Path, faults: Faults, group: str) -> str:
     """Dies when one of two arrays is replaced and the other is not."""
     path = directory / "a.zarr" / group
@@ -149,6 +153,15 @@ def lists_by_half(directory: Path, faults: Faults, _: str) -> str:
     return ended
 
 
+def publish_striped(directory: Path, faults: Faults, _: str) -> str:
+    """Dies when a file is renamed in the first of its directories, and not yet in the others."""
+    with hs.open_raw(striped(directory), "w", durable=False) as file:
+        file.write({"x": full(5.0)})
+        faults.watch(directory)
+        faults.arm(Fault("rename", 2, "kill"))
+    return "ok"
+
+
 CASES: dict[str, Callable[[Path, Faults, str], str]] = {
     case.__name__: case
     for case in (
@@ -160,6 +173,7 @@ CASES: dict[str, Callable[[Path, Faults, str], str]] = {
         open_anew,
         fork,
         lists_by_half,
+        publish_striped,
     )
 }
 

@@ -19,6 +19,7 @@ import pytest
 from disturbed import RAW, WHOLE, full, kind_of, make, values_of
 from fault_library import compiled, quick_directory
 from neighbours import leftovers
+from overtaken import striped
 
 HERE = Path(__file__).parent
 LIMIT_SECONDS = 60.0
@@ -80,14 +81,14 @@ def held_up(case: str, directory: Path, variables: dict[str, str], meanwhile: Ca
     return came, end
 
 
-def change(store: hs.Store, how: str) -> None:
+def change(store: hs.Store, how: str, name: str) -> None:
     """Replace, update or lengthen an array; or leave it."""
     if how == "overwrite":
-        store.write("b", full(9.0), overwrite=True)
+        store.write(name, full(9.0), overwrite=True)
     elif how == "update":
-        store.write("b", full(9.0), section=WHOLE)
+        store.write(name, full(9.0), section=WHOLE)
     elif how == "append":
-        store.append("b", full(9.0))
+        store.append(name, full(9.0))
 
 
 @pytest.mark.parametrize("how", ["overwrite", "update", "append", "nothing"])
@@ -102,7 +103,7 @@ def test_what_a_dead_program_left_replaces_nothing_newer(
     with hs.open(directory / "a.zarr", "r+") as store:
         with other(f"replace_both:{group}", directory, preloaded) as process:
             assert ended(process) is None
-        change(store.group(group) if group else store, how)
+        change(store.group(group) if group else store, how, "b")
     with hs.open(path, "r+") as store:
         assert store.removed == (("b",) if how != "nothing" else ())
         assert values_of(lambda: store.read("a")) == [5.0]
@@ -111,16 +112,18 @@ def test_what_a_dead_program_left_replaces_nothing_newer(
     assert leftovers(directory) == []
 
 
-def test_what_is_taken_back_is_ones_own(directory: Path, preloaded: dict[str, str]) -> None:
+@pytest.mark.parametrize("how", ["overwrite", "update", "append", "nothing"])
+def test_what_is_taken_back_is_ones_own(how: str, directory: Path, preloaded: dict[str, str]) -> None:
     def meanwhile() -> None:
         with hs.open(directory / "a.zarr", "r+") as store:
-            store.write("c", full(9.0), overwrite=True)
+            change(store, how, "c")
             store.write("d", full(9.0))
 
     _, end = held_up("make_both", directory, preloaded, meanwhile)
     assert end == "ExistsError"
     with hs.open(directory / "a.zarr") as store:
-        assert [values_of(lambda n=name: store.read(n)) for name in "cd"] == [[9.0], [9.0]]
+        expected = {"overwrite": [9.0], "update": [9.0], "append": [5.0, 9.0], "nothing": []}[how]
+        assert [values_of(lambda n=name: store.read(n)) for name in "cd"] == [expected, [9.0]]
     assert leftovers(directory) == []
 
 
@@ -252,6 +255,57 @@ def test_nothing_is_written_into_the_metadata_of_another_store(tmp_path: Path) -
         assert kind_of(lambda: old.append("a", full(1.0))) in ("StorageError", "NotFoundError")
         assert kind_of(lambda: step.__exit__(None, None, None)) == "StorageError"
     assert (path / "zarr.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("looker", ["too few directories", "the first part", "clean"])
+def test_who_sees_some_parts_of_a_striped_file_leaves_it(
+    looker: str, directory: Path, preloaded: dict[str, str]
+) -> None:
+    for number in range(3):
+        (directory / f"s{number}").mkdir()
+    with hs.open_raw(striped(directory), "w") as file:
+        file.write({"x": full(1.0)})
+    with other("publish_striped", directory, preloaded) as process:
+        assert ended(process) is None
+    if looker == "clean":
+        command = [sys.executable, "-m", "hyperslab", "clean", str(directory / "s0" / "f.raw")]
+        subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_SECONDS)
+    else:
+        place = striped(directory, 2) if looker == "too few directories" else directory / "s0" / "f.raw"
+        assert kind_of(lambda: hs.open_raw(place, "r+", arrays=RAW)) == "CorruptError"
+    with hs.open_raw(striped(directory), "r+", arrays=RAW) as file:
+        assert values_of(lambda: file.read("x")) == [5.0]
+    assert [left for number in range(3) for left in leftovers(directory / f"s{number}")] == []
+
+
+def test_a_store_that_is_made_anew_through_a_link_is_another_one(directory: Path) -> None:
+    path, link = directory / "a.zarr", directory / "link.zarr"
+    link.symlink_to(path)
+    with hs.open(path, "r+") as old, old.step("s") as step:
+        step.write("x", full(2.0))
+        with hs.open(link, "w") as new:
+            new.write("mine", full(9.0))
+        assert kind_of(lambda: step.__exit__(None, None, None)) == "StorageError"
+        assert kind_of(lambda: old.write("c", full(2.0))) == "StorageError"
+    with hs.open(path) as store:
+        assert (store.arrays(), store.groups()) == (["mine"], [])
+    assert link.is_symlink()
+    assert leftovers(directory) == []
+
+
+def test_a_marker_names_nothing_but_chunks_that_are_to_replace_others(directory: Path) -> None:
+    path = directory / "a.zarr"
+    make(path / "g")
+    with hs.open(path, "r+") as store, store.step("s") as step:
+        step.write("x", full(2.0))
+        (root,) = directory.glob(".a.zarr.hyperslab-*/")
+        owner = json.loads((root / "owner").read_text().splitlines()[0])
+        marker = path / "g" / "b" / ".hyperslab-update"
+        marker.write_text(json.dumps(owner | {"updates": "1-step-s", "readers": "torn"}) + "\n")
+        with hs.open(path / "g", "r+") as group:
+            group.write("b", full(9.0), section=WHOLE)
+    with hs.open(path) as store:
+        assert values_of(lambda: store.group("s").read("x")) == [2.0]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")

@@ -39,6 +39,10 @@ pub(crate) const INSIDE: &str = ".hyperslab";
 const OWNER: &str = "owner";
 /// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
 const ARRAY: &str = "array";
+/// In a list of owners: in how many directories what he writes has parts.
+const PARTS: &str = "parts";
+/// Where chunks are made that are to replace others.
+const UPDATES: &str = "updates";
 /// Longest part of a name that only tells people what it is \[B\].
 const SHOWN_BYTES_MAX: usize = 120;
 /// How often another owner may remove a directory in which this one makes something.
@@ -103,6 +107,9 @@ impl Home {
         let is_there = |other: &[u8]| {
             // Of a line that was written by half nobody knows anything.
             let Some(line) = lines(other).pop() else { return false };
+            if recover::parts_of(&line) != self.names.parts() {
+                return true;
+            }
             let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
             Owner::of_line(&line).is_none_or(|owner| named(owner).iter().any(|name| self.names.exists(name)))
         };
@@ -339,7 +346,8 @@ impl Attempts {
     /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
     /// for that of a dead owner.
     fn make(&self, token: &str, make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>) -> Result<Made, Fault> {
-        let (path, line) = (self.home.root(token), Owner::here(token).line(&[]));
+        let parts = self.names().parts().to_string();
+        let (path, line) = (self.home.root(token), Owner::here(token).line(&[(PARTS, &*parts)]));
         for turn in 1.. {
             if self.home.is_inside() {
                 self.names().make_new(INSIDE)?;
@@ -417,7 +425,7 @@ impl Attempts {
         if let Some(known) = known.filter(|known| self.names().exists(known)) {
             return Ok(known);
         }
-        let made = self.directory("updates", "")?;
+        let made = self.directory(UPDATES, "")?;
         self.state().updates = Some(made.clone());
         Ok(made)
     }
@@ -535,7 +543,9 @@ impl Attempts {
             return Err(Owner::busy(owners.last(), what, &self.home.shown()));
         }
         for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
-            let directory = line.get("updates").and_then(|name| name.as_str()).filter(|name| recover::is_attempt(name));
+            // Whoever may write the marker may name anything; what he names must be such a directory.
+            let is_updates = |name: &&str| recover::is_attempt(name) && name.split('-').nth(1) == Some(UPDATES);
+            let directory = line.get("updates").and_then(|name| name.as_str()).filter(is_updates);
             let Some(directory) = directory else { continue };
             for home in self.homes_above(marker)? {
                 home.put_away(&format!("{}/{directory}", home.root(&owner.token)))?;

@@ -177,8 +177,8 @@ impl RawFile {
         let fault = fault.or_else(|| names.as_ref().err().cloned());
         let question = Question::opening(what.clone(), fields, fault);
         let (new_header, how) = (header.to_vec(), (mode, options.durable));
-        let opened = move |names: &dyn Names| {
-            open_file(names, how, &new_header, header_bytes, end).map_err(|fault| fault.context(&what))
+        let opened = move |names: &dyn Names, at_hand| {
+            open_file(names, how, at_hand, (&new_header, header_bytes, end)).map_err(|fault| fault.context(&what))
         };
         let file = RawFile::opened(comm, question, names, (mode, options, order), opened)?;
         *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end };
@@ -199,8 +199,8 @@ impl RawFile {
         let fault = names.as_ref().err().cloned();
         let question = Question::opening(what.clone(), fields, fault);
         let shown = path.clone();
-        let opened = move |names: &dyn Names| {
-            open_npy(names, &shown, NPY_HEADER_MAX).map_err(|fault| match fault.kind {
+        let opened = move |names: &dyn Names, at_hand| {
+            open_npy(names, &shown, at_hand, NPY_HEADER_MAX).map_err(|fault| match fault.kind {
                 FaultKind::NotFound => fault.context(&what),
                 _ => fault,
             })
@@ -252,13 +252,13 @@ impl RawFile {
         question: Question,
         names: Result<Arc<dyn Names>, Fault>,
         (mode, options, order): (Mode, Options, Order),
-        open: impl FnOnce(&dyn Names) -> Result<Opened, Fault> + Send + 'static,
+        open: impl FnOnce(&dyn Names, bool) -> Result<Opened, Fault> + Send + 'static,
     ) -> Result<RawFile, Fault> {
         let kept: Arc<Mutex<Option<Opened>>> = Arc::default();
         let (at, keep) = (names.as_ref().ok().cloned(), kept.clone());
-        let at_once = comm.rank() == 0 && names.as_ref().is_ok_and(|names| names.is_at_hand());
-        let told = comm.agree_on(question, at_once, move || {
-            let opened = open(&*at.expect("a rank without names has a fault"))?;
+        let at_hand = comm.rank() == 0 && names.as_ref().is_ok_and(|names| names.is_at_hand());
+        let told = comm.agree_on(question, at_hand, move || {
+            let opened = open(&*at.expect("a rank without names has a fault"), at_hand)?;
             let told = opened.told();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             Ok(told)

@@ -3,6 +3,8 @@
 
 use crate::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -114,10 +116,31 @@ pub(crate) fn is_at_hand(path: &Path) -> bool {
     std::path::absolute(path).is_ok_and(|path| at_hand_among(&mounts, &path))
 }
 
+/// Whether no link is in a path; it need not be there. No link is followed.
+fn is_without_links(path: &Path) -> bool {
+    let (flags, how) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
+    let look = |path: &Path| openat2(CWD, path, flags, Mode::empty(), how);
+    match look(path) {
+        // What is to be made is no link yet.
+        Err(Errno::NOENT) => path.parent().is_some_and(|above| look(above).is_ok()),
+        looked => looked.is_ok(),
+    }
+}
+
 fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
     let mounted = |at: &Path| mounts.iter().rev().find(|mount| mount.at == at);
     let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
     let mut there = PathBuf::from("/");
+    // On the way there is nothing but disks of this host, unless a link leads away: the system finds links in one call.
+    let is_local = |path: &Path| {
+        let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let local = |mount: &Mount| mount.is(&AT_HAND) || mount.is(&OF_SYSTEM);
+        plain && path.ancestors().all(|above| above.ancestors().find_map(mounted).is_some_and(local))
+    };
+    if is_local(path) && is_without_links(path) {
+        left.clear();
+        there = path.into();
+    }
     let (mut links, mut exists) = (0, true);
     while let Some(part) = left.pop() {
         match Path::new(&part).components().next() {

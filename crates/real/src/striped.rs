@@ -339,6 +339,10 @@ impl Names for StripedDirectory {
         self.first().identity(&self.inner(name))
     }
 
+    fn parts(&self) -> usize {
+        self.directories.len()
+    }
+
     fn version(&self, name: &str) -> Result<String, Fault> {
         self.first().version(&self.inner(name))
     }

@@ -119,6 +119,10 @@ pub trait Names: Send + Sync {
     fn followed(&self) -> Result<Option<String>, Fault> {
         Ok(None)
     }
+    /// In how many places files have their parts.
+    fn parts(&self) -> usize {
+        1
+    }
     /// Whether absolute names are paths of the file system.
     fn is_plain(&self) -> bool {
         false

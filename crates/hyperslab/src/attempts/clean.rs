@@ -1,6 +1,6 @@
 //! Removing on purpose what owners left of whom nobody can know whether they live.
 
-use super::recover::{Fate, Marked, fate, is_torn, marked_by};
+use super::recover::{Fate, Marked, fate, is_torn, marked_by, parts_of};
 use super::{Home, Whose, recover};
 use crate::owner::{Owner, is_token, line_of, lines};
 use crate::zarr::MARKER;
@@ -26,6 +26,8 @@ pub struct Cleaned {
 pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
     let path = names.resolve()?;
     let directory = names.at(&path);
+    let real = if directory.is_link("") { directory.followed()? } else { None };
+    let directory = real.map_or(directory, |real| names.at(&real));
     let mut homes = Vec::new();
     if let Some((above, name)) = directory.above() {
         homes.push(Home::beside(directory.at(&above), &name));
@@ -51,8 +53,13 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
     let names = &home.names;
     let note = names.note(&home.owners())?.unwrap_or_default();
     let verb = if dry_run { "would be removed" } else { "removed" };
-    for owner in lines(&note).iter().filter_map(Owner::of_line) {
+    for (line, owner) in lines(&note).iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
         let root = home.root(&owner.token);
+        if parts_of(line) != names.parts() {
+            let note = format!("kept: it has parts in {} directories; give all of them", parts_of(line));
+            cleaned.push(Cleaned { kind: "root", name: names.full(&root), note });
+            continue;
+        }
         let note = match fate(home, &owner)? {
             Fate::Nothing => continue,
             Fate::Lives => format!("kept: in use by {owner}"),

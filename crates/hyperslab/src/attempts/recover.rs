@@ -3,7 +3,7 @@
 
 use super::clean::is_disowned;
 use super::publish::{NEW, Noted, end_journal, replace};
-use super::{ARRAY, ASIDE, Entry, Home, OWNER, path_of};
+use super::{ARRAY, ASIDE, Entry, Home, OWNER, PARTS, path_of};
 use crate::owner::{Owner, line_of, lines};
 use crate::zarr::{MARKER, check_name};
 use hyperslab_format::zarr::{Map, Value};
@@ -73,6 +73,11 @@ pub(super) fn unfinished_line(name: &str) -> Vec<u8> {
     let mut map = Map::new();
     map.insert("unfinished".into(), name.into());
     line_of(map)
+}
+
+/// In how many directories what an owner writes has parts.
+pub(super) fn parts_of(line: &Map<String, Value>) -> usize {
+    line.get(PARTS).and_then(|parts| parts.as_str()?.parse().ok()).unwrap_or(1)
 }
 
 fn is_path(name: &str) -> bool {
@@ -145,7 +150,15 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     let mut fates = Vec::new();
     let mut look = |before: Vec<u8>| {
         let owners = lines(&before).into_iter().filter_map(|line| Some((Owner::of_line(&line)?, line)));
-        fates = owners.map(|(owner, line)| (fate(home, &owner), owner, line_of(line))).collect();
+        let fate_of = |owner: &Owner, line: &Map<String, Value>| match parts_of(line) {
+            parts if parts == names.parts() => fate(home, owner),
+            // Who sees some of the parts only cannot tell what is left of them.
+            parts => {
+                let text = format!("it has parts in {parts} directories, of which {} are named here", names.parts());
+                Err(Fault::new(FaultKind::Invalid, text))
+            }
+        };
+        fates = owners.map(|(owner, line)| (fate_of(&owner, &line), owner, line_of(line))).collect();
         before
     };
     match names.edit(&home.owners(), &mut look, &mut || Ok(())) {
@@ -225,6 +238,9 @@ pub(crate) fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fa
 /// Completes what a dead owner had decided to publish, where that takes several changes: a file with parts in several
 /// directories.
 pub(crate) fn complete(home: &Home) -> Result<(), Fault> {
+    if home.names.is_plain() {
+        return Ok(());
+    }
     let note = home.names.note(&home.owners())?.unwrap_or_default();
     for owner in lines(&note).iter().filter_map(Owner::of_line) {
         home.names.complete(&home.root(&owner.token), &home.base)?;

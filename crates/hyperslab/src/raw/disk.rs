@@ -112,8 +112,7 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
 }
 
 /// What is about to be written or read; a file that exists is held, so that it is noticed if another one takes its place.
-fn attempts(home: Home, durable: bool, held: Option<Hold>) -> Attempts {
-    let at_hand = home.names.is_at_hand();
+fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Attempts {
     Attempts::new(home, fingerprint(token().as_bytes()), at_hand, durable, held)
 }
 
@@ -121,27 +120,29 @@ fn attempts(home: Home, durable: bool, held: Option<Hold>) -> Attempts {
 pub(super) fn open_file(
     file: &dyn Names,
     (mode, durable): (Mode, bool),
-    header: &[u8],
-    header_bytes: u64,
-    end: u64,
+    at_hand: bool,
+    (header, header_bytes, end): (&[u8], u64, u64),
 ) -> Result<Opened, Fault> {
     let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
-    if !directory.exists("") {
-        let parent = directory.full("");
-        return Err(Fault::new(FaultKind::NotFound, format!("the directory '{parent}' does not exist")));
+    let missing = || match directory.exists("") {
+        true => not_there(&directory.full(&name)),
+        false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full(""))),
+    };
+    if mode.writes_new() && !directory.exists("") {
+        return Err(missing());
     }
     let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
         return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
     }
     if mode.writes_new() {
-        let attempts = attempts(home, durable, None);
+        let attempts = attempts(home, at_hand, durable, None);
         return Ok(Opened { attempts, header: header.to_vec(), proofs: Vec::new(), found });
     }
     directory.check(&name)?;
-    let held = directory.hold(&name).map_err(|_| not_there(&directory.full(&name)))?;
-    let actual = directory.length(&name).ok_or_else(|| not_there(&directory.full(&name)))?;
+    let held = directory.hold(&name).map_err(|_| missing())?;
+    let actual = directory.length(&name).ok_or_else(missing)?;
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
@@ -149,13 +150,14 @@ pub(super) fn open_file(
         )
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }
-    let header = directory.read_prefix(&name, header_bytes)?.unwrap_or_default();
+    let header = if header_bytes == 0 { None } else { directory.read_prefix(&name, header_bytes)? };
+    let header = header.unwrap_or_default();
     let proofs = vec![Proof::Length(directory.full(&name).into(), actual)];
-    Ok(Opened { attempts: attempts(home, durable, Some(held)), header, proofs, found })
+    Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
 }
 
 /// Rank 0's part of opening an npy file; gives its header besides.
-pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<Opened, Fault> {
+pub(super) fn open_npy(file: &dyn Names, path: &str, at_hand: bool, header_max: u64) -> Result<Opened, Fault> {
     let (directory, name) = parts(file, Mode::Read)?;
     let home = Home::beside(directory.clone(), &name);
     let found = recovered(&home, Mode::Read)?;
@@ -168,7 +170,7 @@ pub(super) fn open_npy(file: &dyn Names, path: &str, header_max: u64) -> Result<
     let header = prefix[..offset as usize].to_vec();
     let full: Arc<str> = directory.full(&name).into();
     let proofs = vec![Proof::Length(full.clone(), actual), Proof::Beginning(full, offset, fingerprint(&header))];
-    Ok(Opened { attempts: attempts(home, false, Some(held)), header, proofs, found })
+    Ok(Opened { attempts: attempts(home, at_hand, false, Some(held)), header, proofs, found })
 }
 
 /// Lets disk-directed I/O know the order of a file on its disk; of a new file, after its space is reserved \[B\].

@@ -81,11 +81,11 @@ fn home(directory: &dyn Names, mode: Mode) -> Home {
 /// How often others may make a store where one is about to be made.
 const TURNS_MAX: usize = 10;
 
-/// Rank 0's part of opening a store.
-pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<Opened, Fault> {
+/// Rank 0's part of opening a store; whether it is durable, and at hand.
+pub(super) fn open_root(names: &dyn Names, mode: Mode, how: (bool, bool)) -> Result<Opened, Fault> {
     for _ in 1..TURNS_MAX {
         // Where somebody else made something meanwhile, mode w erases that, too, and mode x fails.
-        if let Some(opened) = try_to_open(names, mode, durable)? {
+        if let Some(opened) = try_to_open(names, mode, how)? {
             return Ok(opened);
         }
     }
@@ -94,11 +94,13 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, durable: bool) -> Result<
 }
 
 /// The same, if nobody else makes something there meanwhile.
-fn try_to_open(names: &dyn Names, mode: Mode, durable: bool) -> Result<Option<Opened>, Fault> {
-    let root = names.resolve()?;
-    let directory = names.at(&root);
+fn try_to_open(names: &dyn Names, mode: Mode, (durable, at_hand): (bool, bool)) -> Result<Option<Opened>, Fault> {
+    // Owners of a store meet where it really lies, by whatever link they came.
+    let directory = names.at(&names.resolve()?);
+    let real = if directory.is_link("") { directory.followed()? } else { None };
+    let directory = real.map_or(directory, |real| names.at(&real));
     let directory = &*directory;
-    let at_hand = directory.is_at_hand();
+    let root = directory.full("");
     let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
     let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
     let found = directory.read(METADATA_KEY)?;

@@ -39,7 +39,7 @@ fn content(names: &dyn Names, name: &str) -> Option<String> {
 
 /// A store, as the first to open it leaves it.
 fn store(tree: &MemoryTree) {
-    drop(open_root(tree, Mode::Write, true).unwrap());
+    drop(open_root(tree, Mode::Write, (true, true)).unwrap());
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
         }
     };
     let run = |names: &dyn Names| {
-        let opened = open_root(names, Mode::Update, true)?;
+        let opened = open_root(names, Mode::Update, (true, true))?;
         let (attempts, home) = (&opened.attempts, opened.attempts.home.clone());
         let mut entries = Vec::new();
         for name in arrays {
@@ -66,7 +66,7 @@ fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
         attempts.end()
     };
     at_every_death(made, run, |tree, published| {
-        let opened = open_root(tree, Mode::Update, true).unwrap();
+        let opened = open_root(tree, Mode::Update, (true, true)).unwrap();
         let seen = arrays.map(|name| content(tree, &format!("{name}/f")));
         let old = [Some("old".to_string()), Some("old".to_string()), None];
         let new = arrays.map(|_| Some("new".to_string()));
@@ -94,9 +94,9 @@ fn a_store_that_is_erased_is_old_or_new_after_the_next_opening() {
             tree.write(&format!("{name}/f"), b"old", false).unwrap();
         }
     };
-    let run = |names: &dyn Names| open_root(names, Mode::Write, true).and_then(|opened| opened.attempts.end());
+    let run = |names: &dyn Names| open_root(names, Mode::Write, (true, true)).and_then(|opened| opened.attempts.end());
     at_every_death(made, run, |tree, erased| {
-        let opened = open_root(tree, Mode::Update, true).unwrap();
+        let opened = open_root(tree, Mode::Update, (true, true)).unwrap();
         let listed = tree.list("").unwrap();
         assert!(listed == [METADATA_KEY] || (listed == ["a", "b", METADATA_KEY] && !erased), "{listed:?}");
         opened.attempts.end().unwrap();

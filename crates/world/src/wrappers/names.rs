@@ -120,6 +120,10 @@ impl Names for FailingNames {
         self.inner.identity(name)
     }
 
+    fn parts(&self) -> usize {
+        self.inner.parts()
+    }
+
     fn version(&self, name: &str) -> Result<String, Fault> {
         self.inner.version(name)
     }
