@@ -128,7 +128,7 @@ def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_
         ("exits", "PeerError", f"rank {ODD} ended its program"),
         ("caught", "none", ""),
         ("finalized", "PoisonedError PeerError", "finalised"),
-        ("first", "PeerError", "not all ranks have come"),
+        ("first", "TimeoutError", "not all ranks have come"),
     ],
 )
 def test_a_process_that_ends(scenario: str, kind: str, words: str, tmp_path: Path) -> None:

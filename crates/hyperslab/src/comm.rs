@@ -430,8 +430,7 @@ fn mpi_wire(
     limit: Duration,
     interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<MpiWire, Fault> {
-    let connected = MpiWire::connect(fortran, hint, limit, interrupted);
-    let wire = connected.map_err(|error| Fault::new(FaultKind::Peer, error.to_string()))?;
+    let wire = MpiWire::connect(fortran, hint, limit, interrupted)?;
     let ranks = wire.size();
     Ok(wire.beside(ranks_here(true, ranks)))
 }

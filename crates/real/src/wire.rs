@@ -5,6 +5,7 @@
 
 pub use crate::bell::Bell;
 use crate::lock;
+use hyperslab_world::{Fault, FaultKind};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,12 @@ impl fmt::Display for WireError {
 }
 
 impl std::error::Error for WireError {}
+
+impl From<WireError> for Fault {
+    fn from(error: WireError) -> Fault {
+        Fault::new(FaultKind::Peer, error.0)
+    }
+}
 
 /// A datagram that arrived: its sender and its bytes.
 pub type Datagram = (u32, Vec<u8>);

@@ -326,7 +326,7 @@ impl Bench {
         let all = |one: &dyn Fn(String, String) -> Result<(), Fault>| {
             let begun = Instant::now();
             (0..NAMES).try_for_each(|number| one(format!("a{number}"), format!("b{number}")))?;
-            Ok(begun.elapsed().as_secs_f64() / NAMES as f64)
+            Ok::<f64, Fault>(begun.elapsed().as_secs_f64() / NAMES as f64)
         };
         let seconds = [
             all(&|a, _| self.names.create(&a, &[], NAMED_BYTES))?,

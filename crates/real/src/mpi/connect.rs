@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::pace::{Pace, pause};
 use super::table::{Handle, Table};
 use super::traffic::{Flow, Traffic};
-use crate::wire::WireError;
+use hyperslab_world::{Fault, FaultKind};
 
 /// How often the caller is asked whether to go on: asking may take an interpreter's lock, which has its price.
 const ASK_EVERY: Duration = Duration::from_millis(20);
@@ -16,11 +16,11 @@ pub(super) fn connect<H: Handle>(
     fortran_comm: i32,
     limit: Duration,
     interrupted: &mut dyn FnMut() -> bool,
-) -> Result<Box<dyn Traffic>, WireError> {
+) -> Result<Box<dyn Traffic>, Fault> {
     let comm = table.communicator(fortran_comm)?;
     let (rank, size) = table.rank_and_size(comm)?;
     let copy = duplicate(&table, comm, limit, interrupted)
-        .map_err(|why| WireError(format!("rank {rank} of {size} could not duplicate the communicator: {}", why.0)))?;
+        .map_err(|why| why.context(format!("rank {rank} of {size} could not duplicate the communicator")))?;
     table.return_errors(copy)?;
     Ok(Box::new(Flow::new(table, copy)?))
 }
@@ -31,7 +31,7 @@ fn duplicate<H: Handle>(
     comm: H,
     limit: Duration,
     interrupted: &mut dyn FnMut() -> bool,
-) -> Result<H, WireError> {
+) -> Result<H, Fault> {
     let start = Instant::now();
     let mut asked = start;
     let mut pace = Pace::default();
@@ -42,13 +42,13 @@ fn duplicate<H: Handle>(
     while !table.test(&mut request)? {
         let now = Instant::now();
         if now.duration_since(start) >= limit {
-            let hint = "hint: every rank of the communicator must take part";
-            return Err(WireError(format!("not all ranks have come within {limit:?}; {hint}")));
+            let text = format!("not all ranks have come within {limit:?}");
+            return Err(Fault::new(FaultKind::Timeout, text).hint("every rank of the communicator must take part"));
         }
         if now.duration_since(asked) >= ASK_EVERY {
             asked = now;
             if interrupted() {
-                return Err(WireError("interrupted".to_owned()));
+                return Err(Fault::new(FaultKind::Interrupted, "interrupted"));
             }
         }
         pace.turn(pause);

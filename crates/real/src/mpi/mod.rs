@@ -24,6 +24,7 @@ use self::ringing::Ringing;
 use self::table::Table;
 use self::traffic::Traffic;
 use crate::wire::{Bell, Datagram, Wire, WireError};
+use hyperslab_world::Fault;
 
 /// One rank's end of a wire over a private duplicate of a communicator.
 ///
@@ -57,15 +58,14 @@ impl MpiWire {
         hint: Option<&str>,
         limit: Duration,
         interrupted: &mut dyn FnMut() -> bool,
-    ) -> Result<MpiWire, WireError> {
+    ) -> Result<MpiWire, Fault> {
         let library = find::running(hint)?;
         let abi = library.abi()?;
         let callers = library.callers(abi)?;
         if callers == Callers::Main && !library.is_main_thread()? {
             let hint = "hint: initialise MPI with MPI_THREAD_SERIALIZED or more, or use its main thread";
-            return Err(WireError(format!(
-                "at MPI's thread level only the thread that initialised it may call it; {hint}"
-            )));
+            let text = format!("at MPI's thread level only the thread that initialised it may call it; {hint}");
+            return Err(WireError(text).into());
         }
         // SAFETY: the interface is the one that the library shows, or that the user vouches for.
         let traffic = unsafe {
