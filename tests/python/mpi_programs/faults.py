@@ -284,7 +284,11 @@ class Judge:
             self.complaints.append("nothing should have come of this fault")
         if not self.failed and must_fail(self.case.fault, self.case.made) and not self.warnings:
             self.complaints.append("nobody was told of a failure to write or sync")
-        self.published |= any(kind == "UnsyncedError" or SAYS_PUBLISHED.search(text) for kind, text in self.errors)
+        # What follows is told of closing.
+        first = self.errors[:1]
+        self.published |= any(
+            kind == "UnsyncedError" or SAYS_PUBLISHED.search(text) is not None for kind, text in first
+        )
 
     def look(self) -> None:
         """What readers see after the fault, and again after an opening for writing."""

@@ -81,12 +81,16 @@ fn note(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Adds to the end of a file in one piece, wherever it ends by then.
+/// Adds lines to the end of a file in one piece, wherever it ends by then.
 fn add(spot: &Spot, file: &File, bytes: &[u8]) -> io::Result<()> {
-    let appended = retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND));
-    match appended {
+    let appended = |bytes: &[u8]| retry_on_intr(|| pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND));
+    match appended(bytes) {
         Ok(written) if written == bytes.len() => Ok(()),
-        Ok(_) => Err(io::Error::from(io::ErrorKind::WriteZero)),
+        // The half of a line is none.
+        Ok(_) => match appended(&[b"\n", bytes].concat())? {
+            written if written > bytes.len() => Ok(()),
+            _ => Err(io::Error::from(io::ErrorKind::WriteZero)),
+        },
         // Not all systems and file systems know that flag.
         Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => spot.open_to_append()?.write_all(bytes),
         Err(error) => Err(error.into()),
