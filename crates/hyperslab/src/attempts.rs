@@ -743,15 +743,11 @@ impl Attempts {
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
     fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
         let marked = self.mark_replaced(marker, to, false)?;
-        match self.names().rename(from, to) {
-            Ok(()) => Ok(marked),
-            // Half of it may be done.
-            Err(fault) if fault.kind == FaultKind::Unsynced => Err(fault),
-            Err(fault) => {
-                marked.into_iter().for_each(|marker| self.withdraw(marker));
-                Err(fault)
-            }
+        if let Err(fault) = self.names().rename(from, to) {
+            marked.into_iter().for_each(|marker| self.withdraw(marker));
+            return Err(fault);
         }
+        Ok(marked)
     }
 
     /// All is published, but something hidden could not be removed.
