@@ -146,7 +146,7 @@ def lists_by_half(directory: Path, faults: Faults, _: str) -> str:
     keeping, failing, late = (hs.open(path, "r+", durable=False) for _ in range(3))
     OPEN.append(keeping.step("keep").__enter__())
     faults.watch(directory)
-    faults.arm(Fault("write", 1, "shorten"))
+    faults.arm(Fault("write", 1, "shorten", times=2))
     ended = kind_of(lambda: failing.step("failing").__enter__())
     faults.disarm()
     OPEN.append(late.step("late").__enter__())

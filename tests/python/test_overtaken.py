@@ -23,6 +23,8 @@ from overtaken import striped
 
 HERE = Path(__file__).parent
 LIMIT_SECONDS = 60.0
+# Openings warn of what others left, which is looked at here by itself.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ use hyperslab_plan::{
 use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
-use hyperslab_world::{Exposed, Fault, FaultKind, Reader, Root, World};
+use hyperslab_world::{Exposed, Fault, FaultKind, Names, Reader, Root, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +50,28 @@ impl Comm {
         question.stores = true;
         let mut work: Option<Work> = Some(Box::new(work));
         self.agree_polled(question, move |desk| worked(desk, &mut work, at_once))
+    }
+
+    /// The same for an opening, with what rank 0 finds out when the others know that it sets to work in storage: whether
+    /// the names are at hand. What `waits` besides is done on another thread.
+    pub(crate) fn agree_on_opening(
+        &self,
+        mut question: Question,
+        names: Option<Arc<dyn Names>>,
+        waits: bool,
+        work: impl FnOnce(&dyn Names, bool) -> Result<Vec<u8>, Fault> + Send + 'static,
+    ) -> Result<Vec<u8>, Fault> {
+        question.stores = true;
+        let mut begin = Some((names, work));
+        let (mut work, mut at_once): (Option<Work>, bool) = (None, false);
+        self.agree_polled(question, move |desk| {
+            if let Some((names, open)) = begin.take() {
+                let at_hand = names.as_ref().is_some_and(|names| names.is_at_hand());
+                at_once = at_hand && !waits;
+                work = Some(Box::new(move || open(&*names.expect("a rank without names has a fault"), at_hand)));
+            }
+            worked(desk, &mut work, at_once)
+        })
     }
 
     fn agree_polled(

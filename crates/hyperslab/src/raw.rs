@@ -256,9 +256,8 @@ impl RawFile {
     ) -> Result<RawFile, Fault> {
         let kept: Arc<Mutex<Option<Opened>>> = Arc::default();
         let (at, keep) = (names.as_ref().ok().cloned(), kept.clone());
-        let at_hand = comm.rank() == 0 && names.as_ref().is_ok_and(|names| names.is_at_hand());
-        let told = comm.agree_on(question, at_hand, move || {
-            let opened = open(&*at.expect("a rank without names has a fault"), at_hand)?;
+        let told = comm.agree_on_opening(question, at, false, move |names, at_hand| {
+            let opened = open(names, at_hand)?;
             let told = opened.told();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             Ok(told)

@@ -244,10 +244,8 @@ impl Store {
         let durable = options.durable;
         // Making a durable store waits for its disk.
         let waits = options.durable && matches!(mode, Mode::Write | Mode::Create);
-        let at_hand = comm.rank() == 0 && names.as_ref().is_ok_and(|names| names.is_at_hand());
-        let told = comm.agree_on(question, at_hand && !waits, move || {
-            let names = at.expect("a rank without names has a fault");
-            let found = opening::open_root(&*names, mode, (durable, at_hand)).map_err(|fault| fault.context(&what))?;
+        let told = comm.agree_on_opening(question, at, waits, move |names, at_hand| {
+            let found = opening::open_root(names, mode, (durable, at_hand)).map_err(|fault| fault.context(&what))?;
             let told = found.told();
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             Ok(told)

@@ -137,9 +137,15 @@ fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
         let local = |mount: &Mount| mount.is(&AT_HAND) || mount.is(&OF_SYSTEM);
         plain && path.ancestors().all(|above| above.ancestors().find_map(mounted).is_some_and(local))
     };
-    if is_local(path) && is_without_links(path) {
-        left.clear();
-        there = path.into();
+    let lands = path.ancestors().find_map(mounted);
+    match is_local(path) {
+        // What holds the system may lie on anything, and is not even asked for links.
+        true if !lands.is_some_and(|mount| mount.is(&AT_HAND)) => return false,
+        true if is_without_links(path) => {
+            left.clear();
+            there = path.into();
+        }
+        _ => {}
     }
     let (mut links, mut exists) = (0, true);
     while let Some(part) = left.pop() {

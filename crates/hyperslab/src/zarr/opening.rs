@@ -167,10 +167,10 @@ fn try_to_open(names: &dyn Names, mode: Mode, (durable, at_hand): (bool, bool)) 
 fn make_root(directory: &dyn Names, durable: bool) -> Result<bool, Fault> {
     let Some((above, name)) = directory.above() else { return Ok(false) };
     let above = directory.at(&above);
-    if durable {
-        above.make_durable("")?
-    } else {
-        above.make("")?
+    match above.exists("") {
+        true => {}
+        false if durable => above.make_durable("")?,
+        false => above.make("")?,
     }
     let made = above.make_new(&name)?;
     if made && durable {

@@ -257,10 +257,9 @@ impl Target for Writing {
             directory.sync_files(&metadata.collect::<Vec<_>>())?;
         }
         let ancestors = self.store.ancestors(&self.store.group);
-        attempts.drop_consolidated(&ancestors)?;
         let entries = self.entries();
-        let replaced = self.mark_replaced(&entries);
-        let published = replaced.and_then(|()| attempts.publish(&entries));
+        let ready = self.mark_replaced(&entries).and_then(|()| attempts.drop_consolidated(&ancestors));
+        let published = ready.and_then(|()| attempts.publish(&entries));
         let marked = std::mem::take(&mut self.replaced);
         // What was replaced takes its marker along. Of half a publication nobody knows which is which.
         if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
