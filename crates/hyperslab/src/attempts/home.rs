@@ -1,0 +1,115 @@
+//! Homes: where the hidden things of a store or file lie, and the list of their owners.
+
+use super::{INSIDE, recover};
+use crate::owner::{Owner, lines};
+use hyperslab_real::here::token;
+use hyperslab_world::{Fault, FaultKind, Names};
+use std::sync::Arc;
+
+/// Where the hidden things of a store or file lie.
+#[derive(Clone)]
+pub(crate) struct Home {
+    /// Names in the directory in which the store or file lies, or in the store itself.
+    pub(crate) names: Arc<dyn Names>,
+    /// The store or file there: its name, or nothing for the store itself.
+    pub(crate) base: String,
+    /// What the names of hidden things begin with.
+    pub(super) prefix: String,
+}
+
+impl Home {
+    /// Beside something of this name.
+    pub(crate) fn beside(names: Arc<dyn Names>, name: &str) -> Home {
+        Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-") }
+    }
+
+    /// Inside of a store.
+    pub(crate) fn inside(names: Arc<dyn Names>) -> Home {
+        Home { names, base: String::new(), prefix: format!("{INSIDE}/") }
+    }
+
+    /// Where owners are listed.
+    pub(super) fn owners(&self) -> String {
+        format!("{}owners", self.prefix)
+    }
+
+    pub(super) fn root(&self, token: &str) -> String {
+        format!("{}{token}", self.prefix)
+    }
+
+    /// Where a root goes before it is removed.
+    pub(super) fn gone(&self, token: &str) -> String {
+        format!("{}gone-{token}", self.prefix)
+    }
+
+    pub(super) fn is_inside(&self) -> bool {
+        self.prefix.ends_with('/')
+    }
+
+    /// The name of something in the store.
+    pub(crate) fn name(&self, below: &str) -> String {
+        match (self.base.is_empty(), below.is_empty()) {
+            (true, _) => below.into(),
+            (_, true) => self.base.clone(),
+            _ => format!("{}/{below}", self.base),
+        }
+    }
+
+    /// Path of the store or file, for people.
+    pub(crate) fn shown(&self) -> String {
+        self.names.full(&self.base)
+    }
+
+    /// Takes a line out of the list of owners, and those of which nothing is left.
+    pub(super) fn strike(&self, line: &[u8]) -> Result<(), Fault> {
+        let is_there = |other: &[u8]| {
+            // Of a line that was written by half nobody knows anything.
+            let Some(line) = lines(other).pop() else { return false };
+            if recover::parts_of(&line) != self.names.parts() {
+                return true;
+            }
+            let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
+            Owner::of_line(&line).is_none_or(|owner| named(owner).iter().any(|name| self.names.exists(name)))
+        };
+        let mut without = |before: Vec<u8>| {
+            let all = before.split_inclusive(|&byte| byte == b'\n');
+            all.filter(|&other| other != line && is_there(other)).flatten().copied().collect()
+        };
+        // What fails once may not fail twice, and what stays would be named for ever.
+        let edited = self.names.edit(&self.owners(), &mut without, &mut || Ok(()));
+        match edited.or_else(|_| self.names.edit(&self.owners(), &mut without, &mut || Ok(()))) {
+            // A line without a root is passed over, and goes with the next owner that is dead.
+            Err(fault) if fault.kind == FaultKind::Timeout => Ok(()),
+            struck => struck,
+        }
+    }
+
+    /// Lists an update that did not end, and that nobody owns any more.
+    pub(super) fn list_unfinished(&self, name: &str) -> Result<(), Fault> {
+        let line = recover::unfinished_line(name);
+        let mut with = |mut before: Vec<u8>| {
+            if !before.windows(line.len()).any(|other| other == line) {
+                before.extend(&line);
+            }
+            before
+        };
+        self.names.edit(&self.owners(), &mut with, &mut || Ok(()))
+    }
+
+    /// Removes something hidden: first out of sight, so that nobody finds half of it.
+    pub(super) fn put_away(&self, name: &str) -> Result<(), Fault> {
+        if !self.names.exists(name) {
+            return Ok(());
+        }
+        let gone = self.gone(&token());
+        self.names.rename(name, &gone)?;
+        self.names.remove(&gone)
+    }
+
+    /// Removes the directory for hidden things inside of a store, if nothing is in it.
+    pub(super) fn sweep(&self) {
+        if self.is_inside() {
+            self.names.remove_empty(INSIDE);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Markers: what tells others that something is being changed in place, or about to be replaced, and keeps them from doing
+//! the same.
+
+use super::recover::{is_attempt, unfinished_line};
+use super::{Attempts, Home, UPDATES, clean, is_torn};
+use crate::owner::{Owner, line_of, lines};
+use hyperslab_format::zarr::Map;
+use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
+
+/// A change that needs a marker.
+pub(crate) enum Change<'a> {
+    /// In place, of which readers may see half when it ends in the middle. What replaces something is made in this
+    /// directory, if anything is.
+    Torn(Option<&'a str>),
+    /// In place, of which readers see nothing before its end.
+    Unseen(&'a str),
+    /// Something else takes the whole place; `noted` in the root, if that is a directory.
+    Replaced { noted: bool },
+}
+
+/// Whether the last owner of a marker is about to replace what has it.
+fn is_of_replacement(note: &[u8]) -> bool {
+    lines(note).last().and_then(|line| line.get("replaced")?.as_str().map(|replaced| replaced == "yes")) == Some(true)
+}
+
+/// The marker of something that is being changed, which its owner has locked.
+pub(crate) struct Marker {
+    name: String,
+    shown: String,
+    lock: Box<dyn Lock>,
+    /// Length of the note of an earlier update that did not end \[B\].
+    before: Option<u64>,
+    /// What the marker holds now.
+    contents: u64,
+}
+
+impl Marker {
+    /// Whether an earlier update did not end.
+    pub(crate) fn was_there(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// By what another rank knows that it sees this marker.
+    pub(crate) fn proof(&self, names: &dyn Names) -> Proof {
+        Proof::Contents(names.full(&self.name).into(), self.contents)
+    }
+}
+
+impl Attempts {
+    /// Marks something that is about to be changed, and keeps other owners from doing the same until the marker is dropped.
+    ///
+    /// # Errors
+    /// When another one does, or nobody can know whether he lives.
+    pub(crate) fn mark(&self, marker: &str, name: &str, change: &Change) -> Result<Marker, Fault> {
+        match self.try_to_mark(marker, name, change)? {
+            Ok(marker) => Ok(marker),
+            Err(note) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
+        }
+    }
+
+    /// The same; gives the note of another owner who does.
+    fn try_to_mark(&self, marker: &str, name: &str, change: &Change) -> Result<Result<Marker, Vec<u8>>, Fault> {
+        self.check_still_there()?;
+        let (torn, updates, replaced) = match *change {
+            Change::Torn(updates) => (true, updates, "no"),
+            Change::Unseen(updates) => (false, Some(updates), "no"),
+            Change::Replaced { noted } => (false, noted.then_some(""), "yes"),
+        };
+        let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
+        let readers = if torn { "torn" } else { "whole" };
+        let more = [("updates", directory), ("readers", readers), ("replaced", replaced)];
+        let line = Owner::here(&self.token()).line(&more);
+        let what = format!("'{name}' of '{}'", self.home.shown());
+        // Before the marker is made: of what is not noted, nobody would know who finds this root without its owner.
+        if updates.is_some() {
+            self.note_update(name, torn)?;
+        }
+        let marked = |lock, before, contents: &[u8]| {
+            let (name, shown) = (marker.to_string(), name.to_string());
+            Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) }))
+        };
+        let by_link = |fault| match self.names().is_link(marker) {
+            true => {
+                let marker = self.names().full(marker);
+                let text = format!("'{marker}' lies beyond a symbolic link, and is not changed through it");
+                Fault::new(FaultKind::Invalid, text).hint("open the store in which it really lies")
+            }
+            false => fault,
+        };
+        match self.names().claim(marker, &line, self.durable && torn).map_err(by_link)? {
+            Claim::New(lock) => marked(lock, None, &line),
+            Claim::Busy(note) => Ok(Err(note)),
+            Claim::Left(lock, note) => {
+                self.take_over(&note, &*lock, marker, &what)?;
+                lock.add(&line)?;
+                let before = is_torn(&note).then_some(note.len() as u64);
+                marked(lock, before, &[note, line].concat())
+            }
+        }
+    }
+
+    /// Keeps others from changing in place what is about to be replaced: what they write would land in either. The marker
+    /// goes with what is replaced. There is none where another owner is about to replace it, too: the last one wins.
+    ///
+    /// # Errors
+    /// When somebody changes it in place.
+    pub(crate) fn mark_replaced(&self, marker: &str, name: &str, noted: bool) -> Result<Option<Marker>, Fault> {
+        match self.try_to_mark(marker, name, &Change::Replaced { noted }) {
+            Ok(Ok(marker)) => Ok(Some(marker)),
+            Ok(Err(note)) if is_of_replacement(&note) => Ok(None),
+            Ok(Err(note)) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
+            // It was removed meanwhile.
+            Err(_) if !self.names().exists(marker.rsplit_once('/').map_or("", |(above, _)| above)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn is_being_changed(&self, note: &[u8], what: &str) -> Fault {
+        let owner = lines(note).iter().rev().find_map(Owner::of_line);
+        let who = owner.map_or("another owner".into(), |owner| owner.to_string());
+        let text = format!("{what} is being changed in place by {who} at this moment");
+        Fault::new(FaultKind::Busy, text).hint(format!(
+            "one at a time: wait until it is done, or write a new array; 'hyperslab clean {}' removes what an owner left \
+             who died",
+            self.home.shown()
+        ))
+    }
+
+    /// Makes sure that the owners of an update that did not end are dead, and that nothing of theirs can take its name any
+    /// more: what they would rename goes first.
+    fn take_over(&self, note: &[u8], lock: &dyn Lock, marker: &str, what: &str) -> Result<(), Fault> {
+        let lines = lines(note);
+        let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
+        let locks = self.names().locks("");
+        let disowned = lines.last().is_some_and(clean::is_disowned);
+        if !disowned && !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
+            return Err(Owner::busy(owners.last(), what, &self.home.shown()));
+        }
+        for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
+            // Whoever may write the marker may name anything; what he names must be such a directory.
+            let is_updates = |name: &&str| is_attempt(name) && name.split('-').nth(1) == Some(UPDATES);
+            let directory = line.get("updates").and_then(|name| name.as_str()).filter(is_updates);
+            let Some(directory) = directory else { continue };
+            for home in self.homes_above(marker)? {
+                home.put_away(&format!("{}/{directory}", home.root(&owner.token)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where an owner may have his root who changes something with this name: he may have opened any group above it, by any
+    /// link.
+    fn homes_above(&self, name: &str) -> Result<Vec<Home>, Fault> {
+        let mut homes = Vec::new();
+        let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let mut there = self.names().at(&self.names().full(directory));
+        if let Some(real) = there.followed()? {
+            there = there.at(&real);
+        }
+        while let Some((above, last)) = there.above() {
+            let beside = there.at(&above);
+            homes.extend([Home::inside(there), Home::beside(beside.clone(), &last)]);
+            there = beside;
+        }
+        Ok(homes)
+    }
+
+    /// Lists something as updated in place, for whoever finds this root without its owner.
+    fn note_update(&self, name: &str, torn: bool) -> Result<(), Fault> {
+        let mut state = self.state();
+        if !state.updated.insert((name.to_string(), torn)) {
+            return Ok(());
+        }
+        let lock = state.made.as_ref().map(|made| &made.lock);
+        let mut map = Map::new();
+        map.insert("update".into(), name.into());
+        map.insert("readers".into(), if torn { "torn" } else { "whole" }.into());
+        lock.map_or(Ok(()), |lock| lock.add(&line_of(map)))?;
+        drop(state);
+        if torn {
+            self.secure()?;
+        }
+        self.check_kept()
+    }
+
+    /// The update is over; where it replaced nothing of an earlier one that did not end, that one's marker stays.
+    pub(crate) fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
+        match marker.before {
+            Some(before) if stays => marker.lock.cut(before),
+            None => self.remove_marker(&marker),
+            Some(_) => {
+                self.remove_marker(&marker)?;
+                self.home.strike(&unfinished_line(&marker.shown))
+            }
+        }
+    }
+
+    /// Where something else has taken the place of what was marked, a marker of this name is somebody else's.
+    fn remove_marker(&self, marker: &Marker) -> Result<(), Fault> {
+        if marker.lock.has_its_name() { self.names().remove(&marker.name) } else { Ok(()) }
+    }
+
+    /// The update ended before anything was changed.
+    pub(crate) fn withdraw(&self, marker: Marker) {
+        // The call fails already; a marker too many only warns.
+        let _ = match marker.before {
+            Some(before) => marker.lock.cut(before),
+            None => self.remove_marker(&marker),
+        };
+    }
+
+    /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
+    pub(crate) fn leave_unfinished(&self, marker: Marker) {
+        if !self.names().exists(&marker.name) {
+            // It went with what was replaced meanwhile, and what is there now may have parts of the update.
+            let _ = self.names().write(&marker.name, &clean::disowned_line(), false);
+        }
+        let _ = self.home.list_unfinished(&marker.shown);
+    }
+}
