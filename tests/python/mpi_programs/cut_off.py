@@ -21,6 +21,8 @@ import numpy as np
 SHAPE = (64, 512)
 ARRIVAL_SECONDS = 2.0
 PROGRESS_SECONDS = 2.0
+#: A rank that hears nothing more when it knows that rank 0 works in storage waits as long as for storage.
+STORAGE_SECONDS = 2.0
 
 
 def main() -> None:
@@ -36,6 +38,7 @@ def main() -> None:
         durable=False,
         arrival_seconds=ARRIVAL_SECONDS,
         progress_seconds=PROGRESS_SECONDS,
+        storage_seconds=STORAGE_SECONDS,
     )
     started = time.monotonic()
     try:
