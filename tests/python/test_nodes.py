@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 from mpi_launch import printed, run_ranks, running
-from mpi_programs.cut_off import ARRIVAL_SECONDS, PROGRESS_SECONDS
+from mpi_programs.cut_off import ARRIVAL_SECONDS, PROGRESS_SECONDS, STORAGE_SECONDS
 from nodes import nodes
 from unshared_cases import CASES
 
@@ -146,7 +146,7 @@ def test_a_link_that_is_cut_in_the_middle_of_a_campaign(cut: int, tmp_path: Path
         wait_for(lambda: len(published(store)) >= 5 or process.poll() is not None, 30.0)
         assert len(published(store)) >= 5, printed(output)
         made.cut(process, cut)
-        limit = ARRIVAL_SECONDS + PROGRESS_SECONDS + SLACK_SECONDS
+        limit = ARRIVAL_SECONDS + PROGRESS_SECONDS + STORAGE_SECONDS + SLACK_SECONDS
         wait_for(lambda: all(file.exists() for file in files.values()), limit + 5.0)
         missing = [rank for rank, file in files.items() if not file.exists()]
         (report / "over").touch()
