@@ -29,7 +29,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) use call::{checked_section, destinations, listed, memory_type, wanted};
 pub use explain::{Layout, Planned, explain};
@@ -241,11 +241,13 @@ impl Store {
         let question = Question::opening(what.clone(), fields, fault);
         let opened: Arc<Mutex<Option<Opened>>> = Arc::default();
         let (at, kept) = (names.as_ref().ok().cloned(), opened.clone());
-        let durable = options.durable;
+        let (durable, storage) = (options.durable, options.limits().storage);
         // Making a durable store waits for its disk.
         let waits = options.durable && matches!(mode, Mode::Write | Mode::Create);
         let told = comm.agree_on_opening(question, at, waits, move |names, at_hand| {
-            let found = opening::open_root(names, mode, (durable, at_hand)).map_err(|fault| fault.context(&what))?;
+            let found =
+                opening::open_root(names, mode, opening::How { durable, at_hand, until: Instant::now() + storage })
+                    .map_err(|fault| fault.context(&what))?;
             let told = found.told();
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             Ok(told)

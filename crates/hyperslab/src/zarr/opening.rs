@@ -6,6 +6,7 @@ use crate::error::format_fault;
 use crate::owner::is_token;
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value, consolidated};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
+use std::time::Instant;
 
 /// What rank 0 finds and makes.
 pub(super) struct Opened {
@@ -81,8 +82,28 @@ fn home(directory: &dyn Names, mode: Mode) -> Home {
 /// How often others may make a store where one is about to be made.
 const TURNS_MAX: usize = 10;
 
-/// Rank 0's part of opening a store; whether it is durable, and at hand.
-pub(super) fn open_root(names: &dyn Names, mode: Mode, how: (bool, bool)) -> Result<Opened, Fault> {
+/// How a store is opened.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    pub(super) durable: bool,
+    /// Whether it is known to lie on a disk of this host.
+    pub(super) at_hand: bool,
+    /// When all other ranks have given it up.
+    pub(super) until: Instant,
+}
+
+impl How {
+    /// Nothing is erased of which the other ranks were told that it failed: rank 0 may have been stopped meanwhile.
+    fn check_time(self) -> Result<(), Fault> {
+        if Instant::now() < self.until {
+            return Ok(());
+        }
+        Err(Fault::new(FaultKind::Timeout, "the other ranks have given it up meanwhile, and nothing was erased"))
+    }
+}
+
+/// Rank 0's part of opening a store.
+pub(super) fn open_root(names: &dyn Names, mode: Mode, how: How) -> Result<Opened, Fault> {
     for _ in 1..TURNS_MAX {
         // Where somebody else made something meanwhile, mode w erases that, too, and mode x fails.
         if let Some(opened) = try_to_open(names, mode, how)? {
@@ -94,7 +115,8 @@ pub(super) fn open_root(names: &dyn Names, mode: Mode, how: (bool, bool)) -> Res
 }
 
 /// The same, if nobody else makes something there meanwhile.
-fn try_to_open(names: &dyn Names, mode: Mode, (durable, at_hand): (bool, bool)) -> Result<Option<Opened>, Fault> {
+fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>, Fault> {
+    let How { durable, at_hand, .. } = how;
     // Owners of a store meet where it really lies, by whatever link they came.
     let directory = names.at(&names.resolve()?);
     let real = if directory.is_link("") { directory.followed()? } else { None };
@@ -146,7 +168,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, (durable, at_hand): (bool, bool)) 
             let text = format!("'{name}' of '{root}' is being changed in place by another owner at this moment");
             return Err(Fault::new(FaultKind::Busy, text).hint("wait until it is done, or choose another path"));
         }
-        erase(directory, &home, (opening, at_hand, durable), &fresh)?
+        erase(directory, &home, opening, how, &fresh)?
     } else {
         if anew && !begin(directory, &fresh, durable)? {
             return Ok(None);
@@ -216,12 +238,8 @@ fn consolidated_above(directory: &dyn Names) -> Vec<String> {
 
 /// Erases a store: a new one takes its name at once, and the old one is removed when nobody sees it any more. What cannot
 /// be renamed loses its metadata first, and then one thing after another.
-fn erase(
-    directory: &dyn Names,
-    home: &Home,
-    (opening, at_hand, durable): (u64, bool, bool),
-    fresh: &[u8],
-) -> Result<Attempts, Fault> {
+fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8]) -> Result<Attempts, Fault> {
+    let How { durable, at_hand, .. } = how;
     let attempts = Attempts::new(home.clone(), opening, at_hand, durable, None);
     let names = &*home.names;
     if !home.base.is_empty() {
@@ -232,6 +250,7 @@ fn erase(
         if durable {
             names.sync_files(std::slice::from_ref(&key))?;
         }
+        how.check_time()?;
         attempts.publish_store(&new)?;
         if durable {
             names.sync("")?;
@@ -239,6 +258,7 @@ fn erase(
         names.remove(&new)?;
     } else {
         let mut listed = directory.list("")?;
+        how.check_time()?;
         listed.retain(|name| name != INSIDE);
         listed.sort_by_key(|name| name != METADATA_KEY);
         for name in listed {

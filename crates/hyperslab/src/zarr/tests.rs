@@ -1,7 +1,7 @@
 //! A death at any moment leaves the old or the new, where names cannot be exchanged.
 
 use super::Mode;
-use super::opening::open_root;
+use super::opening::{How, open_root};
 use crate::attempts::Entry;
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;
@@ -39,7 +39,11 @@ fn content(names: &dyn Names, name: &str) -> Option<String> {
 
 /// A store, as the first to open it leaves it.
 fn store(tree: &MemoryTree) {
-    drop(open_root(tree, Mode::Write, (true, true)).unwrap());
+    drop(open_root(tree, Mode::Write, how()).unwrap());
+}
+
+fn how() -> How {
+    How { durable: true, at_hand: true, until: std::time::Instant::now() + std::time::Duration::from_secs(60) }
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
         }
     };
     let run = |names: &dyn Names| {
-        let opened = open_root(names, Mode::Update, (true, true))?;
+        let opened = open_root(names, Mode::Update, how())?;
         let (attempts, home) = (&opened.attempts, opened.attempts.home.clone());
         let mut entries = Vec::new();
         for name in arrays {
@@ -66,7 +70,7 @@ fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
         attempts.end()
     };
     at_every_death(made, run, |tree, published| {
-        let opened = open_root(tree, Mode::Update, (true, true)).unwrap();
+        let opened = open_root(tree, Mode::Update, how()).unwrap();
         let seen = arrays.map(|name| content(tree, &format!("{name}/f")));
         let old = [Some("old".to_string()), Some("old".to_string()), None];
         let new = arrays.map(|_| Some("new".to_string()));
@@ -94,9 +98,9 @@ fn a_store_that_is_erased_is_old_or_new_after_the_next_opening() {
             tree.write(&format!("{name}/f"), b"old", false).unwrap();
         }
     };
-    let run = |names: &dyn Names| open_root(names, Mode::Write, (true, true)).and_then(|opened| opened.attempts.end());
+    let run = |names: &dyn Names| open_root(names, Mode::Write, how()).and_then(|opened| opened.attempts.end());
     at_every_death(made, run, |tree, erased| {
-        let opened = open_root(tree, Mode::Update, (true, true)).unwrap();
+        let opened = open_root(tree, Mode::Update, how()).unwrap();
         let listed = tree.list("").unwrap();
         assert!(listed == [METADATA_KEY] || (listed == ["a", "b", METADATA_KEY] && !erased), "{listed:?}");
         opened.attempts.end().unwrap();
