@@ -236,12 +236,12 @@ CASES: dict[str, Callable[[Path, Faults, str], Any]] = {
 }
 
 
-def main() -> None:
-    """Carry out one case."""
+def main(cases: dict[str, Callable[[Path, Faults, str], Any]]) -> None:
+    """Carry out the case that the command line names."""
     name, _, how = sys.argv[1].partition(":")
-    print(json.dumps(CASES[name](Path(sys.argv[2]), Faults(), how)), flush=True)
+    print(json.dumps(cases[name](Path(sys.argv[2]), Faults(), how)), flush=True)
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    main(CASES)

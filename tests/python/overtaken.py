@@ -9,9 +9,7 @@ its call ended.
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from typing import Any
 
 import hyperslab as hs
 
-from disturbed import RAW, WHOLE, full, kind_of
+from disturbed import RAW, WHOLE, full, kind_of, main
 from fault_library import Fault, Faults
 
 #: Longest time for which a program is held up [ms].
@@ -162,7 +160,7 @@ def publish_striped(directory: Path, faults: Faults, _: str) -> str:
     return "ok"
 
 
-CASES: dict[str, Callable[[Path, Faults, str], str]] = {
+CASES: dict[str, Callable[[Path, Faults, str], Any]] = {
     case.__name__: case
     for case in (
         replace_both,
@@ -178,12 +176,5 @@ CASES: dict[str, Callable[[Path, Faults, str], str]] = {
 }
 
 
-def main() -> None:
-    """Carry out one case."""
-    name, _, how = sys.argv[1].partition(":")
-    print(json.dumps(CASES[name](Path(sys.argv[2]), Faults(), how)), flush=True)
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    main(CASES)

@@ -186,7 +186,6 @@ impl Store {
                 laid,
                 hidden: Vec::new(),
                 markers: Vec::new(),
-                replaced: Vec::new(),
                 held: None,
             })
         };

@@ -34,8 +34,6 @@ pub(super) struct Writing {
     pub(super) hidden: Vec<String>,
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     pub(super) markers: Vec<(Marker, bool)>,
-    /// Those of what is about to be replaced.
-    pub(super) replaced: Vec<Marker>,
     /// The arrays that are updated.
     pub(super) held: Option<Held>,
 }
@@ -214,14 +212,14 @@ impl Writing {
         self.store.base().trim_end_matches('/').into()
     }
 
-    /// Keeps others from changing in place what is about to be replaced.
-    fn mark_replaced(&mut self, entries: &[Entry]) -> Result<(), Fault> {
+    /// Keeps others from changing in place what is about to be replaced, by these markers.
+    fn mark_replaced(&self, entries: &[Entry], marked: &mut Vec<Marker>) -> Result<(), Fault> {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
         for (entry, ask) in entries.iter().zip(&self.asks).filter(|(entry, _)| entry.replaces) {
             // A link is replaced itself.
             if directory.exists(&entry.to) && !directory.is_link(&entry.to) {
                 let marker = format!("{}/{MARKER}", entry.to);
-                self.replaced.extend(attempts.mark_replaced(&marker, &self.store.shown(&ask.name), true)?);
+                marked.extend(attempts.mark_replaced(&marker, &self.store.shown(&ask.name), true)?);
             }
         }
         Ok(())
@@ -258,9 +256,9 @@ impl Target for Writing {
         }
         let ancestors = self.store.ancestors(&self.store.group);
         let entries = self.entries();
-        let ready = self.mark_replaced(&entries).and_then(|()| attempts.drop_consolidated(&ancestors));
+        let mut marked = Vec::new();
+        let ready = self.mark_replaced(&entries, &mut marked).and_then(|()| attempts.drop_consolidated(&ancestors));
         let published = ready.and_then(|()| attempts.publish(&entries));
-        let marked = std::mem::take(&mut self.replaced);
         // What was replaced takes its marker along. Of half a publication nobody knows which is which.
         if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             marked.into_iter().for_each(|marker| attempts.withdraw(marker));
@@ -275,13 +273,10 @@ impl Target for Writing {
 
     fn undo(&mut self, moved: bool) {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
-        // In what took its place, a marker of this name is somebody else's.
-        let there = self.check_held().is_ok();
         for (marker, _) in self.markers.drain(..) {
             match moved {
                 true => attempts.leave_unfinished(marker),
-                false if there => attempts.withdraw(marker),
-                false => {}
+                false => attempts.withdraw(marker),
             }
         }
         self.hidden.drain(..).for_each(|hidden| directory.discard(&hidden));
@@ -404,8 +399,7 @@ impl Target for Appending {
 
     /// Readers see nothing beyond the old shape.
     fn undo(&mut self, _moved: bool) {
-        // In what took its place, a marker of this name is somebody else's.
-        if let Some((_, marker, _)) = self.grown.take().filter(|(_, _, held)| held.check("appended to").is_ok()) {
+        if let Some((_, marker, _)) = self.grown.take() {
             self.store.attempts.withdraw(marker);
         }
     }
