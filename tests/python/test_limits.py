@@ -12,6 +12,7 @@ import hyperslab as hs
 import pytest
 import zarr
 
+from fault_library import compiled
 from mpi_launch import printed, running
 from mpi_programs.limits import ARRIVAL_SECONDS, CLIENT_SECONDS, PROGRESS_SECONDS, just_in_time, late
 
@@ -24,11 +25,14 @@ SERVERS = (1, 3)
 SLACK_SECONDS = 8.0
 
 
-def run(scenario: str, directory: Path, survivors: list[int]) -> dict[int, list[dict[str, Any]]]:
+def run(
+    scenario: str, directory: Path, survivors: list[int], variables: dict[str, str] | None = None
+) -> dict[int, list[dict[str, Any]]]:
     """What each surviving rank has noted."""
     files = {rank: directory / f"rank{rank}.json" for rank in survivors}
     until = time.monotonic() + 30.0 + ARRIVAL_SECONDS + PROGRESS_SECONDS
-    with running(RANKS, "limits", scenario, directory, deaths_are_hidden=True) as (_, output):
+    options: dict[str, Any] = {"extra_environment": variables, "deaths_are_hidden": True}
+    with running(RANKS, "limits", scenario, directory, **options) as (_, output):
         while not all(file.exists() for file in files.values()) and time.monotonic() < until:
             time.sleep(0.05)
         missing = [rank for rank, file in files.items() if not file.exists()]
@@ -111,6 +115,16 @@ def test_the_death_of_rank_0(tmp_path: Path) -> None:
     noted, directory = run_until_mpi_survives("death_of_rank_0", tmp_path, [1, 2, 3])
     check_all_gave_up(noted, 0, ARRIVAL_SECONDS + PROGRESS_SECONDS)
     check_store(directory)
+
+
+@pytest.mark.mpi
+def test_the_death_of_rank_0_in_storage(tmp_path: Path) -> None:
+    """Nobody waits for the storage of a process that has ended."""
+    with compiled() as variables:
+        noted = run("death_of_rank_0_in_storage", tmp_path, [1, 2, 3], variables)
+    check_all_gave_up(noted, 0, PROGRESS_SECONDS)
+    assert len(texts(noted)) == 1
+    assert "while it worked in storage" in texts(noted).pop()
 
 
 @pytest.mark.mpi

@@ -91,6 +91,11 @@ impl Identity {
         Identity { host: word(0), pid, probe_address: word(8), probe_value: word(16) }
     }
 
+    /// Whether the number of the process means the same here.
+    pub(crate) fn is_on_this_host(&self) -> bool {
+        self.host == Identity::here().host
+    }
+
     /// The number of the process.
     pub(crate) fn pid(&self) -> i32 {
         self.pid

@@ -131,6 +131,11 @@ impl Wire for Relay {
         Ok(())
     }
 
+    /// Looking at processes needs no call of MPI.
+    fn is_gone(&self, rank: u32) -> bool {
+        lock(&self.0.wire).as_ref().is_some_and(|wire| wire.is_gone(rank))
+    }
+
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
         self.0.pass_on();
         let mut queues = lock(&self.0.queues);

@@ -53,6 +53,10 @@ impl Wire for Renumbered {
         self.wire.note(self.below(to)?, bytes)
     }
 
+    fn is_gone(&self, rank: u32) -> bool {
+        self.below(rank).is_ok_and(|below| self.wire.is_gone(below))
+    }
+
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
         Ok(self.wire.poll()?.map(|(from, bytes)| (self.above[from as usize], bytes)))
     }

@@ -293,6 +293,10 @@ impl Transport for Courier {
         self.wire.rank()
     }
 
+    fn is_gone(&self, rank: u32) -> bool {
+        self.wire.is_gone(rank)
+    }
+
     fn size(&self) -> u32 {
         self.wire.size()
     }

@@ -56,6 +56,12 @@ pub trait Wire: Send {
         self.send(to, bytes)
     }
 
+    /// Whether the process of a rank is known to have ended.
+    fn is_gone(&self, rank: u32) -> bool {
+        let _ = rank;
+        false
+    }
+
     /// One arrived datagram with its sender, if there is any. Sends make progress here, too.
     fn poll(&mut self) -> Result<Option<Datagram>, WireError>;
 

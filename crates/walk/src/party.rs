@@ -261,6 +261,8 @@ impl Party {
         // only wait would keep each other waiting.
         let mut own = false;
         let mut heard = vec![start; self.names.servers().len()];
+        // Since when rank 0 is known to have ended while it worked in storage.
+        let mut lost = None;
         loop {
             let begin_ns = self.trace.is_some().then(|| world.clock().stamp_ns());
             if let Err(fault) = self.inbox.pump(world) {
@@ -287,6 +289,9 @@ impl Party {
             if tells {
                 self.tell_alive(world, std::mem::take(&mut own) || storage);
                 told = now;
+                if self.patient && world.transport().is_gone(0) {
+                    lost.get_or_insert(now);
+                }
             }
             if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
                 return Err(self.end_call(world, fault, None));
@@ -303,6 +308,10 @@ impl Party {
             if world.clock().interrupted() {
                 let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
                 return Err(self.give_up(world, Fault::new(FaultKind::Interrupted, text), false));
+            }
+            if lost.is_some_and(|since| now - since > nanos(self.limits.progress) / 4) {
+                // What it said last has arrived by now.
+                return Err(self.end_without_rank_0(world));
             }
             if storage {
                 if now - mine > nanos(self.limits.storage) {
@@ -473,6 +482,19 @@ impl Party {
              allows more",
         );
         self.end_call(world, fault, None)
+    }
+
+    /// As [`Party::end_call`], since rank 0 has ended while the others waited for what it did in storage. Who knows tells all
+    /// others, who may be on another host.
+    fn end_without_rank_0(&mut self, world: &mut dyn World) -> Fault {
+        let text = format!("{}: rank 0 ended in the middle of the call, while it worked in storage for all", self.what);
+        let fault = Fault::new(FaultKind::Timeout, text)
+            .hint("the process died; what it was writing is not published, or opening the store to write completes it");
+        for rank in (1..self.size).filter(|&rank| rank != self.rank) {
+            world.transport().signal(rank, abort_of(&fault));
+        }
+        self.wait(world, Duration::from_millis(20), |_| false);
+        self.poison(fault)
     }
 
     fn name_the_missing(&self, fault: Fault, arriving: bool) -> Fault {

@@ -71,6 +71,11 @@ pub trait Transport {
     fn note(&mut self, to: u32, bytes: Vec<u8>) {
         self.signal(to, bytes);
     }
+    /// Whether the process of a rank is known to have ended. Of one on another host, nothing is known.
+    fn is_gone(&self, rank: u32) -> bool {
+        let _ = rank;
+        false
+    }
     /// Appends what happened.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ from typing import Any
 import hyperslab as hs
 import numpy as np
 
+from fault_library import Fault, Faults
 from mpi_programs.leaving import leave
 
 #: The rank that misbehaves, unless it is rank 0's turn.
@@ -104,6 +105,17 @@ def death_of_rank_0(comm: Any, directory: Path) -> list[Noted]:
     return death(comm, directory, 0)
 
 
+def death_of_rank_0_in_storage(comm: Any, directory: Path) -> list[Noted]:
+    """Rank 0 is killed where it publishes, when the others know that it works in storage."""
+    store = open_store(comm, directory)
+    write(store, comm, "before")
+    if comm.rank == 0:
+        faults = Faults()
+        faults.watch(directory)
+        faults.arm(Fault("exchange", 1, "kill"))
+    return [noted(lambda: write(store, comm, "a")), noted(lambda: write(store, comm, "b"))]
+
+
 def interrupt(comm: Any, directory: Path) -> list[Noted]:
     """Rank 2 gets Ctrl-C while it waits for rank 1, which is busy; rank 1 comes later."""
     store = hs.open(directory / "a.zarr", "w", comm=comm, durable=False)
@@ -149,7 +161,16 @@ def death_of_a_client(comm: Any, directory: Path) -> list[Noted]:
 
 SCENARIOS = {
     each.__name__: each
-    for each in (late, just_in_time, death_of_a_rank, death_of_rank_0, death_of_a_server, death_of_a_client, interrupt)
+    for each in (
+        late,
+        just_in_time,
+        death_of_a_rank,
+        death_of_rank_0,
+        death_of_rank_0_in_storage,
+        death_of_a_server,
+        death_of_a_client,
+        interrupt,
+    )
 }
 
 

@@ -161,6 +161,10 @@ impl Wire for MpiWire {
         self.traffic.send(to, bytes)
     }
 
+    fn is_gone(&self, rank: u32) -> bool {
+        self.ringing.is_gone(rank)
+    }
+
     fn poll(&mut self) -> Result<Option<Datagram>, WireError> {
         if let Some(late) = self.late.take() {
             return Err(late);
