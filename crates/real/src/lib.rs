@@ -7,6 +7,8 @@ mod courier_bytes;
 mod desk;
 mod directory;
 mod extents;
+#[cfg(test)]
+mod forked;
 pub mod here;
 mod machine;
 mod mounts;

@@ -127,6 +127,7 @@ fn counter_number(descriptor: i32) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forked::Forked;
 
     #[test]
     fn each_rank_is_greeted_once_and_its_greeting_is_no_message() {
@@ -139,44 +140,11 @@ mod tests {
         ringing.ring(7);
     }
 
-    /// A copy of this process that has one of its descriptors and does nothing.
-    struct Child(i32);
-
-    impl Child {
-        fn with(descriptor: i32) -> Child {
-            // SAFETY: the child makes system calls only, which is allowed after a fork, also from a threaded process.
-            let pid = unsafe { libc::fork() };
-            if pid == 0 {
-                // With a copy of the others it would keep the locks of tests that run beside this one.
-                for (first, last) in [(0, descriptor - 1), (descriptor + 1, i32::MAX)] {
-                    // SAFETY: closes descriptors of the child.
-                    unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-                }
-                loop {
-                    // SAFETY: waits for a signal.
-                    unsafe { libc::pause() };
-                }
-            }
-            assert!(pid > 0, "fork: {}", std::io::Error::last_os_error());
-            Child(pid)
-        }
-    }
-
-    impl Drop for Child {
-        fn drop(&mut self) {
-            // SAFETY: ends the child of this object, and waits for it; no memory is touched.
-            unsafe {
-                libc::kill(self.0, libc::SIGKILL);
-                libc::waitpid(self.0, std::ptr::null_mut(), 0);
-            }
-        }
-    }
-
     #[test]
     fn the_bell_of_a_neighbour_rings_and_what_took_its_place_does_not() {
         let bell = Bell::shared();
         let mut greeting = Ringing::new(Some(&bell)).greeting;
-        let child = Child::with(bell.descriptor().unwrap());
+        let child = Forked::with(bell.descriptor().unwrap());
         greeting[24..28].copy_from_slice(&child.0.to_le_bytes());
         // Both processes have the bell, so that what rings in the child is heard here.
         let Some(far) = neighbour(&greeting).and_then(|neighbour| neighbour.bell) else {
@@ -198,7 +166,7 @@ mod tests {
     fn the_end_of_a_neighbour_is_seen() {
         let mut ringing = Ringing::new(None);
         let mut greeting = ringing.greeting(1).unwrap();
-        let child = Child::with(0);
+        let child = Forked::new();
         greeting[24..28].copy_from_slice(&child.0.to_le_bytes());
         ringing.hear(1, &greeting);
         assert!(!ringing.is_gone(1) && !ringing.is_gone(2));

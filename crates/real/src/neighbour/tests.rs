@@ -1,6 +1,7 @@
 //! Pulls from and pushes into a real other process, against the same copy element by element.
 
 use super::*;
+use crate::forked::Forked;
 use hyperslab_layout::{Kind, Loop};
 
 /// Copies elements from the memory of `peer` to here; see [`Crossing`].
@@ -43,32 +44,14 @@ unsafe fn push(
     finished.map(|copied| copied.expect("no NaN"))
 }
 
-/// A copy of this process that does nothing, so that its memory stays as it was at the fork.
-struct Child(Identity);
+/// A copy of this process, whose memory stays as it was at the fork.
+struct Child(Identity, #[expect(dead_code, reason = "ends it when it is dropped")] Forked);
 
 impl Child {
     fn new() -> Child {
         let mine = Identity::mine();
-        // SAFETY: the child calls nothing but pause, which is allowed after a fork, also from a threaded process.
-        let pid = unsafe { libc::fork() };
-        if pid == 0 {
-            loop {
-                // SAFETY: waits for a signal.
-                unsafe { libc::pause() };
-            }
-        }
-        assert!(pid > 0, "fork: {}", io::Error::last_os_error());
-        Child(Identity { pid, ..mine })
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // SAFETY: the number is that of a child which nobody has waited for.
-        unsafe {
-            libc::kill(self.0.pid, libc::SIGKILL);
-            libc::waitpid(self.0.pid, std::ptr::null_mut(), 0);
-        }
+        let forked = Forked::new();
+        Child(Identity { pid: forked.0, ..mine }, forked)
     }
 }
 
