@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether Ctrl-C was noticed in this process and not yet raised.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-const NAMES: [(FaultKind, &str); 13] = [
+const NAMES: [(FaultKind, &str); 14] = [
     (FaultKind::Invalid, "InvalidError"),
     (FaultKind::Disagreement, "DisagreementError"),
     (FaultKind::Timeout, "TimeoutError"),
@@ -22,6 +22,7 @@ const NAMES: [(FaultKind, &str); 13] = [
     (FaultKind::Poisoned, "PoisonedError"),
     (FaultKind::Busy, "BusyError"),
     (FaultKind::Unsynced, "UnsyncedError"),
+    (FaultKind::Outdated, "OutdatedError"),
 ];
 
 /// The kind of failure with this exception name.

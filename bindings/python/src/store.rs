@@ -230,9 +230,9 @@ impl Store {
     }
 
     /// The same of several arrays, on all ranks.
-    fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str) -> PyResult<Vec<RawInfo>> {
+    fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = self.with(py, |store| store.describe(&names, doing))?;
+        let found = self.with(py, |store| store.describe(&names, doing, fresh))?;
         Ok(found.into_iter().map(raw_info).collect())
     }
 

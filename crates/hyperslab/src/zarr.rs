@@ -6,6 +6,7 @@
 
 mod call;
 mod explain;
+mod known;
 mod opening;
 mod requests;
 mod shapes;
@@ -209,6 +210,7 @@ pub struct Store {
     unfinished: Vec<String>,
     above: Vec<String>,
     attributes: Map<String, Value>,
+    known: known::Known,
 }
 
 impl Store {
@@ -274,6 +276,7 @@ impl Store {
             unfinished: heard.found.unfinished,
             above: heard.above,
             attributes: heard.attributes,
+            known: known::Known::default(),
         })
     }
 
@@ -421,11 +424,15 @@ impl Store {
     }
 
     /// What arrays are, as rank 0 finds them, for something that is about to be done with them. Collective: all ranks get
-    /// the same, within the limits on waiting.
+    /// the same, within the limits on waiting. Unless it shall be `fresh`, what they were when this was called before
+    /// may do; a read that blocks says whether they have changed since, before anything moves ([`FaultKind::Outdated`]).
     ///
     /// # Errors
     /// The same on all ranks, when there is no such array, or its metadata make no sense.
-    pub fn describe(&self, names: &[&str], doing: &str) -> Result<Vec<ArrayInfo>, Error> {
+    pub fn describe(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<ArrayInfo>, Error> {
+        if let Some(known) = self.known(names).filter(|_| !fresh) {
+            return Ok(known.into_iter().map(|metadata| ArrayInfo { metadata }).collect());
+        }
         let what = format!("{doing} of {} of '{}'", call::listed(names), self.path().display());
         let fields = vec![
             ("operation".to_string(), doing.to_string()),
@@ -444,7 +451,9 @@ impl Store {
         let mut r = Reader::new(&told);
         let each = names.iter().map(|name| {
             let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of an array in a way that makes no sense");
-            let metadata = ArrayMetadata::parse(r.bytes().ok_or_else(senseless)?, name).map_err(format_fault)?;
+            let bytes = r.bytes().ok_or_else(senseless)?;
+            let metadata = ArrayMetadata::parse(bytes, name).map_err(format_fault)?;
+            self.keep_known(name, &metadata, bytes);
             Ok(ArrayInfo { metadata })
         });
         each.collect()

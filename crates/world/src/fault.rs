@@ -33,10 +33,12 @@ pub enum FaultKind {
     Busy,
     /// What was asked is done and visible, but perhaps not durable.
     Unsynced,
+    /// What was asked relies on a state that is not there any more.
+    Outdated,
 }
 
 impl FaultKind {
-    const ALL: [FaultKind; 13] = [
+    const ALL: [FaultKind; 14] = [
         FaultKind::Invalid,
         FaultKind::Disagreement,
         FaultKind::Timeout,
@@ -50,6 +52,7 @@ impl FaultKind {
         FaultKind::Poisoned,
         FaultKind::Busy,
         FaultKind::Unsynced,
+        FaultKind::Outdated,
     ];
 }
 

@@ -16,6 +16,7 @@ __all__ = [
     "InterruptedError",
     "InvalidError",
     "NotFoundError",
+    "OutdatedError",
     "PeerError",
     "PoisonedError",
     "StorageError",
@@ -55,6 +56,10 @@ class StorageError(Error, OSError):
 
 class UnsyncedError(StorageError):
     """What was asked is done and visible, but it is not known whether it survives a loss of power."""
+
+
+class OutdatedError(StorageError):
+    """An array has changed since all ranks looked at it; calls look again by themselves, some times."""
 
 
 class BusyError(Error, builtins.BlockingIOError):

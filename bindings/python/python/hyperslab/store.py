@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from hyperslab._frozen import frozen
 from hyperslab.chunking import Chunks, chunking_of_asks
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
-from hyperslab.errors import InvalidError
+from hyperslab.errors import InvalidError, OutdatedError
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
@@ -50,7 +50,12 @@ if TYPE_CHECKING:
 Report = _core.Report
 _RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[str | None] | None, str, str]"
 
+T = TypeVar("T")
+
 __all__ = ["ArrayInfo", "Report", "Store", "open"]
+
+#: How often arrays may change between looking at them and reading them.
+LOOKS_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -264,9 +269,12 @@ class Store:
         """What an array is. Not collective."""
         return _info(self._store.info(name))
 
-    def _look_at(self, names: Sequence[str], doing: str) -> dict[str, ArrayInfo]:
-        """What arrays are, as rank 0 finds them. Collective: no rank waits for storage by itself, without a limit."""
-        return dict(zip(names, map(_info, self._store.describe(list(names), doing)), strict=True))
+    def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
+        """What arrays are, as rank 0 finds them. Collective: no rank waits for storage by itself, without a limit.
+
+        Unless it shall be fresh, what all ranks saw before may do: a read finds out whether that still holds.
+        """
+        return dict(zip(names, map(_info, self._store.describe(list(names), doing, fresh)), strict=True))
 
     def group(self, name: str) -> Store:
         """Open a group or a published step of this group. Collective."""
@@ -399,7 +407,7 @@ class Store:
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
             dist = array if dist is None else dist
-        infos = {} if section is None else self._look_at([str(each) for each in arrays], "write")
+        infos = {} if section is None else self._look_at([*map(str, arrays)], "write", fresh=True)
         asks = [self._ask(each, local, dist, section, guard, infos) for each, local in arrays.items()]
         stored = None if dtype is None else type_code(dtype)
         new = (
@@ -530,10 +538,14 @@ class Store:
             `out` where it was given.
         """
         what = told("read of", name, f"from '{self.path}'")
-        with calling(self._comm, what):
-            targets, arguments, strategy = self._prepare_read(name, dist, out=out, look=self._look_at, **options)
-        self._with(strategy, lambda: self._store.read(*arguments), what)
-        return targets[name] if isinstance(name, str) else targets
+
+        def read() -> Any:
+            with calling(self._comm, what):
+                targets, arguments, strategy = self._prepare_read(name, dist, out=out, blocks=True, **options)
+            self._with(strategy, lambda: self._store.read(*arguments), what)
+            return targets[name] if isinstance(name, str) else targets
+
+        return _until_up_to_date(read)
 
     @overload
     def iread(
@@ -590,7 +602,7 @@ class Store:
         dist: Holding | None,
         *,
         out: Any,
-        look: Callable[[Sequence[str], str], Mapping[str, ArrayInfo]] | None = None,
+        blocks: bool = False,
         section: SectionLike | None = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
@@ -602,8 +614,10 @@ class Store:
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+        # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
+        fresh = section is not None or (out is not None and dist is None)
         # What does not block cannot ask the others: requests before it may still be under way.
-        infos = {each: self[each] for each in names} if look is None else look(names, "read")
+        infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self[each] for each in names}
         part = section_of(section, next(iter(infos.values())).shape if infos else None)
         spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
         rank = self._comm.rank
@@ -726,6 +740,14 @@ class Step(Store):
             self.close()
         else:
             self._give_up(error)
+
+
+def _until_up_to_date(call: Callable[[], T]) -> T:
+    """Carry out a read that may rely on what arrays were before; when they are others by now, once more."""
+    for _ in range(LOOKS_MAX - 1):
+        with suppress(OutdatedError):
+            return call()
+    return call()
 
 
 def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:

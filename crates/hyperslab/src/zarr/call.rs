@@ -1,5 +1,6 @@
 //! Reading and writing arrays of a group.
 
+use super::known::check_relied;
 use super::shapes::separator;
 use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
@@ -173,6 +174,9 @@ impl Store {
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
+        if !update {
+            self.forget_known(names.iter().copied());
+        }
         let at_once = self.at_once_writing(asks.len());
         let casting = new.casting;
         let writing = || -> Box<dyn Target> {
@@ -284,12 +288,17 @@ impl Store {
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
         fields.push(("casting".into(), casting.name().into()));
         describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+        let relied = self.relied(names);
+        if relied.iter().any(Option::is_some) {
+            fields.push(("arrays as they were looked at".into(), format!("{relied:x?}")));
+        }
         let wanted_here = Reading {
             store: self.clone(),
             what: what.clone(),
             names: names.iter().map(ToString::to_string).collect(),
             holding: holding.cloned(),
             section: section.cloned(),
+            relied,
             memory: into.iter().flatten().map(|array| array.element).collect(),
             casting,
             // Boxes of an array lie alike, of which the first is told.
@@ -315,7 +324,11 @@ impl Store {
             publishes: true,
             at_once: self.attempts.at_once(names.len()),
         };
-        let report = self.comm.transfer(call)?;
+        let report = self.comm.transfer(call).inspect_err(|fault| {
+            if fault.kind == FaultKind::Outdated {
+                self.forget_known(names.iter().copied());
+            }
+        })?;
         Ok((arrays.into_inner(), report))
     }
 
@@ -332,6 +345,7 @@ impl Store {
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         fields.push(("casting".into(), casting.name().into()));
+        self.forget_known(std::iter::once(&*ask.name));
         describe(&mut fields, std::iter::once((&*ask.name, Some(&ask.holding), None, ask.element())));
         let appending = || -> Box<dyn Target> {
             Box::new(Appending {
@@ -379,6 +393,8 @@ struct Reading {
     names: Vec<String>,
     holding: Option<Holding>,
     section: Option<Section>,
+    /// The fingerprint of the metadata of each array on which the caller relies.
+    relied: Vec<Option<u64>>,
     /// Types of the arrays to read into, where there are some.
     memory: Vec<ElementType>,
     lying: Vec<Option<Laid>>,
@@ -440,8 +456,9 @@ impl Target for ReadTarget {
 impl Reading {
     fn ready(&self) -> Result<Vec<u8>, Fault> {
         let (directory, base) = (self.store.directory(), self.store.base());
-        let each = self.names.iter().map(|name| {
+        let each = self.names.iter().zip(&self.relied).map(|(name, &relied)| {
             let (metadata, bytes) = read_array(&*directory, &base, name)?;
+            check_relied(name, relied, &bytes)?;
             let below: Arc<str> = self.store.prefix(name).into();
             let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
             let proofs = vec![Proof::Contents(key.into(), fingerprint(&bytes))];

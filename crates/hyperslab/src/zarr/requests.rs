@@ -20,6 +20,7 @@ impl Store {
     /// they are copied and may be changed at once. The copies count against the budget of buffers: they share half of
     /// it (a larger one is taken alone, and waits for requests before it), and what remains is for slots.
     pub fn write_later(&self, mut asks: Vec<WriteAsk>, new: NewArray, staged: bool) -> Request {
+        self.forget_known(asks.iter().map(|ask| ask.name.as_str()));
         let arrays = asks.iter_mut().map(|ask| (ask.name.as_str(), &mut ask.arrays, &ask.holding));
         match stage(&self.comm, &self.options.wish, staged, arrays) {
             Ok(room) => {
