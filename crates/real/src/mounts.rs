@@ -5,10 +5,11 @@ use crate::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -19,23 +20,32 @@ const OF_SYSTEM: [&str; 7] = ["overlay", "rootfs", "squashfs", "erofs", "devtmpf
 /// As many links as the kernel follows in a path.
 const LINKS_MAX: usize = 40;
 
-/// A line of `/proc/self/mountinfo` (proc(5)).
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Mount {
-    at: PathBuf,
-    kind: String,
+/// What kind of file system is mounted somewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    AtHand,
+    OfSystem,
+    Other,
 }
 
-impl Mount {
-    fn of_line(line: &str) -> Option<Mount> {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let at = unescaped(mount.split(' ').nth(4)?);
-        Some(Mount { at, kind: file_system.split(' ').next()?.into() })
+impl Kind {
+    fn named(name: &str) -> Kind {
+        match name {
+            _ if AT_HAND.contains(&name) => Kind::AtHand,
+            _ if OF_SYSTEM.contains(&name) => Kind::OfSystem,
+            _ => Kind::Other,
+        }
     }
+}
 
-    fn is(&self, kinds: &[&str]) -> bool {
-        kinds.contains(&self.kind.as_str())
-    }
+/// What is mounted where; of what was mounted at one place one over another, the last.
+type Mounts = HashMap<PathBuf, Kind>;
+
+/// A line of `/proc/self/mountinfo` (proc(5)).
+fn mount_of_line(line: &str) -> Option<(PathBuf, Kind)> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    let at = unescaped(mount.split(' ').nth(4)?);
+    Some((at, Kind::named(file_system.split(' ').next()?)))
 }
 
 /// Spaces, tabs, newlines and backslashes are written in octal.
@@ -64,7 +74,7 @@ struct Table {
     file: File,
     /// Changes are told to one reader of an open file; a child needs its own.
     process: u32,
-    mounts: Arc<Vec<Mount>>,
+    mounts: Arc<Mounts>,
 }
 
 static TABLE: Mutex<Option<Table>> = Mutex::new(None);
@@ -90,13 +100,13 @@ impl Table {
         self.file.rewind()?;
         self.file.read_to_end(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes);
-        self.mounts = Arc::new(text.lines().filter_map(Mount::of_line).collect());
+        self.mounts = Arc::new(text.lines().filter_map(mount_of_line).collect());
         Ok(())
     }
 }
 
-/// All mounts that this process sees, in the order in which they were made.
-fn mounts() -> std::io::Result<Arc<Vec<Mount>>> {
+/// All mounts that this process sees.
+fn mounts() -> std::io::Result<Arc<Mounts>> {
     let mut kept = lock(&TABLE);
     match &mut *kept {
         Some(table) if table.process == std::process::id() => {
@@ -127,20 +137,19 @@ fn is_without_links(path: &Path) -> bool {
     }
 }
 
-fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
-    let mounted = |at: &Path| mounts.iter().rev().find(|mount| mount.at == at);
+fn at_hand_among(mounts: &Mounts, path: &Path) -> bool {
+    let mounted = |at: &Path| mounts.get(at).copied();
     let mut left: Vec<OsString> = path.iter().rev().map(OsString::from).collect();
     let mut there = PathBuf::from("/");
     // On the way there is nothing but disks of this host, unless a link leads away: the system finds links in one call.
     let is_local = |path: &Path| {
         let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-        let local = |mount: &Mount| mount.is(&AT_HAND) || mount.is(&OF_SYSTEM);
-        plain && path.ancestors().all(|above| above.ancestors().find_map(mounted).is_some_and(local))
+        plain && path.ancestors().filter_map(mounted).all(|kind| kind != Kind::Other)
     };
     let lands = path.ancestors().find_map(mounted);
     match is_local(path) {
         // What holds the system may lie on anything, and is not even asked for links.
-        true if !lands.is_some_and(|mount| mount.is(&AT_HAND)) => return false,
+        true if lands != Some(Kind::AtHand) => return false,
         true if is_without_links(path) => {
             left.clear();
             there = path.into();
@@ -155,8 +164,7 @@ fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
             Some(Component::Normal(name)) => there.push(name),
             _ => continue,
         }
-        let Some(mount) = there.ancestors().find_map(mounted) else { return false };
-        if !mount.is(&AT_HAND) && !mount.is(&OF_SYSTEM) {
+        if matches!(there.ancestors().find_map(mounted), None | Some(Kind::Other)) {
             return false;
         }
         if !exists {
@@ -174,17 +182,19 @@ fn at_hand_among(mounts: &[Mount], path: &Path) -> bool {
             Err(error) => exists = error.kind() != std::io::ErrorKind::NotFound,
         }
     }
-    let below = |mount: &&Mount| mount.at != there && mount.at.starts_with(&there);
-    there.ancestors().find_map(mounted).is_some_and(|mount| mount.is(&AT_HAND)) && !mounts.iter().any(|m| below(&m))
+    // Comparing bytes first, since most lie elsewhere, and paths are compared part by part.
+    let begins = |at: &Path| at.as_os_str().as_bytes().starts_with(there.as_os_str().as_bytes());
+    let below = |at: &PathBuf| begins(at) && *at != there && at.starts_with(&there);
+    there.ancestors().find_map(mounted) == Some(Kind::AtHand) && !mounts.keys().any(below)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn mount(at: &str, kind: &str) -> Mount {
+    fn mount(at: &str, kind: &str) -> (PathBuf, Kind) {
         let line = format!("36 35 0:45 / {at} rw,relatime shared:1 - {kind} srv:/x rw");
-        Mount::of_line(&line).unwrap()
+        mount_of_line(&line).unwrap()
     }
 
     #[test]
@@ -198,8 +208,8 @@ mod tests {
         std::os::unix::fs::symlink("../far/x", near.join("link")).unwrap();
         std::os::unix::fs::symlink(near.join("deep"), near.join("absolute")).unwrap();
         std::os::unix::fs::symlink("round", near.join("round")).unwrap();
-        let mounts =
-            [mount("/", "overlay"), mount(base.to_str().unwrap(), "ext4"), mount(far.to_str().unwrap(), "nfs4")];
+        let [base_at, near_at, far_at] = [&base, &near, &far].map(|path| path.to_str().unwrap());
+        let mounts = Mounts::from([mount("/", "overlay"), mount(base_at, "ext4"), mount(far_at, "nfs4")]);
         let is = |path: PathBuf| at_hand_among(&mounts, &path);
         assert!(is(near.clone()) && is(near.join("new/one")) && is(near.join("absolute/new")));
         assert!(is(near.join("deep/../link2")), "names that are not there yet");
@@ -207,18 +217,18 @@ mod tests {
         assert!(!is(base.clone()), "something far is mounted below");
         assert!(!is(near.join("round")), "it ends nowhere");
         assert!(!is("/".into()) && !is("/etc".into()), "an overlay may lie on anything");
-        let stacked = [mounts[1].clone(), mount(near.to_str().unwrap(), "ext4"), mount(near.to_str().unwrap(), "nfs")];
+        let stacked = Mounts::from([mount(base_at, "ext4"), mount(near_at, "ext4"), mount(near_at, "nfs")]);
         assert!(!at_hand_among(&stacked, &near), "the last counts");
-        assert!(!at_hand_among(&[], &near), "nothing is known");
-        let shared = [mount("/", "overlay"), mount("/dev", "devtmpfs"), mount("/dev/shm", "tmpfs")];
+        assert!(!at_hand_among(&Mounts::new(), &near), "nothing is known");
+        let shared = Mounts::from([mount("/", "overlay"), mount("/dev", "devtmpfs"), mount("/dev/shm", "tmpfs")]);
         assert!(at_hand_among(&shared, Path::new("/dev/shm/new")) && !at_hand_among(&shared, Path::new("/dev/new")));
         std::fs::remove_dir_all(&base).unwrap();
     }
 
     #[test]
     fn lines_are_parsed() {
-        assert_eq!(mount("/a\\040b\\134", "tmpfs").at, Path::new("/a b\\"));
-        assert_eq!(Mount::of_line("36 35 0:45"), None);
+        assert_eq!(mount("/a\\040b\\134", "tmpfs").0, Path::new("/a b\\"));
+        assert_eq!(mount_of_line("36 35 0:45"), None);
     }
 
     #[test]
