@@ -45,11 +45,18 @@ def main() -> None:
         try:
             if mode == "open":
                 hs.open(directory / "a.zarr", "r+", comm=comm, **limits)
+            elif mode == "anew":
+                hs.open(directory / "a.zarr", "w", comm=comm, **limits)
             else:
                 # Chunks that are replaced are synced by the worker of the store.
                 store.write("before", np.ones(dist.local_shape(comm)), dist, section=(slice(0, 64), slice(0, 64)))
         except hs.Error as error:
-            return type(error).__name__, str(error), time.monotonic() - began
+            told = type(error).__name__, str(error), time.monotonic() - began
+            if mode == "anew" and comm.rank == 1:
+                # Another job, while rank 0 of this one is still held up.
+                with hs.open(directory / "a.zarr", "w") as store:
+                    store.write("later", np.ones(4))
+            return told
         return "none", "", time.monotonic() - began
 
     print(json.dumps(hs.threads(2, rank)), flush=True)

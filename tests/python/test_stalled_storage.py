@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hyperslab as hs
+import numpy as np
 import pytest
 
 from fault_library import compiled, quick_directory
@@ -81,3 +83,15 @@ def test_a_sync_that_hangs_keeps_no_rank() -> None:
     with quick_directory() as directory:
         for told in stalled(directory, "sync", 1, "update"):
             assert_stalled(told)
+
+
+@pytest.mark.parametrize(("name", "first"), [("mkdir", 1), ("write", 2)])
+def test_a_rank_0_that_was_held_up_erases_nothing(name: str, first: int) -> None:
+    """The others were told that making the store anew failed, and somebody else made it."""
+    with quick_directory() as directory:
+        root, other = stalled(directory, name, first, "anew")
+        assert_stalled(other)
+        assert root[0] == "TimeoutError", root
+        with hs.open(directory / "a.zarr") as store:
+            assert store.arrays() == ["later"]
+            assert np.array_equal(store.read("later"), np.ones(4))
