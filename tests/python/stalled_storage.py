@@ -34,8 +34,10 @@ def main() -> None:
     limits: dict[str, Any] = {"progress_seconds": PROGRESS_SECONDS, "storage_seconds": STORAGE_SECONDS}
 
     def rank(comm: hs.ThreadComm) -> tuple[str, str, float]:
-        store = hs.open(directory / "a.zarr", "w", comm=comm, **limits)
-        store.write("before", np.zeros(dist.local_shape(comm)), dist)
+        # Not durable: after a durable write a thread of its own would still be removing things when the fault is armed.
+        with hs.open(directory / "a.zarr", "w", comm=comm, durable=False) as made:
+            made.write("before", np.zeros(dist.local_shape(comm)), dist)
+        store = hs.open(directory / "a.zarr", "r+", comm=comm, **limits)
         comm.barrier()
         if comm.rank == 0:
             faults.watch(directory)
