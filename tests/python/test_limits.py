@@ -9,12 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+import numpy as np
 import pytest
 import zarr
 
 from fault_library import compiled
 from mpi_launch import printed, running
-from mpi_programs.limits import ARRIVAL_SECONDS, CLIENT_SECONDS, PROGRESS_SECONDS, just_in_time, late
+from mpi_programs.limits import (
+    ARRIVAL_SECONDS,
+    CLIENT_SECONDS,
+    ODD,
+    PROGRESS_SECONDS,
+    just_in_time,
+    late,
+    noted,
+    open_store,
+)
 
 pytestmark = pytest.mark.alone
 
@@ -94,6 +104,22 @@ def test_a_thread_that_comes_too_late(tmp_path: Path) -> None:
     noted = dict(enumerate(hs.threads(RANKS, lambda comm: late(comm, tmp_path))))
     check_all_gave_up(noted, 1, ARRIVAL_SECONDS)
     assert len(texts(noted)) == 1
+
+
+def test_a_request_that_reached_a_limit_is_what_the_next_call_tells(tmp_path: Path) -> None:
+    """All ranks get the same kind of error, whether they wait for the request or not."""
+
+    def program(comm: hs.ThreadComm) -> list[dict[str, Any]]:
+        store = open_store(comm, tmp_path)
+        dist = hs.Distribution((64, 64), (comm.size, 1))
+        if comm.rank == ODD:
+            time.sleep(ARRIVAL_SECONDS + 1.5)
+        request = store.iwrite("a", np.zeros(dist.local_shape(comm)), dist)
+        return [noted(request.wait if comm.rank == 0 else store.flush), noted(store.flush)]
+
+    every = hs.threads(RANKS, program)
+    assert {first["kind"] for first, _ in every} == {"TimeoutError"}, every
+    assert {second["kind"] for _, second in every} == {"PoisonedError"}, every
 
 
 def test_a_rank_may_come_later_than_the_limit_on_progress(tmp_path: Path) -> None:

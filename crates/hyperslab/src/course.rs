@@ -81,8 +81,8 @@ impl Comm {
     ) -> Result<Vec<u8>, Fault> {
         self.line().check_process().map_err(|fault| fault.context(&question.what))?;
         let mut member = self.member();
-        self.bring_failure(&mut question, NO_TARGET);
         let Member { machine, party, .. } = &mut *member;
+        self.bring_failure(party, &mut question, NO_TARGET);
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &question.what, Kind::Commit);
         let decided = self.decided(machine, party, question, decide);
@@ -123,9 +123,10 @@ impl Comm {
         served::payload(&told)
     }
 
-    /// Brings to an agreement what went wrong in a call that nobody waited for.
-    fn bring_failure(&self, question: &mut Question, target: u64) {
-        if question.fault.is_none() {
+    /// Brings to an agreement what went wrong in a call that nobody waited for. Where no agreement is possible any more,
+    /// [`Comm::ended`] tells it.
+    fn bring_failure(&self, party: &Party, question: &mut Question, target: u64) {
+        if question.fault.is_none() && party.poisoned().is_none() {
             question.fault = self.line().take_failure(target);
         }
     }
@@ -165,7 +166,7 @@ impl Comm {
         let party = &mut *restoring.party;
         let Call { what, fields, durable, prepared, target, compile, publishes, at_once } = call;
         let mut question = Question { stores: true, ..Question::opening(what.clone(), fields, prepared) };
-        self.bring_failure(&mut question, NO_TARGET);
+        self.bring_failure(party, &mut question, NO_TARGET);
         let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
         let desk = machine.desk();
         // Rank 0's work with the target, for which nobody waits.
@@ -301,7 +302,7 @@ impl Comm {
         let mut question = Question::opening(what.clone(), fields, fault);
         question.stores = publish.work.is_some();
         if question.fault.is_none() {
-            self.bring_failure(&mut question, target);
+            self.bring_failure(party, &mut question, target);
             question.fault = question.fault.map(|fault| fault.context(&what));
         }
         let sync = sync.filter(|_| party.poisoned().is_none());
