@@ -20,6 +20,14 @@ pub enum Order {
 }
 
 impl Order {
+    /// So many dimensions from the slowest to the fastest.
+    pub fn of_dimensions(self, ndim: usize) -> Vec<usize> {
+        match self {
+            Order::RowMajor => (0..ndim).collect(),
+            Order::ColumnMajor => (0..ndim).rev().collect(),
+        }
+    }
+
     /// Distance \[B\] between neighbours along each dimension of an array of `shape`, whose size must have been
     /// checked.
     pub fn strides(self, shape: &[u64], element_bytes: u64) -> Vec<u64> {

@@ -6,9 +6,7 @@ use crate::planning::Decision;
 use crate::recording::Noted;
 use crate::report::{Measured, Report};
 use crate::served;
-use hyperslab_plan::{
-    Action, After, Direction, Facts, Mine, Overlap, Parameters, Placement, Program, Spread, Step, Transfer,
-};
+use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
 use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
@@ -535,7 +533,7 @@ pub(crate) struct Compiled {
 fn may_refuse(transfer: &Transfer) -> bool {
     transfer.direction == Direction::Write
         && transfer.asks.iter().any(|ask| {
-            let exists = matches!(ask.stored.placement, Placement::Chunks { fresh: false, .. });
+            let exists = ask.stored.is_replaced();
             let nan_matters = ask.memory.kind.has_nan() && ask.stored.element.kind.is_integer();
             exists && (nan_matters || ask.spread == Spread::Explicit)
         })

@@ -8,8 +8,8 @@ use crate::report::Report;
 use crate::{environment, stderr};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
-    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Placement, Planner, Preference, Price,
-    Resource, Strategy, Taken, Transfer, Use, explain,
+    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Planner, Preference, Price, Resource,
+    Strategy, Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
 use learned::Learned;
@@ -62,7 +62,7 @@ impl Decision {
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
 fn kind(transfer: &Transfer, wish: &Preference) -> String {
     let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
-    let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
+    let chunked = transfer.asks.iter().any(|ask| ask.stored.chunk().is_some());
     let way = word(transfer.direction == Direction::Write, "write", "read");
     let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.sync, "durable", "cached"));
     let free = Preference {

@@ -21,7 +21,7 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, ElementType, Section};
-use hyperslab_plan::{Ask, Placement, Stored};
+use hyperslab_plan::{Ask, Stored};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
 use std::borrow::Cow;
@@ -335,18 +335,7 @@ impl RawFile {
 
     fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
         let FileArray { shape, element, .. } = array;
-        let order: Vec<usize> = match self.order {
-            Order::RowMajor => (0..shape.len()).collect(),
-            Order::ColumnMajor => (0..shape.len()).rev().collect(),
-        };
-        let placement = Placement::File { object: object.clone(), offset };
-        Stored {
-            shape: shape.clone(),
-            element: *element,
-            fill: vec![0; element.bytes() as usize].into(),
-            order,
-            placement,
-        }
+        Stored::in_file(shape, *element, object.clone(), offset).ordered(self.order.of_dimensions(shape.len()))
     }
 
     /// Numbers of arrays of the file.

@@ -1,10 +1,11 @@
 //! A transfer as bytes, for servers, which are told what the others ask.
 
-use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding, KeyStyle, Separator};
-use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Section, Triplet};
-use hyperslab_plan::{Ask, Direction, Placement, Spread, Stored, Transfer};
+mod stored;
+
+use hyperslab_layout::{Dim, Distribution, ElementType, Section, Triplet};
+use hyperslab_plan::{Ask, Direction, Spread, Transfer};
 use hyperslab_world::{Reader, Writer};
-use std::sync::Arc;
+use stored::{hear_stored, tell_stored};
 
 /// Most dimensions, arrays or codecs that are believed: what is told came from this library, but a number that makes no
 /// sense must not become an allocation.
@@ -35,17 +36,7 @@ fn tell_ask(w: Writer, ask: &Ask) -> Writer {
         Spread::Explicit => w.number(1),
     };
     let w = w.bytes(ask.memory.numpy().as_bytes());
-    let stored = &ask.stored;
-    let w = numbers(w, &stored.shape).bytes(stored.element.numpy().as_bytes()).bytes(&stored.fill);
-    let w = numbers(w, &stored.order.iter().map(|&d| d as u64).collect::<Vec<_>>());
-    match &stored.placement {
-        Placement::File { object, offset } => w.number(0).bytes(object.as_bytes()).number(*offset),
-        Placement::Chunks { prefix, chunk, keys, codecs, fresh } => {
-            let w = numbers(w.number(1).bytes(prefix.as_bytes()), chunk);
-            let w = w.number(u64::from(keys.style == KeyStyle::V2)).number(u64::from(keys.separator == Separator::Dot));
-            tell_codecs(w, codecs).number(u64::from(*fresh))
-        }
-    }
+    tell_stored(w, &ask.stored)
 }
 
 fn hear_ask(r: &mut Reader) -> Option<Ask> {
@@ -59,21 +50,7 @@ fn hear_ask(r: &mut Reader) -> Option<Ask> {
         _ => Spread::Explicit,
     };
     let memory = ElementType::from_numpy(&r.text()?)?;
-    let shape = list(r, |r| r.number())?;
-    let element = ElementType::from_numpy(&r.text()?)?;
-    let fill = r.bytes()?.into();
-    let order = list(r, |r| usize::try_from(r.number()?).ok())?;
-    let placement = match r.number()? {
-        0 => Placement::File { object: r.text()?.into(), offset: r.number()? },
-        _ => {
-            let (prefix, chunk) = (r.text()?.into(), list(r, |r| r.number())?);
-            let style = if r.number()? == 1 { KeyStyle::V2 } else { KeyStyle::Default };
-            let separator = if r.number()? == 1 { Separator::Dot } else { Separator::Slash };
-            let codecs = Arc::new(hear_codecs(r)?);
-            Placement::Chunks { prefix, chunk, keys: KeyEncoding { style, separator }, codecs, fresh: r.number()? == 1 }
-        }
-    };
-    Some(Ask { name, section, spread, memory, stored: Stored { shape, element, fill, order, placement } })
+    Some(Ask { name, section, spread, memory, stored: hear_stored(r)? })
 }
 
 fn tell_distribution(w: Writer, distribution: &Distribution) -> Writer {
@@ -106,32 +83,6 @@ fn hear_distribution(r: &mut Reader) -> Option<Distribution> {
     Distribution::new(&shape, &mesh, &dims, Some(&over)).ok()
 }
 
-fn tell_codecs(w: Writer, codecs: &Codecs) -> Writer {
-    let w = numbers(w, &codecs.order.iter().map(|&d| d as u64).collect::<Vec<_>>());
-    let w = w.number(u64::from(codecs.endian == ByteOrder::Big)).number(codecs.chain.len() as u64);
-    // Levels may be negative; their bits travel.
-    codecs.chain.iter().fold(w, |w, codec| match *codec {
-        BytesCodec::Crc32c => w.number(0).number(0).number(0),
-        BytesCodec::Zstd { level, checksum } => w.number(1).number(level as u64).number(u64::from(checksum)),
-        BytesCodec::Gzip { level } => w.number(2).number(u64::from(level)).number(0),
-    })
-}
-
-fn hear_codecs(r: &mut Reader) -> Option<Codecs> {
-    let order = list(r, |r| usize::try_from(r.number()?).ok())?;
-    let endian = if r.number()? == 1 { ByteOrder::Big } else { ByteOrder::Little };
-    let codec = |r: &mut Reader| {
-        let (kind, level, checksum) = (r.number()?, r.number()?, r.number()? == 1);
-        Some(match kind {
-            0 => BytesCodec::Crc32c,
-            1 => BytesCodec::Zstd { level: level as i32, checksum },
-            2 => BytesCodec::Gzip { level: level as u32 },
-            _ => return None,
-        })
-    };
-    Some(Codecs { order, endian, chain: list(r, codec)? })
-}
-
 fn numbers(w: Writer, numbers: &[u64]) -> Writer {
     numbers.iter().fold(w.number(numbers.len() as u64), |w, &number| w.number(number))
 }
@@ -144,44 +95,47 @@ fn list<T>(r: &mut Reader, mut one: impl FnMut(&mut Reader) -> Option<T>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_layout::Kind;
+    use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding, KeyStyle, Separator};
+    use hyperslab_layout::stored::{Address, Change, Stored, Strides, Table};
+    use hyperslab_layout::{ByteOrder, Kind};
 
     fn asks() -> Vec<Ask> {
         let element = ElementType { kind: Kind::Float32, order: ByteOrder::Big };
-        let file = Placement::File { object: "/a/b.raw".into(), offset: 1 << 40 };
         let chain = vec![
             BytesCodec::Gzip { level: 3 },
             BytesCodec::Zstd { level: -7, checksum: true },
             BytesCodec::Zstd { level: 22, checksum: false },
             BytesCodec::Crc32c,
         ];
-        let chunks = Placement::Chunks {
-            prefix: "rho/".into(),
-            chunk: vec![2, 3, 4],
-            keys: KeyEncoding { style: KeyStyle::V2, separator: Separator::Dot },
-            codecs: Arc::new(Codecs { order: vec![2, 0, 1], endian: ByteOrder::Big, chain }),
-            fresh: true,
+        let shape = [7, 8, 9];
+        let file = Stored::in_file(&shape, element, "/a/b.raw", 1 << 40).ordered(vec![2, 1, 0]);
+        let records = Strides { record: Some(4096), ..file.strides.clone() };
+        let records = Stored { strides: records, fill: vec![1, 2, 3, 4].into(), ..file.clone() };
+        let keys = KeyEncoding { style: KeyStyle::V2, separator: Separator::Dot }.keys("rho/");
+        let chunks = |chain| {
+            let coding = Codecs { chain, ..Codecs::plain(false) }.coding();
+            Stored::in_chunks(&shape, element, &[2, 3, 4], keys.clone(), coding).changed(Change::Replace)
         };
+        let place = Address { object: "x.h5".into(), offset: 1 << 33 };
+        let table = Table { below: "x".into(), chunks: [(vec![0, 2, 1], place)].into() };
+        let table = Stored::in_table(&shape, element, &[2, 3, 4], table);
         let dims = [Dim::Cyclic(2), Dim::Whole, Dim::BlockOf(5)];
         let distribution = Distribution::new(&[7, 8, 9], &[2, 3], &dims, Some(&[1, 0])).unwrap();
-        let ask = |placement: Placement, name: &str, spread: Spread| Ask {
+        let ask = |stored: Stored, name: &str, spread: Spread| Ask {
             name: name.into(),
             section: Section { dims: vec![Triplet { start: 1, stride: 4, count: 2, block: 3 }; 3] },
             spread,
             memory: ElementType::native(Kind::Complex128),
-            stored: Stored {
-                shape: vec![7, 8, 9],
-                element,
-                fill: vec![1, 2, 3, 4].into(),
-                order: vec![2, 1, 0],
-                placement,
-            },
+            stored,
         };
         let uneven = [Dim::blocks(&[3, 0, 4]).unwrap(), Dim::Block, Dim::Whole];
         let uneven = Distribution::new(&[7, 8, 9], &[3, 2], &uneven, None).unwrap();
         vec![
             ask(file.clone(), "ψ", Spread::Regular(distribution)),
-            ask(chunks, "rho", Spread::Regular(uneven)),
+            ask(chunks(chain), "rho", Spread::Regular(uneven)),
+            ask(chunks(vec![BytesCodec::Crc32c]), "plain", Spread::Explicit),
+            ask(table, "table", Spread::Explicit),
+            ask(records, "records", Spread::Explicit),
             ask(file, "boxes", Spread::Explicit),
         ]
     }

@@ -5,7 +5,7 @@
 use hyperslab::{Dim, Distribution, ElementType, Kind};
 use hyperslab_layout::{Section, View, dense_strides};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Placement, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_real::wire::thread_wires;
 use hyperslab_walk::{Limits, Party, Question, Walk};
@@ -20,8 +20,7 @@ const SHAPE: [u64; 2] = [48, 30];
 fn transfer(object: &str) -> Arc<Transfer> {
     let element = ElementType::native(Kind::UInt16);
     let distribution = Distribution::new(&SHAPE, &[2, 3], &[Dim::Block, Dim::Cyclic(4)], None).unwrap();
-    let placement = Placement::File { object: object.into(), offset: 0 };
-    let stored = Stored { shape: SHAPE.to_vec(), element, fill: vec![0; 2].into(), order: vec![0, 1], placement };
+    let stored = Stored::in_file(&SHAPE, element, object, 0);
     let (section, spread) = (Section::whole(&SHAPE), Spread::Regular(distribution));
     let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
     Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: RANKS, sync: true })

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod chunking;
+mod codec;
 mod distribution;
 mod element;
 mod holdings;
@@ -14,9 +15,11 @@ pub mod mesh;
 mod nest;
 mod region;
 mod section;
+pub mod stored;
 mod view;
 
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
+pub use codec::{Codec, CodecError};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;
@@ -25,4 +28,5 @@ pub use listing::{Layer, layers};
 pub use nest::{Loop, Nest};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
+pub use stored::Stored;
 pub use view::{Axis, Listed, View, dense_strides, nests};

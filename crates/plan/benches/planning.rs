@@ -4,9 +4,9 @@
 //! `cargo bench -p hyperslab-plan --bench planning`
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::stored::{Coding, Keys, Unit};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, mesh, natural_chunks, near_shapes};
-use hyperslab_plan::{Ask, Direction, Machine, Placement, Planner, Preference, Spread, Stored, Transfer, Use, profile};
+use hyperslab_plan::{Ask, Direction, Machine, Planner, Preference, Spread, Stored, Transfer, Use, profile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,24 +28,13 @@ fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, d
     let element = ElementType::native(Kind::Float64);
     let ask = |number: usize| {
         let name = format!("a{number}");
-        let placement = match place {
-            Place::File => {
-                Placement::File { object: "f".into(), offset: number as u64 * shape.iter().product::<u64>() * 8 }
+        let stored = match place {
+            Place::File => Stored::in_file(shape, element, "f", number as u64 * shape.iter().product::<u64>() * 8),
+            Place::Chunks(aligned) => {
+                let edge = |(n, m): (&u64, &u64)| n.div_ceil(*m).min(96) + u64::from(!aligned);
+                let chunk: Vec<u64> = shape.iter().zip(&mesh).map(edge).collect();
+                Stored::in_chunks(shape, element, &chunk, Keys::nested(format!("{name}/")), Coding::Trailer)
             }
-            Place::Chunks(aligned) => Placement::Chunks {
-                prefix: format!("{name}/").into(),
-                chunk: shape.iter().zip(&mesh).map(|(n, m)| n.div_ceil(*m).min(96) + u64::from(!aligned)).collect(),
-                keys: KeyEncoding::default(),
-                codecs: Arc::new(Codecs::plain(true)),
-                fresh: true,
-            },
-        };
-        let stored = Stored {
-            shape: shape.to_vec(),
-            element,
-            fill: [0; 8].into(),
-            order: (0..shape.len()).collect(),
-            placement,
         };
         Ask {
             name,
@@ -69,9 +58,7 @@ fn shaped(planner: &Planner<'_>, (name, arrays, shape, dim): (&str, usize, &[u64
     let uses = |chunk: &[u64]| {
         let mut one = Transfer::clone(&natural);
         for ask in &mut one.asks {
-            if let Placement::Chunks { chunk: of, .. } = &mut ask.stored.placement {
-                *of = chunk.to_vec();
-            }
+            ask.stored.unit = Unit::Chunk(chunk.to_vec());
         }
         vec![Use { transfer: Arc::new(one), times: 1.0, wish: Preference::default(), laid: Vec::new() }]
     };

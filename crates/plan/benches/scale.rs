@@ -11,9 +11,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides, mesh};
-use hyperslab_plan::{
-    Action, Ask, Direction, Facts, Parameters, Placement, Program, Spread, Stored, Strategy, Transfer,
-};
+use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Program, Spread, Stored, Strategy, Transfer};
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -151,13 +149,7 @@ fn transfer(arrays: u32, shape: &[u64], mesh: &[u64], dims: &[Dim], direction: D
         section: Section::whole(shape),
         spread: Spread::Regular(distribution.clone()),
         memory: element,
-        stored: Stored {
-            shape: shape.to_vec(),
-            element,
-            fill: [0; 8].into(),
-            order: (0..shape.len()).collect(),
-            placement: Placement::File { object: format!("a{number}").into(), offset: 0 },
-        },
+        stored: Stored::in_file(shape, element, format!("a{number}"), 0),
     };
     let ranks = distribution.ranks() as u32;
     Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks, sync: false })

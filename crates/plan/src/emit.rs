@@ -3,10 +3,9 @@
 mod cover;
 
 use crate::program::{Action, After, Place, Step, StepId, Whole};
-use crate::transfer::{Ask, Direction, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
-use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, nests};
 use std::collections::VecDeque;
@@ -103,11 +102,10 @@ pub(crate) fn place(
 
 /// The object, the first byte and the number of bytes of a unit that a transfer moves whole to or from a file.
 fn stretch(ask: &Ask, unit: &Unit) -> Option<(Arc<str>, u64, u64)> {
-    let Placement::File { object, offset, .. } = &ask.stored.placement else { return None };
-    let (element, shape) = (ask.stored.element.bytes(), &ask.stored.shape);
-    let bytes = volume(&unit.extent)? * element;
-    let before = ask.stored.order.iter().fold(0, |at, &d| at * shape[d] + unit.low[d]);
-    unit.covered.then(|| (object.clone(), offset + before * element, bytes))
+    let (object, _) = ask.stored.object()?;
+    let bytes = volume(&unit.extent)? * ask.stored.element.bytes();
+    let begin = ask.stored.offset_of(&unit.low)?;
+    unit.covered.then(|| (object.clone(), begin, bytes))
 }
 
 /// Brings units from storage into their slot: what the section needs of them, or, where `only` says so, less.
@@ -146,10 +144,7 @@ impl Placed {
     /// Puts a unit at this byte of a slot.
     pub(crate) fn new(transfer: &Arc<Transfer>, unit: Unit, slot: u32, base: u64) -> Placed {
         let ask = &transfer.asks[unit.array as usize];
-        let shape = match &ask.stored.placement {
-            Placement::Chunks { chunk, .. } => chunk.clone(),
-            Placement::File { .. } => unit.extent.clone(),
-        };
+        let shape = ask.stored.chunk().map_or_else(|| unit.extent.clone(), <[u64]>::to_vec);
         let section = Arc::new(ask.stored.box_view(&ask.section, &unit.low, &shape, base));
         Placed {
             transfer: transfer.clone(),
@@ -202,7 +197,7 @@ impl Placed {
     /// Whether what is written are short runs of a file, with short gaps between them.
     fn is_worth_sieving(&self) -> bool {
         let ask = self.ask();
-        let in_file = matches!(ask.stored.placement, Placement::File { .. });
+        let in_file = ask.stored.object().is_some();
         let written = self.transfer.direction == Direction::Write;
         if !written || self.unit.covered || !in_file || ask.spread == Spread::Explicit {
             return false;
@@ -218,12 +213,10 @@ impl Placed {
     /// All that lies between the first and the last run of the section, with its places in the slot and in its file.
     fn covered(&self) -> (Arc<str>, Region, Place, Arc<View>) {
         let stored = &self.ask().stored;
-        let Placement::File { object, offset } = &stored.placement else {
-            unreachable!("only units of files are sieved")
-        };
+        let (object, _) = stored.object().expect("only units of files are sieved");
         let cover = Cover::of(self.ask(), &self.unit, &self.unit.region());
         let here = Arc::new(cover.in_unit(stored, &self.unit, self.base));
-        (object.clone(), cover.whole(), Place::Slot(self.slot, here), Arc::new(cover.in_file(stored, *offset)))
+        (object.clone(), cover.whole(), Place::Slot(self.slot, here), Arc::new(cover.in_file(stored)))
     }
 
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
@@ -234,61 +227,62 @@ impl Placed {
             let read = Action::Read { object, region, to, there, whole: None, absent: None, direct };
             return After::step(lane.emit(after, read));
         }
-        let Placement::Chunks { fresh, codecs, .. } = &self.ask().stored.placement else { return after.clone() };
-        if !self.unit.covered && !fresh {
-            return After::step(self.load_chunk(lane, after, codecs));
-        }
-        if self.unit.covered && !self.padded() {
+        let stored = &self.ask().stored;
+        if !stored.is_written_whole() || self.unit.covered && !self.padded() {
             return after.clone();
         }
+        if !self.unit.covered && stored.is_replaced() {
+            return After::step(self.load_chunk(lane, after));
+        }
         let (region, at) = self.whole();
-        After::step(lane.emit(after, Action::Fill { region, at, value: self.ask().stored.fill.clone() }))
+        After::step(lane.emit(after, Action::Fill { region, at, value: stored.fill.clone() }))
     }
 
-    /// Reads what the section needs of the unit; of a file, only these regions, when ranks want no more of it.
+    /// Reads what the section needs of the unit; where parts of it can be written, only these regions, when ranks want no
+    /// more of it.
     pub(crate) fn load(&self, lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) -> After {
         let mark = lane.mark();
-        match &self.ask().stored.placement {
-            Placement::File { .. } => {
-                let regions = only(&self.unit).unwrap_or_else(|| vec![self.unit.region()]);
-                regions.into_iter().for_each(|region| self.load_section(lane, after, region, None));
-            }
-            Placement::Chunks { codecs, .. } if codecs.is_plain() && !codecs.checksum_trailer() => {
-                self.load_section(lane, after, self.unit.region(), Some(self.ask().stored.fill.clone()));
-            }
-            Placement::Chunks { codecs, .. } => {
-                self.load_chunk(lane, after, codecs);
-            }
+        let stored = &self.ask().stored;
+        if stored.is_read_whole() {
+            self.load_chunk(lane, after);
+        } else {
+            let parts = if stored.is_written_whole() { None } else { only(&self.unit) };
+            let regions = parts.unwrap_or_else(|| vec![self.unit.region()]);
+            regions.into_iter().for_each(|region| self.load_section(lane, after, region));
         }
         lane.since(mark)
     }
 
-    fn load_section(&self, lane: &mut Emitter, after: &After, region: Region, absent: Option<Arc<[u8]>>) {
-        let (object, there) = target(self.ask(), &self.unit);
-        let (to, direct) = (self.section(), self.direct);
-        lane.emit(after, Action::Read { object, region, to, there, whole: None, absent, direct });
+    fn load_section(&self, lane: &mut Emitter, after: &After, region: Region) {
+        let (to, direct, stored) = (self.section(), self.direct, &self.ask().stored);
+        let absent = stored.has_object_for_each_chunk().then(|| stored.fill.clone());
+        let action = match place_of(self.ask(), &self.unit) {
+            Some((object, there)) => Action::Read { object, region, to, there, whole: None, absent, direct },
+            None => Action::Fill { region, at: to, value: stored.fill.clone() },
+        };
+        lane.emit(after, action);
     }
 
     /// Reads all of a chunk; gives the step after which it is there.
-    fn load_chunk(&self, lane: &mut Emitter, after: &After, codecs: &Arc<Codecs>) -> StepId {
+    fn load_chunk(&self, lane: &mut Emitter, after: &After) -> StepId {
         let ask = self.ask();
         let (region, to) = self.whole();
         let object = target(ask, &self.unit).0;
         let absent = ask.stored.fill.clone();
-        if codecs.is_plain() {
+        let Some(codec) = ask.stored.codec() else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
-            let whole = Some(Whole { checksum: codecs.checksum_trailer() });
+            let whole = Some(Whole { checksum: ask.stored.has_trailer() });
             let direct = self.direct;
             return lane.emit(after, Action::Read { object, region, to, there, whole, absent: Some(absent), direct });
-        }
+        };
         let register = lane.mark();
-        let bytes_max = codecs.max_encoded_bytes(region.elements() * ask.stored.element.bytes());
+        let bytes_max = codec.encoded_bytes_max(region.elements() * ask.stored.element.bytes());
         let got = lane.emit(after, Action::Get { object: object.clone(), bytes_max, register });
-        let codecs = codecs.clone();
-        lane.emit(&After::step(got), Action::Decode { register, object, codecs, region, to, absent })
+        let codec = codec.clone();
+        lane.emit(&After::step(got), Action::Decode { register, object, codec, region, to, absent })
     }
 
-    /// Writes the unit from its slot. Of a file, only these regions are written, when ranks hold no more of it.
+    /// Writes the unit from its slot; where parts of it can be written, only these regions, when ranks hold no more of it.
     pub(crate) fn save(&self, lane: &mut Emitter, after: &After, only: impl Fn(&Unit) -> Option<Vec<Region>>) {
         let ask = self.ask();
         if self.sieved {
@@ -297,26 +291,26 @@ impl Placed {
             lane.emit(after, Action::Write { object, region, from, there, whole: None, replace, direct });
             return;
         }
-        let Placement::Chunks { codecs, fresh, .. } = &ask.stored.placement else {
+        if !ask.stored.is_written_whole() {
             let regions = only(&self.unit).unwrap_or_else(|| vec![self.unit.region()]);
             regions.into_iter().for_each(|region| self.save_section(lane, after, region));
             return;
-        };
+        }
         let object = target(ask, &self.unit).0;
         let (region, from) = self.whole();
-        let (replace, direct) = (!fresh, self.direct);
-        if codecs.is_plain() {
+        let (replace, direct) = (ask.stored.is_replaced(), self.direct);
+        let Some(codec) = ask.stored.codec() else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
-            let whole = Some(Whole { checksum: codecs.checksum_trailer() });
+            let whole = Some(Whole { checksum: ask.stored.has_trailer() });
             lane.emit(after, Action::Write { object, region, from, there, whole, replace, direct });
             return;
-        }
+        };
         let register = lane.mark();
-        let encoded = lane.emit(after, Action::Encode { region, from, codecs: codecs.clone(), register });
+        let encoded = lane.emit(after, Action::Encode { region, from, codec: codec.clone(), register });
         lane.emit(&After::step(encoded), Action::Put { object, register, replace });
     }
 
-    /// Writes elements of a unit of a file from its slot.
+    /// Writes elements of a unit of which parts can be written from its slot.
     fn save_section(&self, lane: &mut Emitter, after: &After, region: Region) {
         let (object, there) = target(self.ask(), &self.unit);
         let (from, direct) = (self.section(), self.direct);
@@ -331,26 +325,21 @@ impl Placed {
     /// Whether a rank that holds these elements of the unit may move them between its memory and the object without a
     /// slot. A checksum covers all of a chunk, and a chunk is only written whole.
     pub(crate) fn goes_direct(&self, region: &Region, write: bool) -> bool {
-        match &self.ask().stored.placement {
-            Placement::File { .. } => true,
-            Placement::Chunks { codecs, .. } => {
-                codecs.is_plain() && (self.is_all(region) || !write && !codecs.checksum_trailer())
-            }
-        }
+        let stored = &self.ask().stored;
+        let whole = if write { stored.is_written_whole() } else { stored.is_read_whole() };
+        let exists = || write || stored.has_object_for_each_chunk() || place_of(self.ask(), &self.unit).is_some();
+        stored.codec().is_none() && (!whole || self.is_all(region)) && exists()
     }
 
     /// Reads or writes the unit's object straight from or to the user's array with this number.
     pub(crate) fn straight(&self, lane: &mut Emitter, after: &After, exposed: u32, region: Region, write: bool) {
         let (object, there) = target(self.ask(), &self.unit);
         let place = Place::User(exposed);
-        let (whole, absent, replace) = match &self.ask().stored.placement {
-            Placement::File { .. } => (None, None, false),
-            Placement::Chunks { codecs, fresh, .. } => {
-                let whole = self.is_all(&region).then(|| Whole { checksum: codecs.checksum_trailer() });
-                (whole, Some(self.ask().stored.fill.clone()), !fresh)
-            }
-        };
-        let direct = self.direct;
+        let stored = &self.ask().stored;
+        let chunked = stored.has_object_for_each_chunk();
+        let whole = (chunked && self.is_all(&region)).then(|| Whole { checksum: stored.has_trailer() });
+        let absent = chunked.then(|| stored.fill.clone());
+        let (replace, direct) = (stored.is_replaced(), self.direct);
         let action = if write {
             Action::Write { object, region, from: place, there, whole, replace, direct }
         } else {
@@ -360,16 +349,13 @@ impl Placed {
     }
 }
 
-/// The object that holds a unit, and the view of the section's index space in it.
+/// The object that holds a unit, and the view of the section's index space in it; nothing for a chunk that does not exist.
+fn place_of(ask: &Ask, unit: &Unit) -> Option<(Arc<str>, Arc<View>)> {
+    let (object, there) = ask.stored.place(&ask.section, &unit.at, &unit.low)?;
+    Some((object, Arc::new(there)))
+}
+
+/// The same of a unit that exists, as all do that are written.
 pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Arc<str>, Arc<View>) {
-    match &ask.stored.placement {
-        Placement::File { object, offset, .. } => {
-            let origin = vec![0; unit.low.len()];
-            (object.clone(), Arc::new(ask.stored.box_view(&ask.section, &origin, &ask.stored.shape, *offset)))
-        }
-        Placement::Chunks { prefix, chunk, keys, .. } => {
-            let object = format!("{prefix}{}", keys.key(&unit.at)).into();
-            (object, Arc::new(ask.stored.box_view(&ask.section, &unit.low, chunk, 0)))
-        }
-    }
+    place_of(ask, unit).expect("a chunk that is written has an address")
 }

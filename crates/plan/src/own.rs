@@ -5,7 +5,7 @@ use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::check_servers;
 use crate::strategies::Infeasible;
-use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
 use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
 use smallvec::{SmallVec, smallvec};
@@ -32,6 +32,11 @@ pub(crate) trait Carry {
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After);
 }
 
+/// Whether all that a rank holds of a unit moves as one: a chunk that is written whole, or, when reading, any.
+pub(crate) fn moves_whole(ask: &Ask, write: bool) -> bool {
+    ask.stored.chunk().is_some() && (!write || ask.stored.is_written_whole())
+}
+
 /// Whether slots fit, and whether no two ranks write parts of one chunk.
 pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &str) -> Result<(), Infeasible> {
     let units = Units::new(transfer, parameters.subchunk_bytes);
@@ -50,7 +55,7 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
         check_servers(&parameters.servers, transfer.ranks)?;
     }
     for ask in &transfer.asks {
-        let Placement::Chunks { chunk, .. } = &ask.stored.placement else { continue };
+        let Some(chunk) = ask.stored.chunk().filter(|_| moves_whole(ask, true)) else { continue };
         if transfer.direction == Direction::Read {
             continue;
         }
@@ -239,13 +244,14 @@ mod tests {
     use super::*;
     use crate::program::Action;
     use crate::strategies::Strategy;
-    use crate::transfer::Stored;
+    use hyperslab_layout::stored::{Address, Coding, Keys, Stored, Table};
     use hyperslab_layout::{ElementType, Kind, Section, View, dense_strides};
 
+    const ELEMENT: ElementType = ElementType::native(Kind::Int32);
+
     /// A read of 8 x 8 elements by one rank that holds of them every so-manieth of 16 boxes of 2 x 2.
-    fn in_boxes(placement: Placement, strategy: Strategy, every: usize) -> Vec<Action> {
-        let element = ElementType::native(Kind::Int32);
-        let stored = Stored { shape: vec![8, 8], element, fill: [0; 4].into(), order: vec![0, 1], placement };
+    fn in_boxes(stored: &Stored, strategy: Strategy, every: usize) -> Vec<Action> {
+        let (stored, element) = (stored.clone(), ELEMENT);
         let section = Section::whole(&[8, 8]);
         let ask = Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored };
         let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, sync: false });
@@ -270,17 +276,22 @@ mod tests {
 
     #[test]
     fn what_a_rank_wants_of_a_unit_is_read_once_where_it_is_read_whole() {
-        let codecs = hyperslab_format::zarr::Codecs::plain(true).into();
-        let chunks =
-            Placement::Chunks { prefix: "a/".into(), chunk: vec![4, 8], keys: Default::default(), codecs, fresh: true };
-        let file = Placement::File { object: "a".into(), offset: 0 };
+        let chunks = Stored::in_chunks(&[8, 8], ELEMENT, &[4, 8], Keys::nested("a/"), Coding::Trailer);
+        let file = Stored::in_file(&[8, 8], ELEMENT, "a", 0);
+        let at = |offset| Address { object: "a".into(), offset };
+        let both = Table { below: "a".into(), chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into() };
+        let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into() };
+        let [both, one] = [both, one].map(|table| Stored::in_table(&[8, 8], ELEMENT, &[4, 8], table));
         for strategy in [Strategy::Independent, Strategy::DataSieving] {
-            assert_eq!(reads_and_copies(&in_boxes(chunks.clone(), strategy, 1)), (2, 16), "{strategy}");
+            assert_eq!(reads_and_copies(&in_boxes(&chunks, strategy, 1)), (2, 16), "{strategy}");
         }
-        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving, 1)), (1, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DataSieving, 1)), (1, 16));
         // The first and the last are too far apart for what lies between them to be read.
-        assert_eq!(reads_and_copies(&in_boxes(file.clone(), Strategy::DataSieving, 15)), (2, 2));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DataSieving, 15)), (2, 2));
         // Who reads exactly what he wants of a file reads each box.
-        assert_eq!(reads_and_copies(&in_boxes(file, Strategy::Independent, 1)), (16, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::Independent, 1)), (16, 16));
+        // A chunk that no table knows does not exist.
+        assert_eq!(reads_and_copies(&in_boxes(&both, Strategy::DataSieving, 1)), (2, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&one, Strategy::DataSieving, 1)), (1, 16));
     }
 }

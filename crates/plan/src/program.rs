@@ -4,8 +4,7 @@
 //! runs any step that is ready, but looks only a window ahead. Lanes do not wait for each other, so a rank that is
 //! both client and server cannot block itself.
 
-use hyperslab_format::zarr::Codecs;
-use hyperslab_layout::{Region, View};
+use hyperslab_layout::{Codec, Region, View};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -160,7 +159,7 @@ pub enum Action {
         /// The object it came from, for messages.
         object: Arc<str>,
         /// How it was encoded.
-        codecs: Arc<Codecs>,
+        codec: Arc<dyn Codec>,
         /// All elements of the object.
         region: Region,
         /// Where they shall lie: dense, in the object's order.
@@ -175,7 +174,7 @@ pub enum Action {
         /// Where they lie: dense, in the object's order.
         from: Place,
         /// How to encode them.
-        codecs: Arc<Codecs>,
+        codec: Arc<dyn Codec>,
         /// The register.
         register: u64,
     },

@@ -1,9 +1,8 @@
 //! What is asked: a transfer of sections of arrays between the memories of ranks and storage.
 
 use crate::Strategy;
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Axis, Distribution, ElementType, Section, Triplet, View, dense_strides};
+use hyperslab_layout::{Distribution, ElementType, Section, Stored};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -18,66 +17,6 @@ pub enum Direction {
     Write,
     /// From storage to memories.
     Read,
-}
-
-/// Where the elements of a stored array lie.
-#[derive(Clone, Debug)]
-pub enum Placement {
-    /// All in order in one object, perhaps behind other bytes.
-    File {
-        /// The object.
-        object: Arc<str>,
-        /// Offset of the first element \[B\].
-        offset: u64,
-    },
-    /// One object per chunk of a regular grid.
-    Chunks {
-        /// What stands before a chunk's key, such as `rho/`.
-        prefix: Arc<str>,
-        /// Shape of a chunk; chunks at the edge are stored whole.
-        chunk: Vec<u64>,
-        /// How a chunk's key is made of its coordinates.
-        keys: KeyEncoding,
-        /// How a chunk's elements become bytes.
-        codecs: Arc<Codecs>,
-        /// Whether no chunk can exist yet and no reader sees the array: nothing is to be merged or protected.
-        fresh: bool,
-    },
-}
-
-/// An array on disk.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// Global shape.
-    pub shape: Vec<u64>,
-    /// Type of the elements.
-    pub element: ElementType,
-    /// One element, in that type, for what was never written.
-    pub fill: Arc<[u8]>,
-    /// Dimensions from the slowest to the fastest, in the file or inside a chunk: `0, 1, 2` is row-major, `2, 1, 0`
-    /// column-major.
-    pub order: Vec<usize>,
-    /// Where elements lie.
-    pub placement: Placement,
-}
-
-impl Stored {
-    /// The view of the section's index space in a dense box of the stored array that starts at index `low` and has
-    /// this shape, when its first byte lies at `base`.
-    pub(crate) fn box_view(&self, section: &Section, low: &[u64], shape: &[u64], base: u64) -> View {
-        let strides = dense_strides(shape, &self.order, self.element.bytes());
-        let axes = section.dims.iter().zip(low).zip(strides);
-        let axes = axes.map(|((&triplet, &low), stride)| (Axis::Selected(triplet, low), stride)).collect();
-        View { base: base as i64, axes, element: self.element }
-    }
-
-    /// The view of a dense box's own index space.
-    pub(crate) fn dense_view(&self, shape: &[u64], base: u64) -> View {
-        let strides = dense_strides(shape, &self.order, self.element.bytes());
-        let axes =
-            shape.iter().zip(strides).map(|(&n, stride)| (Axis::Selected(Triplet::whole(n), 0), stride)).collect();
-        View { base: base as i64, axes, element: self.element }
-    }
 }
 
 /// Who holds which elements of a section's index space.
@@ -127,17 +66,7 @@ pub struct Ask {
 impl Ask {
     /// Whether what this array costs, the other costs too: all is the same but names and places in files.
     pub(crate) fn is_like(&self, other: &Ask) -> bool {
-        let (a, b) = (&self.stored, &other.stored);
-        let placed = match (&a.placement, &b.placement) {
-            (Placement::File { .. }, Placement::File { .. }) => true,
-            (
-                Placement::Chunks { chunk, codecs, fresh, .. },
-                Placement::Chunks { chunk: other_chunk, codecs: other_codecs, fresh: other_fresh, .. },
-            ) => chunk == other_chunk && codecs == other_codecs && fresh == other_fresh,
-            _ => false,
-        };
-        placed
-            && (&a.shape, a.element, &a.order) == (&b.shape, b.element, &b.order)
+        self.stored.is_like(&other.stored)
             && (&self.section, &self.spread, self.memory) == (&other.section, &other.spread, other.memory)
     }
 
@@ -172,11 +101,7 @@ impl Transfer {
 
     /// What the names of all objects of the transfer begin with.
     pub fn objects_below(&self) -> Arc<[Arc<str>]> {
-        let below = |ask: &Ask| match &ask.stored.placement {
-            Placement::File { object, .. } => object.clone(),
-            Placement::Chunks { prefix, .. } => prefix.clone(),
-        };
-        let mut all: Vec<Arc<str>> = self.asks.iter().map(below).collect();
+        let mut all: Vec<Arc<str>> = self.asks.iter().map(|ask| ask.stored.below().clone()).collect();
         all.dedup();
         all.into()
     }
@@ -190,24 +115,18 @@ impl Transfer {
         let mut before: Option<&Ask> = None;
         for ask in &self.asks {
             // Writers of one file share its lock; and what begins between its pages goes past the cache more slowly.
-            let same_file = match &ask.stored.placement {
-                Placement::File { object, offset } => {
-                    let same = last.replace(object) == Some(object);
-                    Some((same, !same && offset.is_multiple_of(PAGE_BYTES)))
-                }
-                Placement::Chunks { .. } => None,
-            };
+            let same_file = ask.stored.object().map(|(object, offset)| {
+                let same = last.replace(object) == Some(object);
+                (same, !same && offset.is_multiple_of(PAGE_BYTES))
+            });
             // Of hundreds of arrays in one call, nearly all are like the one before them.
             let again = before.replace(ask).is_some_and(|before| before.is_like(ask));
             (same_file, again).hash(&mut hasher);
             if again {
                 continue;
             }
-            (&ask.section, ask.memory.kind, &ask.stored.shape, ask.stored.element.kind).hash(&mut hasher);
-            (ask.memory == ask.stored.element, &ask.stored.order, ask.spread.regular()).hash(&mut hasher);
-            if let Placement::Chunks { chunk, codecs, fresh, .. } = &ask.stored.placement {
-                (chunk, codecs, fresh).hash(&mut hasher);
-            }
+            (&ask.section, ask.memory.kind, ask.memory == ask.stored.element, ask.spread.regular()).hash(&mut hasher);
+            ask.stored.hash_likeness(&mut hasher);
         }
         hasher.finish()
     }
@@ -343,9 +262,8 @@ mod tests {
 
     /// A write of an array that begins at this byte of a file.
     fn at(object: &str, offset: u64) -> Transfer {
-        let placement = Placement::File { object: object.into(), offset };
         let element = ElementType::native(hyperslab_layout::Kind::Int32);
-        let stored = Stored { shape: vec![9], element, fill: [0; 4].into(), order: vec![0], placement };
+        let stored = Stored::in_file(&[9], element, object, offset);
         let ask = Ask {
             name: object.into(),
             section: Section::whole(&[9]),

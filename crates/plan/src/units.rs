@@ -7,7 +7,7 @@
 mod sharing;
 mod touched;
 
-use crate::transfer::{Ask, Placement, Transfer};
+use crate::transfer::{Ask, Transfer};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{IndexSet, Region, Triplet};
 pub(crate) use sharing::shared_chunk;
@@ -149,11 +149,11 @@ impl Units {
         let (mut count, mut bytes_max) = (0, 0);
         let mut grids = Vec::with_capacity(transfer.asks.len());
         for ask in &transfer.asks {
-            let unit = unit_shape(ask, subchunk_bytes);
+            let unit = ask.stored.unit_shape(subchunk_bytes);
             let dims = ask.section.dims.iter().zip(&ask.stored.shape).zip(&unit);
             let axes: Vec<Axis> = dims.map(|((&t, &extent), &u)| Axis::new(t, extent, u)).collect();
             let units: u64 = axes.iter().map(|axis| axis.count).product();
-            let order = ask.stored.order.clone();
+            let order = ask.stored.order().to_vec();
             let element_bytes = ask.stored.element.bytes();
             let mut weights = vec![1; axes.len()];
             for pair in order.windows(2).rev() {
@@ -192,11 +192,9 @@ impl Units {
     /// Bytes that coding one unit takes besides its slot, where units are encoded: its encoded form, and a copy of it on
     /// the way \[B\].
     pub fn coding_bytes_max(&self, transfer: &Transfer) -> u64 {
-        let of = |(array, ask): (usize, &Ask)| match &ask.stored.placement {
-            Placement::Chunks { codecs, .. } if !codecs.is_plain() => {
-                codecs.max_encoded_bytes(self.bytes(array as u32)).saturating_mul(2)
-            }
-            _ => 0,
+        let of = |(array, ask): (usize, &Ask)| {
+            let plain = self.bytes(array as u32);
+            ask.stored.codec().map_or(0, |codec| codec.encoded_bytes_max(plain).saturating_mul(2))
         };
         transfer.asks.iter().enumerate().map(of).max().unwrap_or(0)
     }
@@ -250,26 +248,5 @@ impl Grid {
         let bounds: Vec<(u64, u64)> = dims().map(|(axis, &n)| axis.positions(n)).collect();
         let covered = bounds.iter().zip(&extent).all(|(&(a, b), &extent)| b - a == extent);
         Unit { number, array, at, bounds, low, extent, covered }
-    }
-}
-
-/// Shape of a unit: the chunk, or the largest box of at most `bytes` that is contiguous in the file.
-fn unit_shape(ask: &Ask, bytes: u64) -> Vec<u64> {
-    match &ask.stored.placement {
-        Placement::Chunks { chunk, .. } => chunk.clone(),
-        Placement::File { .. } => {
-            let order = &ask.stored.order;
-            let mut unit = vec![1; order.len()];
-            let mut room = (bytes / ask.stored.element.bytes()).max(1);
-            for &d in order.iter().rev() {
-                let extent = ask.stored.shape[d].max(1);
-                unit[d] = extent.min(room);
-                room /= extent;
-                if room == 0 {
-                    break;
-                }
-            }
-            unit
-        }
     }
 }

@@ -4,11 +4,11 @@
 //! changed in `tests/explained`.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::stored::{Coding, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet, View, dense_strides};
 use hyperslab_plan::{
-    Ask, Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Placement,
-    Planner, Preference, Spread, Stored, Strategy, Transfer, explain, profile,
+    Ask, Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Planner,
+    Preference, Spread, Stored, Strategy, Transfer, explain, profile,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,19 +16,14 @@ use std::sync::Arc;
 
 const BLOCKS: [Dim; 2] = [Dim::Block, Dim::Block];
 
-fn stored(shape: &[u64], placement: Placement) -> Stored {
-    let element = ElementType::native(Kind::Float64);
-    Stored { shape: shape.to_vec(), element, fill: [0; 8].into(), order: (0..shape.len()).collect(), placement }
-}
+const STORED: ElementType = ElementType::native(Kind::Float64);
 
 fn file(shape: &[u64]) -> Stored {
-    stored(shape, Placement::File { object: "rho.raw".into(), offset: 64 })
+    Stored::in_file(shape, STORED, "rho.raw", 64)
 }
 
 fn chunks(shape: &[u64], chunk: &[u64]) -> Stored {
-    let codecs = Arc::new(Codecs::plain(true));
-    let keys = KeyEncoding::default();
-    stored(shape, Placement::Chunks { prefix: "rho/".into(), chunk: chunk.to_vec(), keys, codecs, fresh: true })
+    Stored::in_chunks(shape, STORED, chunk, Keys::nested("rho/"), Coding::Trailer)
 }
 
 fn ask(stored: Stored, section: Section, spread: Spread) -> Ask {
@@ -174,8 +169,7 @@ fn a_replicated_read() {
 #[test]
 fn small_arrays_of_one_file() {
     // The fourth lies apart from the others.
-    let place = |offset| Placement::File { object: "plot.raw".into(), offset };
-    let arrays = [0, 128, 256, 400].map(|offset| stored(&[4, 4], place(offset)));
+    let arrays = [0, 128, 256, 400].map(|offset| Stored::in_file(&[4, 4], STORED, "plot.raw", offset));
     let distribution = Distribution::new(&[4, 4], &[2, 2], &BLOCKS, None).unwrap();
     for direction in [Direction::Write, Direction::Read] {
         let ask = |stored: &Stored| ask(stored.clone(), Section::whole(&[4, 4]), Spread::Regular(distribution.clone()));

@@ -6,7 +6,7 @@
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides};
 use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{self, Profile};
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Placement, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_sim::{DiskLayout, Metadata, Move, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
 use hyperslab_world::Exposed;
 use std::rc::Rc;
@@ -27,8 +27,7 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
     let ranks = mesh.iter().product::<u64>() as u32;
     let element = ElementType::native(Kind::Float64);
     let distribution = Distribution::new(&shape, &mesh, &[Dim::Block, Dim::Block, Dim::Block], None).expect("blocks");
-    let placement = Placement::File { object: "data".into(), offset: 0 };
-    let stored = Stored { shape: shape.clone(), element, fill: vec![0; 8].into(), order: vec![0, 1, 2], placement };
+    let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "data".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks, sync: true });

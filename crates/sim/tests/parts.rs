@@ -7,7 +7,7 @@ use hyperslab_plan::profile::{
     Bus, Cache, Disk, Layout, Messages, Metadata as MetadataCosts, Network, Nodes, Processor, Profile, Queue, Requests,
     Servers, Storage, Topology,
 };
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Placement, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_sim::{DiskLayout, Lived, Metadata, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
 use hyperslab_walk::trace::Kind as Span;
 use hyperslab_world::{Exposed, Fault};
@@ -106,8 +106,7 @@ fn run(profile: &Profile, clients: u32, stages: Vec<Stage>) -> Outcome {
 fn gather(profile: &Profile, sync: bool) -> Outcome {
     let element = ElementType::native(Kind::Float64);
     let distribution = Distribution::new(&[64], &[2], &[Dim::Block], None).expect("blocks");
-    let placement = Placement::File { object: "file".into(), offset: 0 };
-    let stored = Stored { shape: vec![64], element, fill: vec![0; 8].into(), order: vec![0], placement };
+    let stored = Stored::in_file(&[64], element, "file", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 2, sync });

@@ -1,7 +1,7 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
 use crate::party::{Party, Waits};
-use hyperslab_layout::{Region, View, nests};
+use hyperslab_layout::{CodecError, Region, View, nests};
 use hyperslab_pack::{Memory, copy, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World};
@@ -516,20 +516,20 @@ impl Walk {
                 let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
                 Ok((cost, fill_job(region, memory, view, value)))
             }
-            Action::Encode { region, from, codecs, .. } => {
+            Action::Encode { region, from, codec, .. } => {
                 let (memory, view) = self.place(world, party, &from)?;
                 let bytes = region.elements() * view.element.bytes();
-                let job = move || codecs.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
+                let job = move || codec.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
                 Ok((Cost::Code { bytes }, Box::new(job)))
             }
-            Action::Decode { register, object, codecs, region, to, absent } => {
+            Action::Decode { register, object, codec, region, to, absent } => {
                 let (memory, view) = self.place(world, party, &to)?;
                 let bytes = region.elements() * view.element.bytes();
                 let Some(encoded) = self.registers.remove(&register) else {
                     return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
                 };
                 let job = move || {
-                    let decoded = codecs.decode(&encoded, bytes, &object).map_err(coding)?;
+                    let decoded = codec.decode(&encoded, bytes, &object).map_err(coding)?;
                     memory.write_bytes(view.base as u64, &decoded);
                     Ok(Vec::new())
                 };
@@ -598,7 +598,7 @@ fn runs(region: &Region, from: &View, to: &View) -> u64 {
     nests(region, from, to).map(|nest| nest.runs(from.element.bytes(), to.element.bytes())).sum()
 }
 
-fn coding(error: hyperslab_format::Error) -> Fault {
+fn coding(error: CodecError) -> Fault {
     Fault::new(FaultKind::Corrupt, error.to_string())
 }
 

@@ -6,7 +6,7 @@ use crate::common::case::Case;
 use crate::common::random::{any_array, any_ask, any_parameters};
 use crate::common::{Ranks, Told};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
-use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy, tally};
+use hyperslab_plan::{Direction, Parameters, Stored, Strategy, tally};
 use hyperslab_walk::Question;
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
@@ -17,13 +17,8 @@ const RANKS: u32 = 4;
 const ELEMENT: ElementType = ElementType::native(Kind::Float64);
 
 fn arrays(count: usize, elements: u64) -> Vec<Array> {
-    let stored = |number: usize| Stored {
-        shape: vec![elements],
-        element: ELEMENT,
-        fill: Arc::new([]),
-        order: vec![0],
-        placement: Placement::File { object: "data".into(), offset: number as u64 * elements * ELEMENT.bytes() },
-    };
+    let stored =
+        |number: usize| Stored::in_file(&[elements], ELEMENT, "data", number as u64 * elements * ELEMENT.bytes());
     (0..count).map(|number| Array::new(number, stored(number), ELEMENT, ELEMENT)).collect()
 }
 

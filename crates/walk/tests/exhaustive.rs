@@ -6,9 +6,9 @@ use crate::common::Ranks;
 use crate::common::array::Array;
 use crate::common::case::Case;
 use crate::common::pieces::{Piece, Pieces};
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, product};
-use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Placement, Spread, Stored, Strategy, Told, Transfer};
+use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Spread, Stored, Strategy, Told, Transfer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,19 +16,12 @@ const ELEMENT: ElementType = ElementType::native(Kind::UInt16);
 
 /// An array of this shape in a file, or in chunks of extent 2.
 fn array(number: usize, shape: &[u64], chunked: bool) -> Array {
-    let placement = if chunked {
-        Placement::Chunks {
-            prefix: format!("a{number}/").into(),
-            chunk: vec![2; shape.len()],
-            keys: KeyEncoding::default(),
-            codecs: Arc::new(Codecs::plain(true)),
-            fresh: false,
-        }
+    let stored = if chunked {
+        let keys = Keys::nested(format!("a{number}/"));
+        Stored::in_chunks(shape, ELEMENT, &vec![2; shape.len()], keys, Coding::Trailer).changed(Change::Replace)
     } else {
-        Placement::File { object: format!("f{number}").into(), offset: 3 }
+        Stored::in_file(shape, ELEMENT, format!("f{number}"), 3)
     };
-    let order = (0..shape.len()).collect();
-    let stored = Stored { shape: shape.to_vec(), element: ELEMENT, fill: Arc::new([]), order, placement };
     Array::new(number, stored, ELEMENT, ElementType::native(Kind::Int32))
 }
 

@@ -5,9 +5,10 @@ use crate::common::array::Array;
 use crate::common::case::Case;
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
-use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_format::zarr::{BytesCodec, Codecs};
+use hyperslab_layout::stored::{Change, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
-use hyperslab_plan::{Direction, Infeasible, Parameters, Placement, Stored, Strategy, tally};
+use hyperslab_plan::{Direction, Infeasible, Parameters, Stored, Strategy, tally};
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
@@ -68,13 +69,12 @@ fn large(chunked: bool, direction: Direction) -> (Case, Arc<hyperslab_plan::Tran
     let element = ElementType::native(Kind::Float64);
     let zstd = BytesCodec::Zstd { level: 1, checksum: false };
     let codecs = Codecs { chain: vec![zstd], ..Codecs::plain(true) };
-    let (keys, codecs) = (KeyEncoding::default(), Arc::new(codecs));
-    let placement = if chunked {
-        Placement::Chunks { prefix: "a0/".into(), chunk: vec![8, 8], keys, codecs, fresh: false }
+    let stored = if chunked {
+        let chunks = Stored::in_chunks(&SHAPE, element, &[8, 8], Keys::nested("a0/"), codecs.coding());
+        chunks.changed(Change::Replace)
     } else {
-        Placement::File { object: "data".into(), offset: 0 }
+        Stored::in_file(&SHAPE, element, "data", 0)
     };
-    let stored = Stored { shape: SHAPE.to_vec(), element, fill: Arc::new([]), order: vec![0, 1], placement };
     let array = Array::new(0, stored, element, element);
     // Chunks lie in one rank each, so that all strategies can do it; the file is cut across its rows.
     let d = Distribution::new(&SHAPE, &[2, 2], &[Dim::Block, Dim::Cyclic(8)], None).unwrap();
@@ -121,8 +121,7 @@ fn a_transfer_of_a_hundred_times_the_budget() {
 fn buffers_are_kept_as_far_as_the_budget_goes() {
     let array = || {
         let element = ElementType::native(Kind::Float64);
-        let placement = Placement::File { object: "data".into(), offset: 0 };
-        let stored = Stored { shape: vec![4096], element, fill: Arc::new([]), order: vec![0], placement };
+        let stored = Stored::in_file(&[4096], element, "data", 0);
         Array::new(0, stored, element, element)
     };
     let mut case = Case::new(fastrand::Rng::with_seed(7), 1, 1, vec![array()]);

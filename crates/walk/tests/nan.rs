@@ -5,10 +5,9 @@ use crate::common::Ranks;
 use crate::common::array::Array;
 use crate::common::case::{Case, users};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
-use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy};
+use hyperslab_plan::{Direction, Parameters, Stored, Strategy};
 use hyperslab_walk::Walked;
 use hyperslab_world::{Fault, FaultKind};
-use std::sync::Arc;
 
 const RANKS: u32 = 3;
 const EXTENT: u64 = 60;
@@ -18,13 +17,7 @@ const WHOLE: ElementType = ElementType::native(Kind::Int32);
 /// Two arrays in one file that are floats on one side and integers on the other; the second has a NaN, perhaps.
 fn walk(direction: Direction, strategy: Strategy, dim: &Dim, nan: bool) -> Vec<Result<Walked, Fault>> {
     let element = if direction == Direction::Read { REAL } else { WHOLE };
-    let stored = |number: u64| Stored {
-        shape: vec![EXTENT],
-        element,
-        fill: Arc::new([]),
-        order: vec![0],
-        placement: Placement::File { object: "data".into(), offset: number * EXTENT * element.bytes() },
-    };
+    let stored = |number: u64| Stored::in_file(&[EXTENT], element, "data", number * EXTENT * element.bytes());
     let arrays: Vec<Array> = (0..2).map(|number| Array::new(number, stored(number as u64), REAL, WHOLE)).collect();
     let spread = Distribution::new(&[EXTENT], &[u64::from(RANKS)], std::slice::from_ref(dim), None).unwrap();
     let asks = arrays.iter().map(|array| array.ask(Section::whole(&[EXTENT]), spread.clone(), direction)).collect();

@@ -6,10 +6,11 @@ use crate::common::case::Case;
 use crate::common::pieces::{Piece, Pieces};
 use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
 use crate::common::{Ranks, Told, seeds};
-use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_format::zarr::{BytesCodec, Codecs};
+use hyperslab_layout::stored::{Change, Keys};
 use hyperslab_layout::{Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{
-    Ask, Direction, Machine, Parameters, Placement, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
+    Ask, Direction, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
 };
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
@@ -133,16 +134,15 @@ fn random_transfers_equal_the_oracle() {
     assert!(!all || [explicit, by_message, tight, ordered].iter().all(|&count| count > cases / 10));
 }
 
+const FLOAT64: ElementType = ElementType::native(Kind::Float64);
+
 /// Writes (by these parameters) and reads (by those) a vector of 64 elements in pieces, in 30 orders of events.
-fn in_pieces(placement: &Placement, pieces: &Pieces, [write, read]: [&Parameters; 2]) {
+fn in_pieces(stored: &Stored, pieces: &Pieces, [write, read]: [&Parameters; 2]) {
     let ranks = pieces.len() as u32;
     for seed in 0..30 {
         let _told = Told(seed);
-        let element = ElementType::native(Kind::Float64);
-        let (fill, order, placement) = (Arc::default(), vec![0], placement.clone());
-        let stored = Stored { shape: vec![64], element, fill, order, placement };
         let random = fastrand::Rng::with_seed(seed);
-        let mut case = Case::new(random, seed, ranks, vec![Array::new(0, stored, element, element)]);
+        let mut case = Case::new(random, seed, ranks, vec![Array::new(0, stored.clone(), FLOAT64, FLOAT64)]);
         let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
         for (direction, parameters) in [(Direction::Write, write), (Direction::Read, read)] {
@@ -160,26 +160,26 @@ fn in_pieces(placement: &Placement, pieces: &Pieces, [write, read]: [&Parameters
 #[test]
 fn a_rank_reads_several_pieces_of_one_encoded_chunk() {
     let zstd = BytesCodec::Zstd { level: 1, checksum: false };
-    let codecs = Arc::new(Codecs { chain: vec![zstd], ..Codecs::plain(true) });
-    let (prefix, keys) = ("a0/".into(), KeyEncoding::default());
-    let placement = Placement::Chunks { prefix, chunk: vec![16], keys, codecs, fresh: false };
+    let codecs = Codecs { chain: vec![zstd], ..Codecs::plain(true) };
+    let stored = Stored::in_chunks(&[64], FLOAT64, &[16], Keys::nested("a0/"), codecs.coding());
+    let stored = stored.changed(Change::Replace);
     let pieces = vec![(0..16).map(|i| Piece::boxed(&[(4 * i, 4 * i + 4)])).collect()];
     for strategy in [Strategy::Independent, Strategy::DataSieving] {
         let parameters = Parameters { strategy, slots: 3, ..Parameters::default() };
-        in_pieces(&placement, &pieces, [&Parameters::default(), &parameters]);
+        in_pieces(&stored, &pieces, [&Parameters::default(), &parameters]);
     }
 }
 
 #[test]
 fn groups_that_nobody_holds_do_not_free_slots() {
-    let placement = Placement::File { object: "data".into(), offset: 0 };
+    let stored = Stored::in_file(&[64], FLOAT64, "data", 0);
     // Of 16 groups of 4 elements, every other one is held.
     let of = |rank: u64| (0..8).map(|i| Piece::boxed(&[(8 * i + rank, 8 * i + rank + 1)])).collect();
     let pieces: Pieces = (0..3).map(of).collect();
     for strategy in [Strategy::RootGather, Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected] {
         for slots in [1, 2] {
             let parameters = Parameters { strategy, slots, subchunk_bytes: 32, ..Parameters::default() };
-            in_pieces(&placement, &pieces, [&parameters, &parameters]);
+            in_pieces(&stored, &pieces, [&parameters, &parameters]);
         }
     }
 }

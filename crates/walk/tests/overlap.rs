@@ -5,11 +5,10 @@ use crate::common::Ranks;
 use crate::common::array::Array;
 use crate::common::case::Case;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
-use hyperslab_plan::{Direction, Parameters, Placement, Stored, Strategy};
+use hyperslab_plan::{Direction, Parameters, Stored, Strategy};
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Delaying;
-use std::sync::Arc;
 
 const RANKS: u32 = 4;
 const ELEMENTS: u64 = 32 << 10;
@@ -27,8 +26,7 @@ struct Times {
 
 /// Transfers 256 KiB in subchunks of 4 KiB over links and stores that need so many ns for each KiB.
 fn time(direction: Direction, servers: u32, slots: u32, (link, storage): (u64, u64)) -> Times {
-    let placement = Placement::File { object: "data".into(), offset: 0 };
-    let stored = Stored { shape: vec![ELEMENTS], element: ELEMENT, fill: Arc::new([]), order: vec![0], placement };
+    let stored = Stored::in_file(&[ELEMENTS], ELEMENT, "data", 0);
     let array = Array::new(0, stored, ELEMENT, ELEMENT);
     // Every rank has something of every subchunk, and no rank everything: a quarter of the bytes need no message.
     let d = Distribution::new(&[ELEMENTS], &[u64::from(RANKS)], &[Dim::Cyclic(16)], None).unwrap();

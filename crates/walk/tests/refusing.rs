@@ -2,11 +2,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use crate::common::Ranks;
-use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_format::zarr::{BytesCodec, Codecs};
+use hyperslab_layout::stored::Keys;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Placement, Planner, Preference, Spread, Stored,
-    Strategy, Transfer, profile,
+    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer,
+    profile,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -15,18 +16,16 @@ use std::sync::Arc;
 const ELEMENT: ElementType = ElementType::native(Kind::Float64);
 const RANKS: u32 = 4;
 
-fn file() -> Placement {
-    Placement::File { object: "data".into(), offset: 0 }
+fn file() -> Stored {
+    Stored::in_file(&[1000], ELEMENT, "data", 0)
 }
 
-fn chunks(extent: u64, codecs: Codecs) -> Placement {
-    let (prefix, keys) = ("rho/".into(), KeyEncoding::default());
-    Placement::Chunks { prefix, chunk: vec![extent], keys, codecs: Arc::new(codecs), fresh: true }
+fn chunks(extent: u64, codecs: &Codecs) -> Stored {
+    Stored::in_chunks(&[1000], ELEMENT, &[extent], Keys::nested("rho/"), codecs.coding())
 }
 
 /// 1000 elements over 4 ranks.
-fn transfer(direction: Direction, placement: Placement, spread: Spread) -> Arc<Transfer> {
-    let stored = Stored { shape: vec![1000], element: ELEMENT, fill: vec![0; 8].into(), order: vec![0], placement };
+fn transfer(direction: Direction, stored: Stored, spread: Spread) -> Arc<Transfer> {
     let section = Section::whole(&[1000]);
     let ask = Ask { name: "rho".into(), section, spread, memory: ELEMENT, stored };
     Arc::new(Transfer { direction, asks: vec![ask], ranks: RANKS, sync: false })
@@ -108,7 +107,7 @@ fn chunks_beyond_the_buffers() {
     for strategy in Strategy::ALL {
         let slots = if strategy == Strategy::RootGather { 1 } else { 3 };
         let need = slots * (8000 + coding);
-        let transfer = transfer(Direction::Read, chunks(1000, codecs.clone()), spread(Dim::Block));
+        let transfer = transfer(Direction::Read, chunks(1000, &codecs), spread(Dim::Block));
         let mut parameters = Parameters { strategy, slots: 3, buffer_bytes_max: need - 1, ..Parameters::default() };
         parameters.subchunk_bytes = 1;
         let text = refused(&transfer, &parameters);
@@ -133,18 +132,18 @@ fn sharers_of_what_nobody_knows() {
 fn writers_that_would_share_a_chunk() {
     for strategy in [Strategy::Independent, Strategy::DataSieving] {
         let parameters = Parameters { strategy, ..Parameters::default() };
-        let blocks = transfer(Direction::Write, chunks(100, Codecs::plain(true)), spread(Dim::Block));
+        let blocks = transfer(Direction::Write, chunks(100, &Codecs::plain(true)), spread(Dim::Block));
         let text = refused(&blocks, &parameters);
         let expected = format!(
             "two ranks hold parts of one chunk of array 'rho' (at index 250 of dimension 0; chunks [100], distribution [1000] as (BLOCK) over mesh [4]), and {strategy} writers cannot share a chunk"
         );
         assert_eq!(text, expected);
-        let own = transfer(Direction::Write, chunks(100, Codecs::plain(true)), Spread::Explicit);
+        let own = transfer(Direction::Write, chunks(100, &Codecs::plain(true)), Spread::Explicit);
         let text = refused(&own, &parameters);
         assert!(text.starts_with("'rho' is written in pieces of each rank's own"), "{text}");
         // Nothing is wrong with reading so, or with chunks that lie between the edges of blocks.
         for (direction, extent) in [(Direction::Read, 100), (Direction::Write, 125)] {
-            let transfer = transfer(direction, chunks(extent, Codecs::plain(true)), spread(Dim::Block));
+            let transfer = transfer(direction, chunks(extent, &Codecs::plain(true)), spread(Dim::Block));
             assert_eq!(strategy.feasible(&transfer, &parameters), Ok(()));
         }
     }

@@ -1,7 +1,7 @@
 //! What crosses between ranks, and what goes to and from storage, is what theory says of each strategy.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::Array;
+use crate::common::array::{Array, byte_in_file};
 use crate::common::case::Case;
 use crate::common::ledger::{Book, Ledger};
 use crate::common::pieces::Piece;
@@ -9,7 +9,7 @@ use crate::common::random::{any_array, any_ask, any_parameters, any_physical_ord
 use crate::common::{Ranks, Told, oracle, seeds};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet};
 use hyperslab_plan::{
-    Action, Ask, Direction, Exchange, Parameters, Placement, Stored, Strategy, Transfer, Units, shared_extent, tally,
+    Action, Ask, Direction, Exchange, Parameters, Stored, Strategy, Transfer, Units, shared_extent, tally,
 };
 use hyperslab_walk::Walked;
 use hyperslab_world::MemoryStore;
@@ -46,9 +46,7 @@ fn run(case: &mut Case, transfer: &Arc<Transfer>, parameters: &Parameters) -> Do
 
 /// A file of float64 and a transfer of a section of it.
 fn one(shape: &[u64], section: Section, d: &Distribution, direction: Direction) -> (Case, Arc<Transfer>) {
-    let placement = Placement::File { object: "data".into(), offset: 0 };
-    let order = (0..shape.len()).collect();
-    let stored = Stored { shape: shape.to_vec(), element: ELEMENT, fill: Arc::new([]), order, placement };
+    let stored = Stored::in_file(shape, ELEMENT, "data", 0);
     let array = Array::new(0, stored, ELEMENT, ELEMENT);
     let ask = array.ask(section, d.clone(), direction);
     let case = Case::new(fastrand::Rng::with_seed(3), 1, d.ranks() as u32, vec![array]);
@@ -212,7 +210,9 @@ fn data_sieving_moves_holes() {
 fn held_bytes(case: &Case, transfer: &Transfer) -> Vec<u32> {
     let mut held = vec![0; 1 << 16];
     for (i, ask) in transfer.asks.iter().enumerate() {
-        let Placement::File { offset, .. } = &ask.stored.placement else { continue };
+        if ask.stored.object().is_none() {
+            continue;
+        }
         let selected: Vec<Vec<u64>> = ask.section.dims.iter().map(|&t| oracle::selected(t)).collect();
         let positions: Vec<Vec<u64>> = match ask.spread.regular() {
             Some(_) => oracle::indices(&ask.section.shape()),
@@ -221,7 +221,7 @@ fn held_bytes(case: &Case, transfer: &Transfer) -> Vec<u32> {
         for position in positions {
             let index: Vec<u64> = position.iter().zip(&selected).map(|(&p, all)| all[p as usize]).collect();
             let size = ask.stored.element.bytes();
-            let at = offset + oracle::number(&index, &ask.stored.shape, &ask.stored.order) as u64 * size;
+            let at = byte_in_file(&ask.stored, &index);
             held[at as usize..(at + size) as usize].iter_mut().for_each(|times| *times += 1);
         }
     }

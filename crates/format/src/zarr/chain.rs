@@ -2,22 +2,91 @@
 
 use super::codecs::{BytesCodec, Codecs};
 use crate::error::{Context, Error};
+use hyperslab_layout::stored::Coding;
+use hyperslab_layout::{Codec, CodecError};
 use std::borrow::Cow;
 use std::io::{Read, Write};
+use std::sync::Arc;
 
 /// Size \[B\] of a CRC-32C behind a chunk.
 pub const CHECKSUM_BYTES: u64 = 4;
 
+/// Codecs of bytes, in the order in which they are applied when writing, for those who know no format.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chain(Vec<BytesCodec>);
+
+impl Chain {
+    /// Its codecs.
+    pub fn codecs(&self) -> &[BytesCodec] {
+        &self.0
+    }
+
+    /// The chain that [`Codec::to_bytes`] told of; nothing if it makes no sense.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Chain> {
+        let (codecs, rest) = bytes.as_chunks::<CODEC_BYTES>();
+        let codec = |&[kind, checksum, level @ ..]: &[u8; CODEC_BYTES]| {
+            let level = i32::from_le_bytes(level);
+            Some(match kind {
+                0 => BytesCodec::Crc32c,
+                1 => BytesCodec::Zstd { level, checksum: checksum == 1 },
+                2 => BytesCodec::Gzip { level: level.try_into().ok()? },
+                _ => return None,
+            })
+        };
+        let chain: Option<Vec<BytesCodec>> = codecs.iter().map(codec).collect();
+        chain.filter(|_| rest.is_empty()).map(Chain)
+    }
+}
+
+/// Bytes that tell of one codec: its kind, whether it has a checksum, and its level.
+const CODEC_BYTES: usize = 6;
+
+impl Codec for Chain {
+    fn encode(&self, plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
+        encode(&self.0, plain, object).map_err(told)
+    }
+
+    fn decode(&self, stored: &[u8], plain_bytes: u64, object: &str) -> Result<Vec<u8>, CodecError> {
+        decode(&self.0, stored, plain_bytes, object).map_err(told)
+    }
+
+    fn encoded_bytes_max(&self, plain_bytes: u64) -> u64 {
+        encoded_bytes_max(&self.0, plain_bytes)
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let one = |codec: &BytesCodec| {
+            let (kind, checksum, level) = match *codec {
+                BytesCodec::Crc32c => (0, false, 0),
+                BytesCodec::Zstd { level, checksum } => (1, checksum, level),
+                // At most 9.
+                BytesCodec::Gzip { level } => (2, false, level as i32),
+            };
+            let [a, b, c, d] = level.to_le_bytes();
+            [kind, u8::from(checksum), a, b, c, d]
+        };
+        self.0.iter().flat_map(one).collect()
+    }
+}
+
+fn told(error: Error) -> CodecError {
+    CodecError(error.to_string())
+}
+
 impl Codecs {
+    /// What those need to know of it who know no format.
+    pub fn coding(&self) -> Coding {
+        match self.chain.as_slice() {
+            [] => Coding::Plain,
+            [BytesCodec::Crc32c] => Coding::Trailer,
+            chain => Coding::Encoded(Arc::new(Chain(chain.to_vec()))),
+        }
+    }
+
     /// Encodes a chunk. `raw` holds its elements in stored order of dimensions ([`Codecs::strides`]) and stored byte
     /// order; `what` names the chunk in errors.
     pub fn encode(&self, raw: &[u8], what: &str) -> Result<Vec<u8>, Error> {
-        let context = Context::new("encode chunk", what);
-        let mut bytes = Cow::Borrowed(raw);
-        for codec in &self.chain {
-            bytes = Cow::Owned(encode_one(*codec, bytes, context)?);
-        }
-        Ok(bytes.into_owned())
+        encode(&self.chain, raw, what)
     }
 
     /// Decodes a stored chunk to exactly `expected_bytes`, in stored order of dimensions and stored byte order.
@@ -25,29 +94,46 @@ impl Codecs {
     /// Checksums are verified. Memory stays within a small multiple of `expected_bytes` and of what `stored` really
     /// expands to, whatever `stored` claims. `what` names the chunk in errors.
     pub fn decode(&self, stored: &[u8], expected_bytes: u64, what: &str) -> Result<Vec<u8>, Error> {
-        let context = Context::new("decode chunk", what);
-        // Sizes before each codec, as large as they may legally be; the first must be met exactly.
-        let mut bound = expected_bytes;
-        let mut bounds = Vec::with_capacity(self.chain.len());
-        for codec in &self.chain {
-            bounds.push(bound);
-            bound = codec.max_encoded_bytes(bound);
-        }
-        let mut bytes = Cow::Borrowed(stored);
-        for (codec, bound) in self.chain.iter().zip(bounds).rev() {
-            bytes = decode_one(*codec, bytes, bound, context)?;
-        }
-        if bytes.len() as u64 != expected_bytes {
-            let error = context.corrupt(format!("{expected_bytes} B of elements"), format!("{} B", bytes.len()));
-            return Err(error.with_hint("the chunk was cut short, or written with another shape or type"));
-        }
-        Ok(bytes.into_owned())
+        decode(&self.chain, stored, expected_bytes, what)
     }
 
     /// Most bytes \[B\] that [`Codecs::encode`] makes of `raw_bytes`; exact when [`Codecs::is_plain`].
     pub fn max_encoded_bytes(&self, raw_bytes: u64) -> u64 {
-        self.chain.iter().fold(raw_bytes, |bytes, codec| codec.max_encoded_bytes(bytes))
+        encoded_bytes_max(&self.chain, raw_bytes)
     }
+}
+
+fn encode(chain: &[BytesCodec], raw: &[u8], what: &str) -> Result<Vec<u8>, Error> {
+    let context = Context::new("encode chunk", what);
+    let mut bytes = Cow::Borrowed(raw);
+    for codec in chain {
+        bytes = Cow::Owned(encode_one(*codec, bytes, context)?);
+    }
+    Ok(bytes.into_owned())
+}
+
+fn decode(chain: &[BytesCodec], stored: &[u8], expected_bytes: u64, what: &str) -> Result<Vec<u8>, Error> {
+    let context = Context::new("decode chunk", what);
+    // Sizes before each codec, as large as they may legally be; the first must be met exactly.
+    let mut bound = expected_bytes;
+    let mut bounds = Vec::with_capacity(chain.len());
+    for codec in chain {
+        bounds.push(bound);
+        bound = codec.max_encoded_bytes(bound);
+    }
+    let mut bytes = Cow::Borrowed(stored);
+    for (codec, bound) in chain.iter().zip(bounds).rev() {
+        bytes = decode_one(*codec, bytes, bound, context)?;
+    }
+    if bytes.len() as u64 != expected_bytes {
+        let error = context.corrupt(format!("{expected_bytes} B of elements"), format!("{} B", bytes.len()));
+        return Err(error.with_hint("the chunk was cut short, or written with another shape or type"));
+    }
+    Ok(bytes.into_owned())
+}
+
+fn encoded_bytes_max(chain: &[BytesCodec], raw_bytes: u64) -> u64 {
+    chain.iter().fold(raw_bytes, |bytes, codec| codec.max_encoded_bytes(bytes))
 }
 
 impl BytesCodec {
@@ -185,6 +271,36 @@ mod tests {
                     assert!(stored.len() as u64 <= codecs.max_encoded_bytes(length as u64), "{codecs:?} {length}");
                     assert_eq!(codecs.decode(&stored, length as u64, "c/0").unwrap(), raw, "{codecs:?} {length}");
                     assert!(codecs.decode(&stored, length as u64 + 1, "c/0").unwrap_err().is_corrupt());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chains_travel_unchanged() {
+        let odd = BytesCodec::Zstd { level: -131_072, checksum: false };
+        for chain in chains().into_iter().map(|codecs| codecs.chain).chain([vec![odd, BytesCodec::Gzip { level: 9 }]]) {
+            let bytes = Chain(chain.clone()).to_bytes();
+            assert_eq!(Chain::from_bytes(&bytes), Some(Chain(chain)));
+            assert!(bytes.is_empty() || Chain::from_bytes(&bytes[1..]).is_none());
+        }
+        assert_eq!(Chain::from_bytes(&[3, 0, 0, 0, 0, 0]), None, "an unknown codec");
+        assert_eq!(Chain::from_bytes(&[2, 0, 255, 255, 255, 255]), None, "a level below 0");
+    }
+
+    #[test]
+    fn codings_say_what_can_be_addressed() {
+        let codings = chains().into_iter().map(|codecs| (codecs.is_plain(), codecs.coding()));
+        for (number, (plain, coding)) in codings.enumerate() {
+            match coding {
+                Coding::Plain => assert_eq!(number, 0),
+                Coding::Trailer => assert_eq!(number, 1),
+                Coding::Encoded(codec) => {
+                    assert!(!plain);
+                    let stored = codec.encode(b"123456789", "c").unwrap();
+                    assert_eq!(codec.decode(&stored, 9, "c").unwrap(), b"123456789");
+                    let error = codec.decode(&stored, 8, "rho/c/0").unwrap_err().to_string();
+                    assert!(error.contains("rho/c/0"), "{error}");
                 }
             }
         }

@@ -2,8 +2,9 @@
 
 use super::json::{Named, text};
 use crate::error::{Context, Error, excerpt};
+use hyperslab_layout::stored::Keys;
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::sync::Arc;
 
 /// The two ways in which Zarr names chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,21 +52,16 @@ impl KeyEncoding {
     /// Key, relative to the array, of the chunk at `coords` in the chunk grid (one number per dimension, row-major
     /// order of dimensions as in the shape).
     pub fn key(&self, coords: &[u64]) -> String {
-        let separator = self.separator.character();
-        let mut key = String::with_capacity(2 + 4 * coords.len());
-        if self.style == KeyStyle::Default {
-            key.push('c');
-        }
-        for &coordinate in coords {
-            if !key.is_empty() {
-                key.push(separator);
-            }
-            write!(key, "{coordinate}").expect("a String takes what is written to it");
-        }
-        if key.is_empty() {
-            key.push('0');
-        }
-        key
+        self.keys("").name(coords)
+    }
+
+    /// The names of the chunks of an array whose keys begin so.
+    pub fn keys(&self, prefix: impl Into<Arc<str>>) -> Keys {
+        let head = match self.style {
+            KeyStyle::Default => "c",
+            KeyStyle::V2 => "",
+        };
+        Keys { prefix: prefix.into(), head: head.into(), separator: self.separator.character(), single: "0".into() }
     }
 
     pub(super) fn parse(value: Value, context: Context) -> Result<Self, Error> {

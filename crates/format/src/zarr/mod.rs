@@ -12,7 +12,7 @@ mod json;
 mod keys;
 mod metadata;
 
-pub use chain::CHECKSUM_BYTES;
+pub use chain::{CHECKSUM_BYTES, Chain};
 pub use codecs::{BytesCodec, Codecs};
 pub use fill::{fill_from_json, fill_to_json, fill_zero};
 pub use group::{GroupMetadata, NodeType, node_type};

@@ -2,7 +2,7 @@
 
 use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides};
-use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Placement, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_real::calibration::{Case, Effort, Series, Turns};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
@@ -78,8 +78,7 @@ impl Planned {
     fn new(shape: &[u64], ranks: u32, dims: &[Dim]) -> Planned {
         let element = ElementType::native(Kind::Float64);
         let order: Vec<usize> = (0..shape.len()).collect();
-        let placement = Placement::File { object: "sample".into(), offset: 0 };
-        let stored = Stored { shape: shape.to_vec(), element, fill: [0; 8].into(), order: order.clone(), placement };
+        let stored = Stored::in_file(shape, element, "sample", 0);
         let distribution =
             Distribution::new(shape, &[ranks.into()], dims, None).expect("the shapes above are distributable");
         let region = distribution.owned(0);

@@ -5,10 +5,9 @@
 
 use super::FileArray;
 use crate::holding::Part;
-use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Placement, Spread};
+use hyperslab_plan::{Ask, Spread};
 use hyperslab_walk::differ_only_in;
 use hyperslab_world::{Exposed, Fault};
 use std::sync::Arc;
@@ -86,12 +85,8 @@ impl Arrays<'_> {
     fn apart(&self) -> Moving {
         let all = self.groups.iter().flat_map(|group| (0..).zip(&group.memory).map(move |one| (&group.first, one)));
         let asks = all.zip(self.names).map(|((first, (number, &memory)), name)| {
-            let mut ask = Ask { name: (*name).to_string(), memory, ..first.clone() };
-            let bytes = volume(&ask.stored.shape).unwrap_or(0) * ask.stored.element.bytes();
-            if let Placement::File { offset, .. } = &mut ask.stored.placement {
-                *offset += number * bytes;
-            }
-            ask
+            let first = first.clone();
+            Ask { name: (*name).to_string(), memory, stored: first.stored.after(number), ..first }
         });
         Moving { asks: asks.collect(), parts: self.parts.clone() }
     }
@@ -122,8 +117,7 @@ fn one_ask(first: &Ask, count: u64, last: &str) -> Option<Ask> {
     let mut one = Ask { spread, ..first.clone() };
     one.name = format!("{} to {last} ({count} arrays)", first.name);
     one.section.dims.insert(0, Triplet::whole(count));
-    one.stored.shape.insert(0, count);
-    one.stored.order = [0].into_iter().chain(first.stored.order.iter().map(|dim| dim + 1)).collect();
+    one.stored = one.stored.stacked(count);
     Some(one)
 }
 
@@ -186,9 +180,7 @@ mod tests {
 
     fn ask(name: &str, shape: &[u64], offset: u64) -> Ask {
         let spread = Spread::Regular(Distribution::new(shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
-        let placement = Placement::File { object: "file".into(), offset };
-        let stored =
-            Stored { shape: shape.to_vec(), element: ELEMENT, fill: [0; 4].into(), order: vec![1, 0], placement };
+        let stored = Stored::in_file(shape, ELEMENT, "file", offset).ordered(vec![1, 0]);
         Ask { name: name.into(), section: Section::whole(shape), spread, memory: ELEMENT, stored }
     }
 
@@ -219,7 +211,7 @@ mod tests {
         assert!(runs(&[]).is_empty());
         let one = one_ask(&ask("d", &[5, 3], 8), 3, "f").unwrap();
         assert_eq!(
-            (&*one.name, &one.stored.shape[..], &one.stored.order[..]),
+            (&*one.name, &one.stored.shape[..], one.stored.order()),
             ("d to f (3 arrays)", &[3, 5, 3][..], &[0, 2, 1][..])
         );
         assert_eq!(one.stored_bytes(), 3 * 4 * 3 * 5);

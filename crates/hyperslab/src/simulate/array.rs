@@ -2,11 +2,11 @@
 
 use super::spec::{Array, Dim, Store};
 use crate::Error;
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
 use hyperslab_layout::mesh::volume;
+use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Placement, Spread, Stored};
+use hyperslab_plan::{Ask, Spread, Stored};
 use hyperslab_world::Exposed;
 use std::sync::Arc;
 
@@ -26,12 +26,9 @@ pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>,
             return Err(Error::invalid(format!("array '{}': order is \"C\" or \"F\", not \"{other}\"", array.name)));
         }
     };
-    let fill: Arc<[u8]> = vec![0; stored.bytes() as usize].into();
     let one = |number: u32| {
         let name = if array.count == 1 { array.name.clone() } else { format!("{}{number}", array.name) };
-        let placement = placement(array, &name, fresh);
-        let stored =
-            Stored { shape: array.shape.clone(), element: stored, fill: fill.clone(), order: order.clone(), placement };
+        let stored = placed(array, stored, &name, fresh).ordered(order.clone());
         let spread = Spread::Regular(distribution.clone());
         Ask { name, section: section.clone(), spread, memory, stored }
     };
@@ -86,18 +83,16 @@ fn check(array: &Array, clients: u32) -> Result<(), Error> {
     Ok(())
 }
 
-fn placement(array: &Array, name: &str, fresh: bool) -> Placement {
+fn placed(array: &Array, element: ElementType, name: &str, fresh: bool) -> Stored {
     match &array.store {
         Store::File(file) => {
-            Placement::File { object: file.object.as_deref().unwrap_or(name).into(), offset: file.offset }
+            Stored::in_file(&array.shape, element, file.object.as_deref().unwrap_or(name), file.offset)
         }
-        Store::Chunks(chunk) => Placement::Chunks {
-            prefix: format!("{name}/").into(),
-            chunk: chunk.clone(),
-            keys: KeyEncoding::default(),
-            codecs: Arc::new(Codecs::plain(false)),
-            fresh,
-        },
+        Store::Chunks(chunk) => {
+            let keys = Keys::nested(format!("{name}/"));
+            let change = if fresh { Change::Fresh } else { Change::Replace };
+            Stored::in_chunks(&array.shape, element, chunk, keys, Coding::Plain).changed(change)
+        }
     }
 }
 
@@ -145,7 +140,7 @@ pub(super) fn exposed(array: &Array, ask: &Ask, rank: u32) -> Exposed {
     let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
     let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * guard(d)).collect();
     let pitch = ask.memory.bytes() * array.local.interleave.unwrap_or(1).max(1);
-    let strides = layout::dense_strides(&shape, &ask.stored.order, pitch);
+    let strides = layout::dense_strides(&shape, ask.stored.order(), pitch);
     let base = strides.iter().enumerate().map(|(d, stride)| guard(d) as i64 * stride).sum();
     let view = View::held(&region, base, &strides, ask.memory);
     Exposed { memory: Memory::from_vec(Vec::new()), view: Arc::new(view) }

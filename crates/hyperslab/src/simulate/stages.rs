@@ -3,11 +3,10 @@
 use super::array::{asks, exposed};
 use super::spec::{Array, Spec, StageSpec, TransferSpec};
 use crate::Error;
-use hyperslab_layout::mesh::volume;
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Placement, Planner,
-    Preference, Price, Strategy, Transfer,
+    Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Planner, Preference, Price,
+    Strategy, Transfer,
 };
 use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
 use std::rc::Rc;
@@ -131,11 +130,10 @@ fn transfer(
 
 /// Whether no two arrays lie in the same place.
 fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
-    let place = |ask: &Ask| match &ask.stored.placement {
-        Placement::File { object, offset } => {
-            (object.clone(), *offset, offset + volume(&ask.stored.shape).unwrap_or(0) * ask.stored.element.bytes())
-        }
-        Placement::Chunks { prefix, .. } => (prefix.clone(), 0, 1),
+    let place = |ask: &Ask| {
+        let begin_and_end = ask.stored.object().zip(ask.stored.end());
+        let (begin, end) = begin_and_end.map_or((0, 1), |((_, offset), end)| (offset, end));
+        (ask.stored.below().clone(), begin, end)
     };
     let mut places: Vec<(Arc<str>, u64, u64)> = all.iter().map(|(_, ask)| place(ask)).collect();
     places.sort_unstable();
@@ -150,8 +148,8 @@ fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
 
 /// The file of an array in one file, and how long it must be \[B\].
 fn length(ask: &Ask) -> Option<(Arc<str>, u64)> {
-    let Placement::File { object, offset } = &ask.stored.placement else { return None };
-    Some((object.clone(), offset + volume(&ask.stored.shape)? * ask.stored.element.bytes()))
+    let (object, _) = ask.stored.object()?;
+    Some((object.clone(), ask.stored.end()?))
 }
 
 /// The machine without what takes no time, for the model.

@@ -14,9 +14,10 @@ use crate::holding::{Exposing, Holding, Part, number_parts};
 use crate::planning::{Shaped, choose_parameters};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
+use hyperslab_layout::stored::{Change, Stored};
 use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Ask, Direction, Laid, Placement, Preference, Stored, Transfer};
+use hyperslab_plan::{Ask, Direction, Laid, Preference, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -33,18 +34,12 @@ pub(super) struct Told {
 pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Stored {
     let element = metadata.stored_element();
     let fill = convert_scalar(&metadata.fill_value, ElementType::native(metadata.element), element);
+    let (keys, coding) = (metadata.key_encoding.keys(prefix), metadata.codecs.coding());
+    let order = metadata.codecs.permutation(metadata.shape.len());
     Stored {
-        shape: metadata.shape.clone(),
-        element,
         fill: fill[..element.bytes() as usize].into(),
-        order: metadata.codecs.permutation(metadata.shape.len()),
-        placement: Placement::Chunks {
-            prefix: prefix.into(),
-            chunk: metadata.chunk_shape.clone(),
-            keys: metadata.key_encoding,
-            codecs: Arc::new(metadata.codecs.clone()),
-            fresh,
-        },
+        change: if fresh { Change::Fresh } else { Change::Replace },
+        ..Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order)
     }
 }
 

@@ -12,7 +12,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
 use hyperslab_layout::{Dim, Distribution, ElementType, Section};
 use hyperslab_plan::{
-    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Placement, Planner, Preference, Stored, Transfer,
+    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Transfer,
     explain as explain_transfer,
 };
 use hyperslab_world::{Fault, FaultKind};
@@ -228,14 +228,7 @@ impl Planned {
         let bytes = volume(shape).and_then(|elements| elements.checked_mul(element.bytes())).filter(|&b| b < 1 << 60);
         let bytes = bytes
             .ok_or_else(|| Fault::new(FaultKind::Invalid, format!("array '{name}' of shape {shape:?} is too large")))?;
-        let dims = 0..shape.len();
-        let order = match order {
-            Order::RowMajor => dims.collect(),
-            Order::ColumnMajor => dims.rev().collect(),
-        };
-        let placement = Placement::File { object: "file".into(), offset };
-        let fill = vec![0; element.bytes() as usize].into();
-        Ok((Stored { shape: shape.to_vec(), element, fill, order, placement }, bytes))
+        Ok((Stored::in_file(shape, element, "file", offset).ordered(order.of_dimensions(shape.len())), bytes))
     }
 }
 

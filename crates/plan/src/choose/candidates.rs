@@ -3,7 +3,7 @@
 use super::{Machine, Preference, servers};
 use crate::profile::{Layout, Measured, Profile};
 use crate::strategies::{Infeasible, Strategy, shared_extent};
-use crate::transfer::{Ask, Direction, Exchange, Parameters, Placement, Transfer};
+use crate::transfer::{Ask, Direction, Exchange, Parameters, Transfer};
 use std::sync::Arc;
 
 /// Strategies among which the planner chooses, the one that fits most transfers first.
@@ -54,10 +54,8 @@ pub(super) fn strategies(transfer: &Transfer, profile: &Profile, wish: &Preferen
 /// the cache in any case. On a machine at hand others do, too: each is a new file that must be made durable by itself, and
 /// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
 fn passes_cache(transfer: &Transfer, profile: &Profile, wish: &Preference) -> bool {
-    let plain = |ask: &Ask| match &ask.stored.placement {
-        Placement::File { .. } => true,
-        Placement::Chunks { codecs, .. } => codecs.is_plain() && profile.measured.is_none(),
-    };
+    let imagined = profile.measured.is_none();
+    let plain = |ask: &Ask| ask.stored.codec().is_none() && (imagined || ask.stored.object().is_some());
     let durable = transfer.sync || wish.durable_later;
     let known = |measured: &Measured| {
         let files = &measured.files;
@@ -182,7 +180,7 @@ pub(super) fn kept(transfer: &Transfer, machine: Machine, wish: &Preference, beg
 
 /// Whether ranks of a node write to one file.
 fn shares_a_lock(transfer: &Transfer, machine: Machine) -> bool {
-    let in_file = |ask: &Ask| matches!(ask.stored.placement, Placement::File { .. });
+    let in_file = |ask: &Ask| ask.stored.object().is_some();
     let writes = transfer.direction == Direction::Write && transfer.asks.iter().any(in_file);
     writes && machine.ranks_per_node.min(transfer.ranks) > 1
 }

@@ -3,7 +3,7 @@
 use super::Machine;
 use crate::rounds::{Duty, Rounds};
 use crate::strategies::Strategy;
-use crate::transfer::{Parameters, Placement, Transfer};
+use crate::transfer::{Parameters, Transfer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const HOLDERS_MAX: u64 = 16;
 /// chunks.
 pub(super) fn usual(transfer: &Transfer, machine: Machine) -> u32 {
     let nodes = transfer.ranks.div_ceil(machine.ranks_per_node.max(1)).max(1);
-    let chunked = transfer.asks.iter().any(|ask| matches!(ask.stored.placement, Placement::Chunks { .. }));
+    let chunked = transfer.asks.iter().any(|ask| ask.stored.chunk().is_some());
     let a_core = nodes.saturating_mul(machine.cores_per_node.max(2));
     if chunked { a_core.min(SERVERS_MAX.max(2 * nodes)) } else { 2 * nodes }
 }

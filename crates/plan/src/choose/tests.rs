@@ -2,24 +2,16 @@
 
 use super::*;
 use crate::profile::built_in;
-use crate::transfer::{Ask, Direction, Placement, Spread, Stored};
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+use crate::transfer::{Ask, Direction, Spread};
+use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
+use hyperslab_layout::{Codec, CodecError, Dim, Distribution, ElementType, Kind, Section};
 
 fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, direction: Direction) -> Arc<Transfer> {
     let element = ElementType::native(Kind::Float64);
-    let placement = match chunk {
-        None => Placement::File { object: "a".into(), offset: 0 },
-        Some(chunk) => Placement::Chunks {
-            prefix: "a/".into(),
-            chunk: chunk.to_vec(),
-            keys: KeyEncoding::default(),
-            codecs: Arc::new(Codecs::plain(true)),
-            fresh: true,
-        },
+    let stored = match chunk {
+        None => Stored::in_file(shape, element, "a", 0),
+        Some(chunk) => Stored::in_chunks(shape, element, chunk, Keys::nested("a/"), Coding::Trailer),
     };
-    let order = (0..shape.len()).collect();
-    let stored = Stored { shape: shape.to_vec(), element, fill: vec![0; 8].into(), order, placement };
     let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
     let ranks = distribution.ranks() as u32;
     let (section, spread) = (Section::whole(shape), Spread::Regular(distribution));
@@ -195,13 +187,34 @@ fn nothing_goes_past_a_cache_unless_somebody_measured_that_it_can() {
     assert!(sync(&forced) > bytes_ns, "{} ns, but the bytes alone take {bytes_ns}", sync(&forced));
 }
 
+/// Doubles each byte.
+#[derive(Debug)]
+struct Twice;
+
+impl Codec for Twice {
+    fn encode(&self, plain: &[u8], _object: &str) -> Result<Vec<u8>, CodecError> {
+        Ok(plain.iter().flat_map(|&byte| [byte; 2]).collect())
+    }
+
+    fn decode(&self, stored: &[u8], _plain_bytes: u64, _object: &str) -> Result<Vec<u8>, CodecError> {
+        Ok(stored.iter().copied().step_by(2).collect())
+    }
+
+    fn encoded_bytes_max(&self, plain_bytes: u64) -> u64 {
+        2 * plain_bytes
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
 #[test]
 fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
     let chunk: Option<&[u64]> = Some(&[128, 128, 128]);
     let plain = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, chunk, Direction::Write);
     let mut coded = (*plain).clone();
-    let Placement::Chunks { codecs, .. } = &mut coded.asks[0].stored.placement else { unreachable!() };
-    *codecs = Arc::new(Codecs::zstd(1, true));
+    coded.asks[0].stored.coding = Coding::Encoded(Arc::new(Twice));
     let coded = Arc::new(coded);
     assert_eq!(following_disk(&past_cache(FAST, &plain, &Preference::default())), 0);
     let mut imagined = built_in();
@@ -219,7 +232,7 @@ fn what_does_not_begin_between_pages_is_slower_past_the_cache() {
     let wish = Preference { strategy: Some(Strategy::DiskDirected), servers: Some(1), ..Preference::default() };
     let with_header = |bytes| {
         let mut behind = (*asked).clone();
-        behind.asks[0].stored.placement = Placement::File { object: "a".into(), offset: bytes };
+        behind.asks[0].stored.objects = Objects::One { object: "a".into(), offset: bytes };
         past_cache((Some(0.5e9), None), &Arc::new(behind), &wish).price.moving_ns()
     };
     let none = with_header(0);
@@ -276,7 +289,7 @@ fn nodes_that_are_not_full_have_their_own_servers() {
 fn ranks_that_hold_what_they_serve_are_tried() {
     // A file whose columns are contiguous: the domain of a server is a column of the mesh.
     let mut columns = (*transfer(&[1024, 1024], &[4, 4], &BLOCKS[..2], None, Direction::Write)).clone();
-    columns.asks[0].stored.order = vec![1, 0];
+    columns.asks[0].stored.strides.order = vec![1, 0];
     let columns = Arc::new(columns);
     let servers = servers::spread(4, 16);
     let parameters =

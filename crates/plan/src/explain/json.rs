@@ -2,8 +2,8 @@
 
 use super::{Counts, Explanation};
 use crate::price::{Phase, Price, Resource};
-use crate::transfer::{Ask, Direction, Parameters, Placement};
-use hyperslab_format::zarr::{Map, Value};
+use crate::transfer::{Ask, Direction, Parameters};
+use serde_json::{Map, Value};
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect::<Map<_, _>>())
@@ -24,12 +24,11 @@ fn messages((number, amount): (u64, Counts)) -> Value {
 }
 
 fn asked(ask: &Ask) -> Value {
-    let (place, detail) = match &ask.stored.placement {
-        Placement::File { object: name, offset } => {
-            ("file", object([("object", (&**name).into()), ("offset", (*offset).into())]))
-        }
-        Placement::Chunks { prefix, chunk, .. } => {
-            ("chunks", object([("prefix", (&**prefix).into()), ("shape", chunk.clone().into())]))
+    let (place, detail) = match ask.stored.object() {
+        Some((name, offset)) => ("file", object([("object", (&**name).into()), ("offset", offset.into())])),
+        None => {
+            let (prefix, chunk) = (&**ask.stored.below(), ask.stored.chunk().unwrap_or_default().to_vec());
+            ("chunks", object([("prefix", prefix.into()), ("shape", chunk.into())]))
         }
     };
     object([
@@ -39,7 +38,7 @@ fn asked(ask: &Ask) -> Value {
         ("memory", ask.memory.to_string().into()),
         ("stored", ask.stored.element.to_string().into()),
         ("shape", ask.stored.shape.clone().into()),
-        ("order", ask.stored.order.clone().into()),
+        ("order", ask.stored.order().to_vec().into()),
         (place, detail),
     ])
 }

@@ -4,7 +4,7 @@ use super::{Explanation, Requests, Round, Share};
 use crate::choose::{evenly, seconds};
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
-use crate::transfer::{Ask, Direction, Exchange, Parameters, Placement};
+use crate::transfer::{Ask, Direction, Exchange, Parameters};
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -212,20 +212,21 @@ impl Display for Asked<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Ask { name, section, spread, memory, stored } = self.0;
         let natural: Vec<usize> = (0..stored.shape.len()).collect();
-        let order = match &stored.order {
+        let order = match stored.order() {
             order if *order == natural => "row-major".to_string(),
             order if order.iter().rev().eq(&natural) => "column-major".to_string(),
             order => format!("dimensions {order:?} from the slowest to the fastest"),
         };
-        let place = match &stored.placement {
-            Placement::File { object, offset } => format!("file '{object}' from byte {offset}, {order}"),
-            Placement::Chunks { chunk, codecs, fresh, .. } => {
-                let encoded = match (codecs.is_plain(), codecs.checksum_trailer()) {
-                    (false, _) => ", encoded",
-                    (true, true) => ", with checksums",
-                    (true, false) => "",
+        let place = match (stored.object(), stored.chunk()) {
+            (Some((object, offset)), _) => format!("file '{object}' from byte {offset}, {order}"),
+            (None, chunk) => {
+                let encoded = match (stored.codec().is_some(), stored.has_trailer()) {
+                    (true, _) => ", encoded",
+                    (false, true) => ", with checksums",
+                    (false, false) => "",
                 };
-                format!("{}chunks {chunk:?}, {order}{encoded}", if *fresh { "new " } else { "" })
+                let (new, chunk) = (if stored.makes_objects() { "new " } else { "" }, chunk.unwrap_or_default());
+                format!("{new}chunks {chunk:?}, {order}{encoded}")
             }
         };
         let (memory, element, shape) = (memory.to_string(), stored.element.to_string(), &stored.shape);

@@ -72,7 +72,7 @@ fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
     }
     let shape = ask.section.shape();
     // Along the slowest dimension that is long enough, or the longest.
-    let order = &ask.stored.order;
+    let order = ask.stored.order();
     let long = order.iter().copied().find(|&d| shape[d] >= u64::from(ranks));
     let along = long.or_else(|| order.iter().copied().max_by_key(|&d| shape[d]));
     let dims: Vec<Dim> = (0..shape.len()).map(|d| if Some(d) == along { Dim::Block } else { Dim::Whole }).collect();

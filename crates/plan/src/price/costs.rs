@@ -5,7 +5,7 @@ use super::spread::Spread;
 use super::work::{Copied, LINE_BYTES, Moved, Request};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
 use crate::strategies::Strategy;
-use crate::transfer::{Direction, Parameters, Placement, Transfer};
+use crate::transfer::{Direction, Parameters, Transfer};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
@@ -423,7 +423,7 @@ impl<'a> Costs<'a> {
         let Some(measured) = self.measured().filter(|_| parameters.strategy == Strategy::DiskDirected) else {
             return 0.0;
         };
-        let files = transfer.asks.iter().filter(|ask| matches!(ask.stored.placement, Placement::File { .. }));
+        let files = transfer.asks.iter().filter(|ask| ask.stored.object().is_some());
         let bytes: u64 = files.map(crate::transfer::Ask::stored_bytes).sum();
         // Where a group begins is found and sorted as a piece of a message is; all of a transfer lie in one file.
         let groups = bytes.div_ceil(parameters.subchunk_bytes.max(1)) as f64;
@@ -434,12 +434,8 @@ impl<'a> Costs<'a> {
     /// Making directories and metadata where arrays are new.
     fn naming_ns(&self, transfer: &Transfer) -> f64 {
         let Some(measured) = self.measured().filter(|_| self.write) else { return 0.0 };
-        let new = |ask: &&crate::transfer::Ask| match &ask.stored.placement {
-            Placement::File { .. } => false,
-            Placement::Chunks { fresh, .. } => *fresh,
-        };
         // Of each new array a directory and a file of metadata.
-        transfer.asks.iter().filter(new).count() as f64 * 2.0 * measured.files.create_ns
+        transfer.asks.iter().filter(|ask| ask.stored.makes_objects()).count() as f64 * 2.0 * measured.files.create_ns
     }
 
     /// How much longer a file takes to be made where several ranks make some, each of all of them over one alone.

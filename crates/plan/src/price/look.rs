@@ -4,7 +4,7 @@ use super::Effort;
 use super::classes::Class;
 use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
 use crate::strategies::{Servers, Strategy};
-use crate::transfer::{Ask, Direction, Parameters, Placement, Spread as Held};
+use crate::transfer::{Ask, Direction, Parameters, Spread as Held};
 use crate::units::Units;
 
 /// Ranks that were looked at, and what they stand for.
@@ -91,7 +91,7 @@ const COUNTED_RANKS_MAX: usize = 32;
 /// How many chunks are written, each of which is by one rank, whoever that is; or read whole, by one rank or by all that want
 /// something of them. In all, and, of the latter, by the rank with most.
 fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f64>)> {
-    let in_chunks = |ask: &Ask| matches!(ask.stored.placement, Placement::Chunks { .. });
+    let in_chunks = |ask: &Ask| ask.stored.chunk().is_some();
     let written = class.some.direction == Direction::Write && class.some.asks.iter().all(in_chunks);
     if !written && !reads_whole_chunks(&class.some) {
         return None;

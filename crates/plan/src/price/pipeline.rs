@@ -7,8 +7,7 @@ use super::costs::{Costs, Message, Stored};
 use super::look::Look;
 use super::spread::Spread;
 use super::work::{Memories, Moved, Round, Work};
-use crate::transfer::{Ask, Parameters, Placement};
-use hyperslab_layout::mesh::volume;
+use crate::transfer::{Ask, Parameters};
 
 /// What arrays alike take.
 #[derive(Clone, Copy, Default)]
@@ -99,10 +98,8 @@ const GROUP_MAX: u64 = 64;
 
 /// The same with groups of fewer units, where there would be very many small ones in each.
 fn in_smaller_groups(class: &Class, parameters: &Parameters) -> Parameters {
-    let bytes = |ask: &Ask| match &ask.stored.placement {
-        Placement::Chunks { chunk, .. } => volume(chunk).unwrap_or(u64::MAX).saturating_mul(ask.stored.element.bytes()),
-        Placement::File { .. } => ask.stored_bytes().min(parameters.subchunk_bytes),
-    };
+    let cut = |ask: &Ask| ask.stored_bytes().min(parameters.subchunk_bytes);
+    let bytes = |ask: &Ask| ask.stored.chunk_bytes().unwrap_or_else(|| cut(ask));
     let unit = class.some.asks.iter().map(bytes).max().unwrap_or(0).max(1);
     let subchunk_bytes = parameters.subchunk_bytes.min(unit.saturating_mul(GROUP_MAX));
     Parameters { subchunk_bytes, slots: parameters.slots.min(SLOTS_MAX), ..parameters.clone() }

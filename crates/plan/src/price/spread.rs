@@ -6,8 +6,7 @@ use super::costs::Costs;
 use super::work::Work;
 use crate::profile::Layout;
 use crate::strategies::{Servers, Strategy};
-use crate::transfer::{Ask, Exchange, Parameters, Placement, Spread as Held};
-use hyperslab_layout::mesh::volume;
+use crate::transfer::{Ask, Exchange, Parameters, Spread as Held};
 
 /// Ranks whose places in a file are looked at, spread over all.
 const PLACES_MAX: usize = 64;
@@ -67,12 +66,9 @@ impl Spread {
         if *layout == Layout::Local {
             return Some(on_nodes);
         }
-        let (bytes, files) = match &ask.stored.placement {
-            Placement::File { .. } => (stored, 1.0),
-            Placement::Chunks { chunk, .. } => {
-                let bytes = volume(chunk).unwrap_or(u64::MAX).max(1) as f64 * ask.stored.element.bytes() as f64;
-                (bytes, (stored / bytes).max(1.0))
-            }
+        let (bytes, files) = match ask.stored.chunk_bytes() {
+            None => (stored, 1.0),
+            Some(bytes) => (bytes.max(1) as f64, (stored / bytes.max(1) as f64).max(1.0)),
         };
         let mut begins = begins(ask, parameters, (asking as usize, each as u64), unit_bytes);
         let stands_for = (asking / PLACES_MAX as f64).max(1.0);
@@ -227,12 +223,9 @@ fn first_byte(ask: &Ask, (rank, ranks): (u32, u32)) -> u64 {
         return 0;
     }
     let region = distribution.owned(rank);
-    let mut at = 0_u64;
-    for &d in &ask.stored.order {
-        let low = region.dims.get(d).and_then(|set| set.hull()).map_or(0, |hull| hull.0);
-        at = at.saturating_mul(ask.stored.shape[d]).saturating_add(ask.section.dims[d].select(low));
-    }
-    at.saturating_mul(ask.stored.element.bytes())
+    let low = |d: usize| region.dims.get(d).and_then(|set| set.hull()).map_or(0, |hull| hull.0);
+    let first: Vec<u64> = ask.section.dims.iter().enumerate().map(|(d, dim)| dim.select(low(d))).collect();
+    ask.stored.distance_of(&first)
 }
 
 #[cfg(test)]

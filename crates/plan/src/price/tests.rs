@@ -6,8 +6,8 @@ use super::*;
 use crate::choose::{Machine, Planner};
 use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
-use crate::transfer::{Ask, Direction, Exchange, Placement, Spread, Stored};
-use hyperslab_format::zarr::{Codecs, KeyEncoding};
+use crate::transfer::{Ask, Direction, Exchange, Spread};
+use hyperslab_layout::stored::{Change, Coding, Keys, Stored};
 use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Listed, Section, Term, Triplet};
 
 const US: f64 = 1e3;
@@ -59,10 +59,7 @@ fn arrays(count: usize) -> Arc<Transfer> {
     let distribution = Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap();
     let element = ElementType::native(Kind::Float64);
     let ask = |number: usize| {
-        let (codecs, keys) = (Arc::new(Codecs::plain(false)), KeyEncoding::default());
-        let prefix = format!("a{number}/").into();
-        let placement = Placement::Chunks { prefix, chunk: shape.clone(), keys, codecs, fresh: true };
-        let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0, 1], placement };
+        let stored = Stored::in_chunks(&shape, element, &shape, Keys::nested(format!("a{number}/")), Coding::Plain);
         let (name, section) = (format!("a{number}"), Section::whole(&shape));
         Ask { name, section, spread: Spread::Regular(distribution.clone()), memory: element, stored }
     };
@@ -172,18 +169,17 @@ fn guard_cells_lie_between_the_rows_of_every_rank() {
 
 /// A section of every `step`-th index of an array of 37 x 24 x 10 elements, on a mesh.
 fn every(
-    (memory, stored): (Kind, Kind),
+    memory: Kind,
     (mesh, dims): &(&[u64], [Dim; 3]),
     order: &[usize],
     direction: Direction,
-    (step, placement): (u64, Placement),
+    (step, stored): (u64, Stored),
 ) -> Arc<Transfer> {
-    let shape = vec![37, 24, 10];
+    let shape = stored.shape.clone();
     let triplet = |&n: &u64| Triplet { start: 0, stride: step, count: n / step, block: 1 };
     let section = Section { dims: shape.iter().map(triplet).collect() };
     let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims, None).unwrap());
-    let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
-    let stored = Stored { shape, element, fill: [0; 8].into(), order: order.to_vec(), placement };
+    let (memory, stored) = (ElementType::native(memory), stored.ordered(order.to_vec()));
     let ask = Ask { name: "a".into(), section, spread, memory, stored };
     Arc::new(Transfer { direction, asks: vec![ask], ranks: mesh.iter().product::<u64>() as u32, sync: false })
 }
@@ -200,17 +196,21 @@ fn a_careful_look_sees_each_byte_once() {
     ];
     let orders: [&[usize]; 2] = [&[0, 1, 2], &[2, 1, 0]];
     let mut seen = 0;
-    let chunks = |checksum| {
-        let (prefix, codecs) = ("a/".into(), Arc::new(Codecs::plain(checksum)));
-        Placement::Chunks { prefix, chunk: vec![10, 24, 3], keys: KeyEncoding::default(), codecs, fresh: false }
+    let shape = [37, 24, 10];
+    let chunks = |element, coding| {
+        Stored::in_chunks(&shape, element, &[10, 24, 3], Keys::nested("a/"), coding).changed(Change::Replace)
     };
-    let placements = [Placement::File { object: "f".into(), offset: 24 }, chunks(false), chunks(true)];
+    let stored = |element, case| match case {
+        0 => Stored::in_file(&shape, element, "f", 24),
+        1 => chunks(element, Coding::Plain),
+        _ => chunks(element, Coding::Trailer),
+    };
     for case in 0..3 * 4 * 2 * 2 * 2 * 3 * Strategy::ALL.len() {
         let (kind, mesh, order) = (kinds[case % 3], &meshes[case / 3 % 4], orders[case / 12 % 2]);
         let direction = [Direction::Write, Direction::Read][case / 24 % 2];
-        let (step, placement) = (1 + case as u64 / 48 % 2, placements[case / 96 % 3].clone());
+        let (step, stored) = (1 + case as u64 / 48 % 2, stored(ElementType::native(kind.1), case / 96 % 3));
         let strategy = Strategy::ALL[case / 288];
-        let transfer = every(kind, mesh, order, direction, (step, placement.clone()));
+        let transfer = every(kind.0, mesh, order, direction, (step, stored.clone()));
         let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 4096, ..Parameters::default() };
         if strategy.feasible(&transfer, &parameters).is_err() {
             continue;
@@ -221,7 +221,7 @@ fn a_careful_look_sees_each_byte_once() {
         let shares = (look.share, look.most);
         assert!(
             (shares.0 - 1.0).abs() < 1e-9,
-            "{kind:?} {mesh:?} {order:?} {direction:?} {step} {placement:?} {strategy:?}: {shares:?}"
+            "{kind:?} {mesh:?} {order:?} {direction:?} {step} {stored:?} {strategy:?}: {shares:?}"
         );
         seen += 1;
     }
@@ -236,8 +236,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let (wide, direction) = (case % 2 == 0, [Direction::Write, Direction::Read][case / 2 % 2]);
         let (memory, stored) = if wide { (Kind::Float64, Kind::Float32) } else { (Kind::Float32, Kind::Float64) };
         let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
-        let placement = Placement::File { object: "f".into(), offset: 0 };
-        let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0], placement };
+        let stored = Stored::in_file(&shape, element, "f", 0);
         let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block], None).unwrap());
         let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
         let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, sync: false });
@@ -259,9 +258,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
 fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let (shape, chunk) = (vec![15, 68, 47, 51], vec![15, 40, 26, 33]);
     let element = ElementType::native(Kind::UInt8);
-    let (prefix, codecs) = ("a/".into(), Arc::new(Codecs::plain(true)));
-    let placement = Placement::Chunks { prefix, chunk, keys: KeyEncoding::default(), codecs, fresh: true };
-    let stored = Stored { shape: shape.clone(), element, fill: [0].into(), order: vec![0, 1, 2, 3], placement };
+    let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Trailer);
     let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 8, sync: true });
@@ -304,8 +301,7 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
 
     let shape = vec![64 * ROUND / 8];
     let element = ElementType::native(Kind::Float64);
-    let placement = Placement::File { object: "data".into(), offset: 0 };
-    let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0], placement };
+    let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false });
@@ -360,10 +356,9 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     (processor.copy_rate, processor.run_ns, processor.step_ns, processor.piece_ns) = (1e15, 0.0, 0.0, 0.0);
 
     let shape = vec![128 * 100, 1024 + 100];
-    let (codecs, keys) = (Arc::new(Codecs::plain(true)), KeyEncoding::default());
-    let placement = Placement::Chunks { prefix: "a/".into(), chunk: vec![128, 1024], keys, codecs, fresh: false };
     let element = ElementType::native(Kind::Float64);
-    let stored = Stored { shape: shape.clone(), element, fill: [0; 8].into(), order: vec![0, 1], placement };
+    let stored = Stored::in_chunks(&shape, element, &[128, 1024], Keys::nested("a/"), Coding::Trailer);
+    let stored = stored.changed(Change::Replace);
     let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, sync: false });

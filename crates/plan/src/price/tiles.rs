@@ -6,7 +6,7 @@
 
 use super::Laid;
 use crate::facts::{Facts, Met, Mine};
-use crate::transfer::{Ask, Parameters, Placement, Transfer};
+use crate::transfer::{Ask, Parameters, Transfer};
 use crate::units::Units;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{IndexSet, Region, View};
@@ -38,7 +38,7 @@ pub(super) struct Tiles {
 impl Tiles {
     /// Of an array of which a rank holds a piece that lies so; nothing where it holds none, or none with these dimensions.
     pub(super) fn of(ask: &Ask, ranks: u32, laid: &Laid) -> Option<Tiles> {
-        let (shape, order) = (ask.section.shape(), ask.stored.order.clone());
+        let (shape, order) = (ask.section.shape(), ask.stored.order().to_vec());
         if laid.held.len() != shape.len() || laid.held.iter().zip(&shape).any(|(held, all)| *held == 0 || held > all) {
             return None;
         }
@@ -73,7 +73,7 @@ impl Tiles {
 
     /// About the extents of a chunk, or of a subchunk as it usually is.
     fn unit_of(&self, ask: &Ask) -> Vec<u64> {
-        if let Placement::Chunks { chunk, .. } = &ask.stored.placement {
+        if let Some(chunk) = ask.stored.chunk() {
             return chunk.iter().zip(&self.shape).map(|(&chunk, &shape)| chunk.min(shape)).collect();
         }
         let mut left = Parameters::default().subchunk_bytes / ask.stored.element.bytes().max(1);
@@ -182,21 +182,13 @@ pub(super) fn facts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::{Direction, Spread, Stored};
+    use crate::transfer::{Direction, Spread};
+    use hyperslab_layout::stored::{Coding, Keys, Stored};
     use hyperslab_layout::{ElementType, Kind, Section};
 
     fn ask(shape: &[u64], chunk: &[u64]) -> Ask {
         let element = ElementType::native(Kind::Float64);
-        let codecs = hyperslab_format::zarr::Codecs::plain(true).into();
-        let placement = Placement::Chunks {
-            prefix: "a/".into(),
-            chunk: chunk.to_vec(),
-            keys: Default::default(),
-            codecs,
-            fresh: true,
-        };
-        let order = (0..shape.len()).collect();
-        let stored = Stored { shape: shape.to_vec(), element, fill: [0; 8].into(), order, placement };
+        let stored = Stored::in_chunks(shape, element, chunk, Keys::nested("a/"), Coding::Trailer);
         Ask { name: "a".into(), section: Section::whole(shape), spread: Spread::Explicit, memory: element, stored }
     }
 

@@ -6,7 +6,7 @@ use super::{Effort, Laid, Memory};
 use crate::choose::Machine;
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategies::Strategy;
-use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Spread, Transfer};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
@@ -302,11 +302,7 @@ pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Opt
 
 /// Whether all is read of each chunk, whatever is wanted of it, because it is encoded or has a checksum.
 pub(super) fn reads_whole_chunks(transfer: &Transfer) -> bool {
-    let whole = |ask: &Ask| match &ask.stored.placement {
-        Placement::Chunks { codecs, .. } => !codecs.is_plain() || codecs.checksum_trailer(),
-        Placement::File { .. } => false,
-    };
-    transfer.direction == Direction::Read && transfer.asks.iter().all(whole)
+    transfer.direction == Direction::Read && transfer.asks.iter().all(|ask| ask.stored.is_read_whole())
 }
 
 /// Reads lanes.
@@ -493,11 +489,8 @@ impl Reader<'_> {
 
     /// Whether an object is one of many.
     fn in_chunks(&self, object: &Arc<str>) -> bool {
-        let placed = |ask: &crate::transfer::Ask| match &ask.stored.placement {
-            crate::Placement::File { object: file, .. } => file == object,
-            crate::Placement::Chunks { .. } => false,
-        };
-        !self.memories.transfer.asks.iter().any(placed)
+        let mut asks = self.memories.transfer.asks.iter();
+        !asks.any(|ask| !ask.stored.has_object_for_each_chunk() && ask.stored.below() == object)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::emit::{Cover, Emitter, Placed};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place, Program};
-use crate::transfer::{Ask, Direction, Parameters, Placement, Spread, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
 use hyperslab_layout::{Region, Triplet};
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const FAR: u64 = 2;
 impl Carry for Sieve {
     fn together(&self, ask: &Ask, write: bool) -> bool {
         // Who writes pieces that no closed form describes never writes what lies between them.
-        !write || matches!(ask.stored.placement, Placement::Chunks { .. })
+        !write || own::moves_whole(ask, write)
     }
 
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After) {
@@ -43,8 +43,14 @@ impl Carry for Sieve {
         let write = transfer.direction == Direction::Write;
         let placed = Placed::new(transfer, unit, slot, 0);
         let ask = placed.ask();
-        if let Placement::Chunks { .. } = &ask.stored.placement {
+        if own::moves_whole(ask, write) {
             return own::carry_chunk(lane, &placed, pieces, free, write);
+        }
+        if ask.stored.object().is_none() {
+            // Parts of a chunk: what lies between them is not read.
+            return one_by_one(lane, free, pieces, |lane, piece, free| {
+                through_slot(lane, &placed, slot, piece, (free, write));
+            });
         }
         let cover = |pieces: &[(u32, Region)]| {
             Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region)).elements()
@@ -53,13 +59,24 @@ impl Carry for Sieve {
         if cover(&pieces) < each.saturating_mul(FAR) {
             return self.sieve(lane, &placed, slot, pieces, (free, write));
         }
-        // One after another, since they share the slot.
-        let mut free = free.clone();
-        for piece in pieces {
-            let mark = lane.mark();
-            self.sieve(lane, &placed, slot, smallvec![piece], (&free, write));
-            free = lane.since(mark);
-        }
+        one_by_one(lane, free, pieces, |lane, piece, free| {
+            self.sieve(lane, &placed, slot, smallvec![piece], (free, write));
+        });
+    }
+}
+
+/// Moves pieces one after another, since they share the slot.
+fn one_by_one(
+    lane: &mut Emitter,
+    free: &After,
+    pieces: Pieces,
+    mut carry: impl FnMut(&mut Emitter, (u32, Region), &After),
+) {
+    let mut free = free.clone();
+    for piece in pieces {
+        let mark = lane.mark();
+        carry(lane, piece, &free);
+        free = lane.since(mark);
     }
 }
 
@@ -67,9 +84,7 @@ impl Sieve {
     /// Moves pieces of a unit of a file by what covers them all, holes and all.
     fn sieve(&self, lane: &mut Emitter, placed: &Placed, slot: u32, pieces: Pieces, (free, write): (&After, bool)) {
         let ask = placed.ask();
-        let Placement::File { object, offset } = &ask.stored.placement else {
-            unreachable!("only units of files are sieved")
-        };
+        let (object, _) = ask.stored.object().expect("only units of files are sieved");
         let cover = Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region));
         if let [piece] = pieces.as_slice() {
             let holes = cover.elements() > piece.1.elements();
@@ -81,7 +96,7 @@ impl Sieve {
         let whole = cover.whole();
         let at = Place::Slot(slot, Arc::new(ask.stored.dense_view(&cover.extent, 0)));
         let inside = Place::Slot(slot, Arc::new(ask.stored.box_view(&ask.section, &cover.low, &cover.extent, 0)));
-        let there = Arc::new(cover.in_file(&ask.stored, *offset));
+        let there = Arc::new(cover.in_file(&ask.stored));
         let read = Action::Read {
             object: object.clone(),
             region: whole.clone(),

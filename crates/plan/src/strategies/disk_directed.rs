@@ -11,9 +11,8 @@ use super::Infeasible;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Duty, Rounds};
-use crate::transfer::{Parameters, Placement, Transfer};
+use crate::transfer::{Parameters, Transfer};
 use crate::units::Units;
-use hyperslab_layout::dense_strides;
 use std::sync::Arc;
 
 fn rounds(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
@@ -72,10 +71,8 @@ pub fn group_places(
         let units: &Units = rounds.units();
         let unit = units.unit(group * rounds.group_size());
         let stored = &transfer.asks[unit.array as usize].stored;
-        let Placement::File { object, offset } = &stored.placement else { return None };
-        let strides = dense_strides(&stored.shape, &stored.order, stored.element.bytes());
-        let at = unit.low.iter().zip(strides).map(|(&low, stride)| low * stride as u64).sum::<u64>();
-        Some((unit.array, object.clone(), offset + at))
+        let (object, _) = stored.object()?;
+        Some((unit.array, object.clone(), stored.offset_of(&unit.low)?))
     })
 }
 

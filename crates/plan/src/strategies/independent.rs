@@ -9,7 +9,7 @@ use crate::emit::{Emitter, Placed, target};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own};
 use crate::program::{Action, After, Place, Program};
-use crate::transfer::{Ask, Direction, Parameters, Placement, Transfer};
+use crate::transfer::{Ask, Direction, Parameters, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ struct Exactly {
 }
 
 impl Carry for Exactly {
-    fn together(&self, ask: &Ask, _write: bool) -> bool {
+    fn together(&self, ask: &Ask, write: bool) -> bool {
         // A chunk that has to be read whole is read once, whatever a rank holds of it.
-        matches!(ask.stored.placement, Placement::Chunks { .. })
+        own::moves_whole(ask, write)
     }
 
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After) {
@@ -49,7 +49,7 @@ impl Carry for Exactly {
         };
         if pieces.iter().all(straight) {
             pieces.into_iter().for_each(|(exposed, region)| placed.straight(lane, free, exposed, region, write));
-        } else if let Placement::Chunks { .. } = placed.ask().stored.placement {
+        } else if own::moves_whole(placed.ask(), write) {
             own::carry_chunk(lane, &placed, pieces, free, write);
         } else {
             let mut free = free.clone();
@@ -88,7 +88,7 @@ pub(super) fn through_slot(
     (free, write): (&After, bool),
 ) {
     let (ask, user) = (placed.ask(), Place::User(exposed));
-    let strides = dense_strides(&region.shape(), &ask.stored.order, ask.stored.element.bytes());
+    let strides = dense_strides(&region.shape(), ask.stored.order(), ask.stored.element.bytes());
     let at = Place::Slot(slot, Arc::new(View::held(&region, 0, &strides, ask.stored.element)));
     let (object, there) = target(ask, &placed.unit);
     let (whole, absent, direct, replace) = (None, None, false, false);

@@ -34,7 +34,7 @@ pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: 
 pub fn shared_extent(ask: &Ask, enough: u64) -> Option<u64> {
     let distribution = ask.spread.regular()?;
     let mut extent = ask.stored.element.bytes();
-    for &d in ask.stored.order.iter().rev() {
+    for &d in ask.stored.contiguous().iter().rev() {
         // What the fullest coordinate of the mesh holds of this dimension, beside all of the faster ones.
         let fullest = distribution.owned_dim(d, distribution.fullest(d));
         let held = fullest.terms().iter().map(|term| term.len).max().unwrap_or(1);

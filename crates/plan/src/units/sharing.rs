@@ -62,8 +62,8 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::{Placement, Spread, Stored};
-    use hyperslab_layout::{ElementType, Kind, Section};
+    use crate::transfer::Spread;
+    use hyperslab_layout::{ElementType, Kind, Section, Stored};
 
     /// Element by element: whether some chunk has two owners.
     fn shared(triplet: Triplet, distribution: &Distribution, chunk: u64) -> bool {
@@ -92,8 +92,7 @@ mod tests {
             };
             let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
             let element = ElementType::native(Kind::Int8);
-            let placement = Placement::File { object: "a".into(), offset: 0 };
-            let stored = Stored { shape: vec![1000], element, fill: [0].into(), order: vec![0], placement };
+            let stored = Stored::in_file(&[1000], element, "a", 0);
             let spread = Spread::Regular(distribution.clone());
             let section = Section { dims: vec![triplet] };
             let ask = Ask { name: "a".into(), section, spread, memory: element, stored };

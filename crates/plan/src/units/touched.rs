@@ -152,8 +152,9 @@ impl Iterator for Touched {
 
 #[cfg(test)]
 mod tests {
-    use crate::transfer::{Ask, Direction, Placement, Spread, Stored, Transfer};
+    use crate::transfer::{Ask, Direction, Spread, Transfer};
     use crate::units::Units;
+    use hyperslab_layout::stored::{Coding, Keys, Stored};
     use hyperslab_layout::{ElementType, IndexSet, Kind, Region, Section, Triplet};
 
     fn random_set(random: &mut fastrand::Rng, extent: u64) -> IndexSet {
@@ -181,15 +182,17 @@ mod tests {
         let shape: Vec<u64> = section.dims.iter().map(|t| end(t) + random.u64(0..3)).collect();
         let mut order: Vec<usize> = (0..ndim).collect();
         random.shuffle(&mut order);
-        let placement = if random.bool() {
-            Placement::File { object: "a".into(), offset: 0 }
-        } else {
-            let chunk = shape.iter().map(|_| random.u64(1..6)).collect();
-            let codecs = hyperslab_format::zarr::Codecs::plain(false).into();
-            Placement::Chunks { prefix: "a/".into(), chunk, keys: Default::default(), codecs, fresh: true }
-        };
         let element = ElementType::native(Kind::Int32);
-        let stored = Stored { shape, element, fill: [0; 4].into(), order, placement };
+        let mut stored = if random.bool() {
+            Stored::in_file(&shape, element, "a", 0)
+        } else {
+            let chunk: Vec<u64> = shape.iter().map(|_| random.u64(1..6)).collect();
+            Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Plain)
+        };
+        if stored.object().is_some() && random.u8(0..3) == 0 {
+            stored.strides.record = Some(1 << 20);
+        }
+        let stored = stored.ordered(order);
         Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored }
     }
 

@@ -1,9 +1,10 @@
 //! A stored array, what the oracle knows to be in it, and its bytes.
 
 use super::oracle;
-use hyperslab_format::zarr::BytesCodec;
+use hyperslab_format::zarr::{BytesCodec, Chain};
+use hyperslab_layout::stored::{Coding, Objects, Table};
 use hyperslab_layout::{Distribution, ElementType, Section};
-use hyperslab_plan::{Ask, Direction, Placement, Spread, Stored};
+use hyperslab_plan::{Ask, Direction, Spread, Stored};
 use std::collections::BTreeMap;
 
 /// Objects of a store and their bytes.
@@ -35,11 +36,11 @@ impl Array {
         let stored = Stored { fill: oracle::encode(fill, stored.element, imaginary).into(), ..stored };
         let mut array = Array { number, stored, values, chunks: BTreeMap::new(), fill, limit, imaginary, write, read };
         for index in oracle::indices(&array.stored.shape.clone()) {
-            let exists = match &array.stored.placement {
-                Placement::File { .. } => true,
-                Placement::Chunks { fresh: true, .. } => false,
-                Placement::Chunks { chunk, .. } => {
-                    let at: Vec<u64> = index.iter().zip(chunk).map(|(&i, &c)| i / c).collect();
+            let exists = match (&array.stored.objects, array.stored.chunk()) {
+                (Objects::One { .. } | Objects::Table(_), _) => true,
+                (Objects::Keyed(_), _) if array.stored.makes_objects() => false,
+                (Objects::Keyed(_), chunk) => {
+                    let at: Vec<u64> = index.iter().zip(chunk.unwrap()).map(|(&i, &c)| i / c).collect();
                     oracle::value(number, &at, 2, 3) > 0
                 }
             };
@@ -54,11 +55,11 @@ impl Array {
     pub(crate) fn set(&mut self, index: &[u64], value: u64) {
         let row_major: Vec<usize> = (0..index.len()).collect();
         self.values[oracle::number(index, &self.stored.shape, &row_major)] = value;
-        if let Placement::Chunks { prefix, chunk, .. } = &self.stored.placement {
+        if let (Objects::Keyed(keys), Some(chunk)) = (&self.stored.objects, self.stored.chunk()) {
             let at: Vec<u64> = index.iter().zip(chunk).map(|(&i, &c)| i / c).collect();
             let key: String = at.iter().map(|c| format!("/{c}")).collect();
             let low = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
-            self.chunks.insert(format!("{prefix}c{key}"), low);
+            self.chunks.insert(format!("{}c{key}", keys.prefix), low);
         }
     }
 
@@ -76,7 +77,7 @@ impl Array {
             let index: Vec<u64> = low.iter().zip(&inside).map(|(&a, &b)| a + b).collect();
             let beyond = index.iter().zip(&self.stored.shape).any(|(&i, &n)| i >= n);
             let value = if beyond { self.fill } else { self.get(&index) };
-            let at = oracle::number(&inside, shape, &self.stored.order) * size;
+            let at = oracle::number(&inside, shape, &self.stored.strides.order) * size;
             bytes[at..at + size].copy_from_slice(&oracle::encode(value, self.stored.element, self.imaginary));
         }
         bytes
@@ -84,33 +85,48 @@ impl Array {
 
     /// Puts what is stored of this array, but for compression, into `objects`.
     pub(crate) fn store(&self, objects: &mut Contents) {
-        match &self.stored.placement {
-            Placement::File { object, offset } => {
-                let bytes = self.dense(&vec![0; self.stored.shape.len()], &self.stored.shape);
+        match &self.stored.objects {
+            Objects::One { object, .. } => {
                 let content = objects.entry(object.to_string()).or_default();
-                let (start, end) = (*offset as usize, *offset as usize + bytes.len());
-                if content.len() < end {
-                    content.resize(end, 0x5A);
+                for index in oracle::indices(&self.stored.shape) {
+                    let bytes = oracle::encode(self.get(&index), self.stored.element, self.imaginary);
+                    put(content, byte_in_file(&self.stored, &index), &bytes);
                 }
-                content[start..end].copy_from_slice(&bytes);
             }
-            Placement::Chunks { chunk, .. } => {
+            Objects::Keyed(_) => {
                 for (key, low) in &self.chunks {
-                    objects.insert(key.clone(), self.dense(low, chunk));
+                    objects.insert(key.clone(), self.dense(low, self.stored.chunk().unwrap()));
                 }
             }
+            Objects::Table(table) => self.store_by(table, objects),
+        }
+    }
+
+    /// Puts chunks where a table says.
+    fn store_by(&self, table: &Table, objects: &mut Contents) {
+        let chunk = self.stored.chunk().unwrap();
+        for (at, address) in &table.chunks {
+            let low: Vec<u64> = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
+            let content = objects.entry(address.object.to_string()).or_default();
+            put(content, address.offset, &self.dense(&low, chunk));
         }
     }
 
     /// Compresses and sums (or the reverse, checking) the chunks of this array in `objects`.
     pub(crate) fn code(&self, objects: &mut Contents, encode: bool) {
-        let Placement::Chunks { codecs, chunk, .. } = &self.stored.placement else { return };
+        let Some(chunk) = self.stored.chunk() else { return };
         let raw = (chunk.iter().product::<u64>() * self.stored.element.bytes()) as usize;
+        let mut chain = match &self.stored.coding {
+            Coding::Plain => Vec::new(),
+            Coding::Trailer => vec![BytesCodec::Crc32c],
+            Coding::Encoded(codec) => Chain::from_bytes(&codec.to_bytes()).unwrap().codecs().to_vec(),
+        };
+        if !encode {
+            chain.reverse();
+        }
         for key in self.chunks.keys() {
             let Some(bytes) = objects.get_mut(key) else { continue };
-            let chain: Vec<BytesCodec> =
-                if encode { codecs.chain.clone() } else { codecs.chain.iter().rev().copied().collect() };
-            for codec in chain {
+            for codec in &chain {
                 *bytes = match (codec, encode) {
                     (BytesCodec::Crc32c, true) => [bytes.as_slice(), &crc32c::crc32c(bytes).to_le_bytes()].concat(),
                     (BytesCodec::Crc32c, false) => {
@@ -131,4 +147,25 @@ impl Array {
         let (name, spread) = (format!("a{}", self.number), Spread::Regular(distribution));
         Ask { name, section, spread, memory, stored: self.stored.clone() }
     }
+}
+
+/// The first byte of an element of an array in one file.
+pub(crate) fn byte_in_file(stored: &Stored, index: &[u64]) -> u64 {
+    let Objects::One { offset, .. } = &stored.objects else { panic!("not in one file") };
+    let (strides, size) = (&stored.strides, stored.element.bytes());
+    let Some(record) = strides.record else {
+        return offset + oracle::number(index, &stored.shape, &strides.order) as u64 * size;
+    };
+    let slowest = strides.order[0];
+    let mut inside = index.to_vec();
+    inside[slowest] = 0;
+    offset + index[slowest] * record + oracle::number(&inside, &stored.shape, &strides.order) as u64 * size
+}
+
+fn put(content: &mut Vec<u8>, at: u64, bytes: &[u8]) {
+    let (start, end) = (at as usize, at as usize + bytes.len());
+    if content.len() < end {
+        content.resize(end, 0x5A);
+    }
+    content[start..end].copy_from_slice(bytes);
 }

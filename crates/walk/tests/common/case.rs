@@ -4,7 +4,8 @@ use super::array::{Array, Contents};
 use super::part::Part;
 use super::pieces::{Piece, Pieces};
 use super::{Ranks, oracle};
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Placement, Transfer};
+use hyperslab_layout::stored::Change;
+use hyperslab_plan::{Ask, Direction, Facts, Parameters, Transfer};
 use hyperslab_walk::Walked;
 use hyperslab_world::{Exposed, Objects, Store};
 use std::collections::BTreeMap;
@@ -44,8 +45,8 @@ impl Case {
     /// From now on chunks may exist, so that writes must merge with them.
     pub(crate) fn settle(&mut self) {
         for array in &mut self.arrays {
-            if let Placement::Chunks { fresh, .. } = &mut array.stored.placement {
-                *fresh = false;
+            if array.stored.makes_objects() {
+                array.stored.change = Change::Replace;
             }
         }
     }

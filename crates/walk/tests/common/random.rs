@@ -3,10 +3,11 @@
 use super::array::Array;
 use super::case::Case;
 use super::pieces::any_pieces;
-use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding};
+use hyperslab_format::zarr::{BytesCodec, Codecs};
+use hyperslab_layout::stored::{Address, Change, Keys, Table};
 use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Kind, Section, Triplet};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Extent, Parameters, Placement, Spread, Stored, Strategy, Transfer, physical_order,
+    Ask, Direction, Exchange, Extent, Parameters, Spread, Stored, Strategy, Transfer, physical_order,
 };
 use std::sync::Arc;
 
@@ -89,24 +90,53 @@ pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks:
     Distribution::new(shape, &mesh, &dims, Some(&over)).expect("a legal distribution")
 }
 
+fn any_chunk(random: &mut fastrand::Rng, shape: &[u64]) -> Vec<u64> {
+    shape.iter().map(|&n| random.u64(1..=n.max(1) + 2)).collect()
+}
+
 /// Chunks of a random shape, encoded somehow, fresh or not.
-fn any_chunks(
-    random: &mut fastrand::Rng,
-    number: usize,
-    shape: &[u64],
-    endian: ByteOrder,
-    order: &[usize],
-) -> Placement {
+fn any_chunks(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: ElementType) -> Stored {
     let zstd = BytesCodec::Zstd { level: 1, checksum: false };
     let chains = [vec![], vec![BytesCodec::Crc32c], vec![zstd], vec![zstd, BytesCodec::Crc32c]];
-    let chain = chains[random.usize(0..4)].clone();
-    Placement::Chunks {
-        prefix: format!("a{number}/").into(),
-        chunk: shape.iter().map(|&n| random.u64(1..=n.max(1) + 2)).collect(),
-        keys: KeyEncoding::default(),
-        codecs: Arc::new(Codecs { order: order.to_vec(), endian, chain }),
-        fresh: random.bool(),
+    let codecs = Codecs { chain: chains[random.usize(0..4)].clone(), ..Codecs::plain(false) };
+    let (chunk, keys) = (any_chunk(random, shape), Keys::nested(format!("a{number}/")));
+    let change = if random.bool() { Change::Fresh } else { Change::Replace };
+    Stored::in_chunks(shape, element, &chunk, keys, codecs.coding()).changed(change)
+}
+
+/// Chunks of a random shape that lie in one object in any order, with something else between some of them.
+fn any_table(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: ElementType) -> Stored {
+    let chunk = any_chunk(random, shape);
+    let counts: Vec<u64> = shape.iter().zip(&chunk).map(|(&n, &c)| n.div_ceil(c)).collect();
+    let mut places = super::oracle::indices(&counts);
+    random.shuffle(&mut places);
+    let object: Arc<str> = format!("table{number}").into();
+    let (bytes, mut end) = (chunk.iter().product::<u64>() * element.bytes(), random.u64(0..20));
+    let mut table = Table { below: object.clone(), ..Table::default() };
+    for at in places {
+        table.chunks.insert(at, Address { object: object.clone(), offset: end });
+        end += bytes + if random.bool() { 0 } else { random.u64(0..20) };
     }
+    Stored::in_table(shape, element, &chunk, table)
+}
+
+/// In the common file, where the next array starts; some in records with something else between them.
+fn any_place(
+    random: &mut fastrand::Rng,
+    shape: &[u64],
+    order: &[usize],
+    element: ElementType,
+    file: &mut u64,
+) -> Stored {
+    let mut stored = Stored::in_file(shape, element, "data", *file);
+    let bytes = shape.iter().product::<u64>() * element.bytes();
+    *file += bytes + random.u64(0..20);
+    if let Some(&slowest) = order.first().filter(|_| random.u8(0..3) == 0) {
+        let record = bytes / shape[slowest].max(1) + random.u64(0..30);
+        stored.strides.record = Some(record);
+        *file += shape[slowest] * 30;
+    }
+    stored
 }
 
 /// A random array; `file` is where the next array of the common file starts.
@@ -116,14 +146,12 @@ pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u6
     let mut memory = || if random.bool() { element } else { any_element(random) };
     let (write, read) = (memory(), memory());
     let order = any_order(random, shape.len());
-    let placement = if random.bool() {
-        any_chunks(random, number, &shape, element.order, &order)
-    } else {
-        let offset = *file;
-        *file += shape.iter().product::<u64>() * element.bytes() + random.u64(0..20);
-        Placement::File { object: "data".into(), offset }
+    let stored = match random.u8(0..5) {
+        0 | 1 => any_chunks(random, number, &shape, element),
+        2 => any_table(random, number, &shape, element),
+        _ => any_place(random, &shape, &order, element, file),
     };
-    Array::new(number, Stored { shape, element, fill: Arc::new([]), order, placement }, write, read)
+    Array::new(number, stored.ordered(order), write, read)
 }
 
 /// A random section of an array, in a random distribution.

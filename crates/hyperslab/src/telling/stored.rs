@@ -1,0 +1,117 @@
+//! How an array lies in storage, as bytes.
+
+use super::{list, numbers};
+use hyperslab_format::zarr::Chain;
+use hyperslab_layout::ElementType;
+use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Stored, Strides, Table, Unit};
+use hyperslab_world::{Reader, Writer};
+use std::sync::Arc;
+
+pub(super) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
+    let Stored { shape, element, fill, strides, unit, objects, coding, change } = stored;
+    let w = numbers(w, shape).bytes(element.numpy().as_bytes()).bytes(fill);
+    let w = tell_unit(tell_strides(w, strides), unit);
+    tell_coding(tell_objects(w, objects), coding).number(match change {
+        Change::Fresh => 0,
+        Change::Replace => 1,
+        Change::InPlace => 2,
+    })
+}
+
+pub(super) fn hear_stored(r: &mut Reader) -> Option<Stored> {
+    Some(Stored {
+        shape: list(r, |r| r.number())?,
+        element: ElementType::from_numpy(&r.text()?)?,
+        fill: r.bytes()?.into(),
+        strides: hear_strides(r)?,
+        unit: hear_unit(r)?,
+        objects: hear_objects(r)?,
+        coding: hear_coding(r)?,
+        change: match r.number()? {
+            0 => Change::Fresh,
+            1 => Change::Replace,
+            2 => Change::InPlace,
+            _ => return None,
+        },
+    })
+}
+
+fn tell_strides(w: Writer, strides: &Strides) -> Writer {
+    let Strides { order, record } = strides;
+    let w = numbers(w, &order.iter().map(|&d| d as u64).collect::<Vec<_>>());
+    numbers(w, record.as_slice())
+}
+
+fn hear_strides(r: &mut Reader) -> Option<Strides> {
+    let order = list(r, |r| usize::try_from(r.number()?).ok())?;
+    Some(Strides { order, record: list(r, |r| r.number())?.pop() })
+}
+
+fn tell_unit(w: Writer, unit: &Unit) -> Writer {
+    match unit {
+        Unit::Free => w.number(0),
+        Unit::Chunk(chunk) => numbers(w.number(1), chunk),
+    }
+}
+
+fn hear_unit(r: &mut Reader) -> Option<Unit> {
+    match r.number()? {
+        0 => Some(Unit::Free),
+        1 => Some(Unit::Chunk(list(r, |r| r.number())?)),
+        _ => None,
+    }
+}
+
+fn tell_objects(w: Writer, objects: &Objects) -> Writer {
+    match objects {
+        Objects::One { object, offset } => w.number(0).bytes(object.as_bytes()).number(*offset),
+        Objects::Keyed(Keys { prefix, head, separator, single }) => {
+            let w = w.number(1).bytes(prefix.as_bytes()).bytes(head.as_bytes());
+            w.number(u64::from(u32::from(*separator))).bytes(single.as_bytes())
+        }
+        Objects::Table(table) => {
+            let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
+            table
+                .chunks
+                .iter()
+                .fold(w, |w, (at, Address { object, offset })| numbers(w, at).bytes(object.as_bytes()).number(*offset))
+        }
+    }
+}
+
+fn hear_objects(r: &mut Reader) -> Option<Objects> {
+    Some(match r.number()? {
+        0 => Objects::One { object: r.text()?.into(), offset: r.number()? },
+        1 => {
+            let (prefix, head) = (r.text()?.into(), r.text()?.into());
+            let separator = char::from_u32(u32::try_from(r.number()?).ok()?)?;
+            Objects::Keyed(Keys { prefix, head, separator, single: r.text()?.into() })
+        }
+        2 => {
+            let below = r.text()?.into();
+            let place = |r: &mut Reader| {
+                let at = list(r, |r| r.number())?;
+                Some((at, Address { object: r.text()?.into(), offset: r.number()? }))
+            };
+            Objects::Table(Arc::new(Table { below, chunks: list(r, place)?.into_iter().collect() }))
+        }
+        _ => return None,
+    })
+}
+
+fn tell_coding(w: Writer, coding: &Coding) -> Writer {
+    match coding {
+        Coding::Plain => w.number(0),
+        Coding::Trailer => w.number(1),
+        Coding::Encoded(codec) => w.number(2).bytes(&codec.to_bytes()),
+    }
+}
+
+fn hear_coding(r: &mut Reader) -> Option<Coding> {
+    Some(match r.number()? {
+        0 => Coding::Plain,
+        1 => Coding::Trailer,
+        2 => Coding::Encoded(Arc::new(Chain::from_bytes(r.bytes()?)?)),
+        _ => return None,
+    })
+}

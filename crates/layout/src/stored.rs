@@ -1,0 +1,116 @@
+//! How an array lies in storage, as data, and all that follows from it: nobody else asks what kind of place it is.
+//!
+//! The parts are orthogonal: what an element is, how elements follow each other ([`Strides`]), what is moved as one
+//! ([`Unit`]), which object holds it ([`Objects`]), how its bytes are coded ([`Coding`]), and what a write finds there
+//! ([`Change`]). A format says how its arrays lie by filling them in, and plans, stores and prices ask the questions below.
+
+mod objects;
+mod questions;
+mod strides;
+
+use crate::ElementType;
+use crate::codec::Codec;
+pub use objects::{Address, Keys, Objects, Table};
+use std::sync::Arc;
+pub use strides::Strides;
+
+/// What is moved as one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Unit {
+    /// Whatever is convenient: the array is cut freely into subchunks that are contiguous in its object.
+    Free,
+    /// A chunk of a regular grid of this shape. Chunks at the edge are stored whole.
+    Chunk(Vec<u64>),
+}
+
+/// How the elements of a unit become bytes.
+#[derive(Clone, Debug)]
+pub enum Coding {
+    /// They are the bytes.
+    Plain,
+    /// They are followed by the CRC-32C of all of them, 4 B, little-endian.
+    Trailer,
+    /// A codec says so; its bytes can only be read and written whole.
+    Encoded(Arc<dyn Codec>),
+}
+
+/// What a write finds where it writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Change {
+    /// Nothing, and no reader sees what it leaves: nothing is to be merged or protected.
+    Fresh,
+    /// Units that readers may see, each of which must become the new one at once.
+    Replace,
+    /// Bytes that are overwritten where they lie.
+    InPlace,
+}
+
+/// An array in storage.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Global shape.
+    pub shape: Vec<u64>,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// One element, in that type, for what was never written.
+    pub fill: Arc<[u8]>,
+    /// How elements follow each other, in the object or inside a chunk.
+    pub strides: Strides,
+    /// What is moved as one.
+    pub unit: Unit,
+    /// Which object holds a unit.
+    pub objects: Objects,
+    /// How the elements of a unit become bytes.
+    pub coding: Coding,
+    /// What a write finds there.
+    pub change: Change,
+}
+
+impl Stored {
+    /// An array whose elements all follow each other in one object, from this byte on, row-major and plain, with zeros for
+    /// what was never written; changed in place.
+    pub fn in_file(shape: &[u64], element: ElementType, object: impl Into<Arc<str>>, offset: u64) -> Stored {
+        Stored {
+            shape: shape.to_vec(),
+            element,
+            fill: vec![0; element.bytes() as usize].into(),
+            strides: Strides::row_major(shape.len()),
+            unit: Unit::Free,
+            objects: Objects::One { object: object.into(), offset },
+            coding: Coding::Plain,
+            change: Change::InPlace,
+        }
+    }
+
+    /// A new array with an object for each chunk, row-major, with zeros for what was never written.
+    pub fn in_chunks(shape: &[u64], element: ElementType, chunk: &[u64], keys: Keys, coding: Coding) -> Stored {
+        Stored {
+            unit: Unit::Chunk(chunk.to_vec()),
+            objects: Objects::Keyed(keys),
+            coding,
+            change: Change::Fresh,
+            ..Stored::in_file(shape, element, "", 0)
+        }
+    }
+
+    /// An array whose chunks lie where a table says, row-major and plain; changed in place.
+    pub fn in_table(shape: &[u64], element: ElementType, chunk: &[u64], table: Table) -> Stored {
+        Stored {
+            unit: Unit::Chunk(chunk.to_vec()),
+            objects: Objects::Table(Arc::new(table)),
+            ..Stored::in_file(shape, element, "", 0)
+        }
+    }
+
+    /// The same, with elements in this order.
+    #[must_use]
+    pub fn ordered(self, order: Vec<usize>) -> Stored {
+        Stored { strides: Strides { order, ..self.strides }, ..self }
+    }
+
+    /// The same, with something else to find where it is written.
+    #[must_use]
+    pub fn changed(self, change: Change) -> Stored {
+        Stored { change, ..self }
+    }
+}

@@ -1,0 +1,91 @@
+//! Which object holds what of an array.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// The objects of an array, by absolute names.
+#[derive(Clone, Debug)]
+pub enum Objects {
+    /// One holds all elements.
+    One {
+        /// The object.
+        object: Arc<str>,
+        /// Where the first element begins in it \[B\].
+        offset: u64,
+    },
+    /// Each chunk is an object of its own, whose name follows from its place in the grid.
+    Keyed(Keys),
+    /// A table says where each chunk begins, in which object. It is a fact, learned by each rank for the chunks that it
+    /// touches; a chunk that is not in it does not exist.
+    Table(Arc<Table>),
+}
+
+/// How the name of a chunk's object is made of its coordinates in the grid.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keys {
+    /// What all names begin with, such as `rho/`.
+    pub prefix: Arc<str>,
+    /// What follows it in all of them, such as `c`; may be empty.
+    pub head: Arc<str>,
+    /// What stands between coordinates, and behind the head if there is one.
+    pub separator: char,
+    /// What stands for the coordinates of the only chunk of an array without dimensions, if there is no head.
+    pub single: Arc<str>,
+}
+
+impl Keys {
+    /// Names as `PREFIXc/0/1`.
+    pub fn nested(prefix: impl Into<Arc<str>>) -> Keys {
+        Keys { prefix: prefix.into(), head: "c".into(), separator: '/', single: "0".into() }
+    }
+
+    /// The name of the chunk at these coordinates.
+    pub fn name(&self, at: &[u64]) -> String {
+        let mut name = String::with_capacity(self.prefix.len() + self.head.len() + 4 * at.len() + 2);
+        name.push_str(&self.prefix);
+        name.push_str(&self.head);
+        for &coordinate in at {
+            if name.len() > self.prefix.len() {
+                name.push(self.separator);
+            }
+            write!(name, "{coordinate}").expect("a String takes what is written to it");
+        }
+        if name.len() == self.prefix.len() {
+            name.push_str(&self.single);
+        }
+        name
+    }
+}
+
+/// Where a chunk lies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// The object.
+    pub object: Arc<str>,
+    /// Its first byte there \[B\].
+    pub offset: u64,
+}
+
+/// Where chunks lie, by their coordinates in the grid.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Table {
+    /// What the names of all its objects begin with.
+    pub below: Arc<str>,
+    /// The chunks that exist, of those that this rank asked for.
+    pub chunks: BTreeMap<Vec<u64>, Address>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_of_coordinates() {
+        let keys = Keys::nested("rho/");
+        assert_eq!((keys.name(&[0, 1]), keys.name(&[])), ("rho/c/0/1".into(), "rho/c".into()));
+        let flat = Keys { head: "".into(), separator: '.', ..keys };
+        assert_eq!((flat.name(&[10, 2]), flat.name(&[])), ("rho/10.2".into(), "rho/0".into()));
+        assert_eq!(Keys { prefix: "".into(), ..flat }.name(&[3]), "3");
+    }
+}

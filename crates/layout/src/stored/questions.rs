@@ -1,0 +1,343 @@
+//! What follows from how an array lies in storage.
+
+use super::{Address, Change, Coding, Objects, Stored, Strides, Unit};
+use crate::codec::Codec;
+use crate::mesh::volume;
+use crate::{Axis, Section, Triplet, View};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Units.
+impl Stored {
+    /// Shape of a chunk, where an array is not cut freely.
+    pub fn chunk(&self) -> Option<&[u64]> {
+        match &self.unit {
+            Unit::Chunk(chunk) => Some(chunk),
+            Unit::Free => None,
+        }
+    }
+
+    /// Bytes of a chunk before it is encoded \[B\].
+    pub fn chunk_bytes(&self) -> Option<u64> {
+        self.chunk().map(|chunk| volume(chunk).unwrap_or(u64::MAX).saturating_mul(self.element.bytes()))
+    }
+
+    /// Shape of a unit: the chunk, or the largest box of at most `bytes` that is contiguous in the object.
+    pub fn unit_shape(&self, bytes: u64) -> Vec<u64> {
+        if let Some(chunk) = self.chunk() {
+            return chunk.to_vec();
+        }
+        let mut unit = vec![1; self.shape.len()];
+        let mut room = (bytes / self.element.bytes()).max(1);
+        for &d in self.contiguous().iter().rev() {
+            let extent = self.shape[d].max(1);
+            unit[d] = extent.min(room);
+            room /= extent;
+            if room == 0 {
+                break;
+            }
+        }
+        unit
+    }
+
+    /// The dimensions along which all elements of a box of full extents follow each other in the object, from the slowest
+    /// to the fastest: all but that of records.
+    pub fn contiguous(&self) -> &[usize] {
+        &self.strides.order[usize::from(self.strides.record.is_some()).min(self.strides.order.len())..]
+    }
+
+    /// Dimensions from the slowest to the fastest.
+    pub fn order(&self) -> &[usize] {
+        &self.strides.order
+    }
+}
+
+/// Objects.
+impl Stored {
+    /// The object that holds all elements, and where the first one begins in it \[B\].
+    pub fn object(&self) -> Option<(&Arc<str>, u64)> {
+        match &self.objects {
+            Objects::One { object, offset } => Some((object, *offset)),
+            Objects::Keyed(_) | Objects::Table(_) => None,
+        }
+    }
+
+    /// What the names of its objects begin with.
+    pub fn below(&self) -> &Arc<str> {
+        match &self.objects {
+            Objects::One { object, .. } => object,
+            Objects::Keyed(keys) => &keys.prefix,
+            Objects::Table(table) => &table.below,
+        }
+    }
+
+    /// Whether each chunk is an object of its own.
+    pub fn has_object_for_each_chunk(&self) -> bool {
+        matches!(self.objects, Objects::Keyed(_))
+    }
+
+    /// The object that holds the unit at these coordinates, whose first element is at index `low`; and, of a section of the
+    /// array, the view of its index space there. Nothing for a chunk that does not exist.
+    pub fn place(&self, section: &Section, at: &[u64], low: &[u64]) -> Option<(Arc<str>, View)> {
+        let chunk = || self.chunk().unwrap_or(&self.shape);
+        Some(match &self.objects {
+            Objects::One { object, offset } => (object.clone(), self.object_view(section, *offset)),
+            Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
+            Objects::Table(table) => {
+                let Address { object, offset } = table.chunks.get(at)?;
+                (object.clone(), self.box_view(section, low, chunk(), *offset))
+            }
+        })
+    }
+
+    /// Where the chunk at these coordinates begins in its object \[B\].
+    pub fn chunk_offset(&self, at: &[u64]) -> u64 {
+        match &self.objects {
+            Objects::Table(table) => table.chunks.get(at).map_or(0, |address| address.offset),
+            Objects::One { .. } | Objects::Keyed(_) => 0,
+        }
+    }
+
+    /// Offset of an element in the one object that holds all \[B\].
+    pub fn offset_of(&self, at: &[u64]) -> Option<u64> {
+        let (_, offset) = self.object()?;
+        Some(offset + self.distance_of(at))
+    }
+
+    /// How far behind the first element another one lies, where one object holds all \[B\].
+    pub fn distance_of(&self, at: &[u64]) -> u64 {
+        let along = |before: u64, &d: &usize| before.saturating_mul(self.shape[d]).saturating_add(at[d]);
+        let dense = self.contiguous().iter().fold(0, along).saturating_mul(self.element.bytes());
+        let records = self.strides.of_records().map_or(0, |d| at[d].saturating_mul(self.strides.record.unwrap_or(0)));
+        dense.saturating_add(records)
+    }
+
+    /// Where the last element ends in the one object that holds all \[B\].
+    pub fn end(&self) -> Option<u64> {
+        let (_, offset) = self.object()?;
+        if self.shape.contains(&0) {
+            return Some(offset);
+        }
+        let last: Vec<u64> = self.shape.iter().map(|&extent| extent - 1).collect();
+        Some(offset + self.distance_of(&last) + self.element.bytes())
+    }
+
+    /// The array that follows so many others of the same kind in one object, without anything between them.
+    #[must_use]
+    pub fn after(mut self, others: u64) -> Stored {
+        let bytes = volume(&self.shape).unwrap_or(0) * self.element.bytes();
+        if let Objects::One { offset, .. } = &mut self.objects {
+            *offset += others * bytes;
+        }
+        self
+    }
+
+    /// This array and those that follow it so in one object, as one with a dimension more, the first.
+    #[must_use]
+    pub fn stacked(mut self, count: u64) -> Stored {
+        debug_assert!(self.strides.record.is_none(), "records follow each other at distances of their own");
+        self.shape.insert(0, count);
+        let order = [0].into_iter().chain(self.strides.order.iter().map(|dim| dim + 1)).collect();
+        self.strides = Strides { order, record: None };
+        self
+    }
+}
+
+/// Coding and change.
+impl Stored {
+    /// How a chunk's elements are encoded, where its bytes are not simply the elements.
+    pub fn codec(&self) -> Option<&Arc<dyn Codec>> {
+        match &self.coding {
+            Coding::Encoded(codec) => Some(codec),
+            Coding::Plain | Coding::Trailer => None,
+        }
+    }
+
+    /// Whether the plain elements of a chunk are followed by their checksum.
+    pub fn has_trailer(&self) -> bool {
+        matches!(self.coding, Coding::Trailer)
+    }
+
+    /// Whether all of a unit is read, whatever is wanted of it: it is encoded, or its checksum covers it.
+    pub fn is_read_whole(&self) -> bool {
+        !matches!(self.coding, Coding::Plain)
+    }
+
+    /// Whether a unit is written whole, whatever is written of it: its object takes the place of another one, or is made.
+    pub fn is_written_whole(&self) -> bool {
+        self.is_read_whole() || self.has_object_for_each_chunk()
+    }
+
+    /// Whether a chunk that is written takes the place of one that readers may see.
+    pub fn is_replaced(&self) -> bool {
+        self.change == Change::Replace
+    }
+
+    /// Whether each of its chunks will be made as an object.
+    pub fn makes_objects(&self) -> bool {
+        self.change == Change::Fresh && self.has_object_for_each_chunk()
+    }
+}
+
+/// Whether what moving one array costs, moving another one costs, too.
+impl Stored {
+    /// Whether all is the same but names and places in objects.
+    pub fn is_like(&self, other: &Stored) -> bool {
+        std::mem::discriminant(&self.objects) == std::mem::discriminant(&other.objects)
+            && self.coding.is_like(&other.coding)
+            && (&self.shape, self.element, &self.strides) == (&other.shape, other.element, &other.strides)
+            && (&self.unit, self.changes_chunks()) == (&other.unit, other.changes_chunks())
+    }
+
+    /// Hashes all that [`Stored::is_like`] compares but the size and the order of the bytes of an element.
+    pub fn hash_likeness(&self, hasher: &mut impl Hasher) {
+        (&self.shape, self.element.kind, &self.strides, &self.unit, self.changes_chunks()).hash(hasher);
+        (std::mem::discriminant(&self.objects), std::mem::discriminant(&self.coding)).hash(hasher);
+        if let Some(codec) = self.codec() {
+            codec.to_bytes().hash(hasher);
+        }
+    }
+
+    /// What a write finds, where that makes a difference: whether an object is new or not is not seen by who writes into it.
+    fn changes_chunks(&self) -> Option<Change> {
+        self.chunk().map(|_| self.change)
+    }
+}
+
+impl Coding {
+    fn is_like(&self, other: &Coding) -> bool {
+        match (self, other) {
+            (Coding::Encoded(one), Coding::Encoded(other)) => {
+                Arc::ptr_eq(one, other) || one.to_bytes() == other.to_bytes()
+            }
+            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+        }
+    }
+}
+
+/// Views.
+impl Stored {
+    /// The view of the section's index space in a dense box of the stored array that starts at index `low` and has
+    /// this shape, when its first byte lies at `base`.
+    pub fn box_view(&self, section: &Section, low: &[u64], shape: &[u64], base: u64) -> View {
+        let strides = self.strides.dense(shape, self.element.bytes());
+        let axes = section.dims.iter().zip(low).zip(strides);
+        let axes = axes.map(|((&triplet, &low), stride)| (Axis::Selected(triplet, low), stride)).collect();
+        View { base: base as i64, axes, element: self.element }
+    }
+
+    /// The view of the section's index space in the one object that holds all elements, the first at this byte.
+    fn object_view(&self, section: &Section, offset: u64) -> View {
+        let strides = self.strides.in_object(&self.shape, self.element.bytes());
+        let axes = section.dims.iter().zip(strides).map(|(&triplet, stride)| (Axis::Selected(triplet, 0), stride));
+        View { base: offset as i64, axes: axes.collect(), element: self.element }
+    }
+
+    /// The view of a dense box's own index space.
+    pub fn dense_view(&self, shape: &[u64], base: u64) -> View {
+        self.part_view(&vec![0; shape.len()], shape, &self.strides.dense(shape, self.element.bytes()), base)
+    }
+
+    /// The view of the own index space of a box of this extent that starts at index `low`, in the one object that holds all
+    /// elements.
+    pub fn part_of_object(&self, low: &[u64], extent: &[u64]) -> View {
+        let offset = self.object().map_or(0, |(_, offset)| offset);
+        self.part_view(low, extent, &self.strides.in_object(&self.shape, self.element.bytes()), offset)
+    }
+
+    /// The same in a dense box of this shape, inside of which it starts at index `low`, and whose first byte lies at `base`.
+    pub fn part_of_box(&self, low: &[u64], extent: &[u64], shape: &[u64], base: u64) -> View {
+        self.part_view(low, extent, &self.strides.dense(shape, self.element.bytes()), base)
+    }
+
+    fn part_view(&self, low: &[u64], extent: &[u64], strides: &[i64], base: u64) -> View {
+        let first: i64 = low.iter().zip(strides).map(|(&low, stride)| low as i64 * stride).sum();
+        let axes = extent.iter().zip(strides).map(|(&n, &stride)| (Axis::Selected(Triplet::whole(n), 0), stride));
+        View { base: base as i64 + first, axes: axes.collect(), element: self.element }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Keys, Table};
+    use super::*;
+    use crate::{ElementType, Kind};
+    use std::collections::hash_map::DefaultHasher;
+
+    const ELEMENT: ElementType = ElementType::native(Kind::Float32);
+
+    fn records() -> Stored {
+        let mut stored = Stored::in_file(&[5, 3, 2], ELEMENT, "f", 100);
+        stored.strides.record = Some(64);
+        stored
+    }
+
+    #[test]
+    fn units_of_records_hold_one_record_at_most() {
+        let file = Stored::in_file(&[5, 3, 2], ELEMENT, "f", 100);
+        assert_eq!(file.unit_shape(1 << 20), [5, 3, 2]);
+        assert_eq!(file.unit_shape(50), [2, 3, 2]);
+        assert_eq!(records().unit_shape(1 << 20), [1, 3, 2]);
+        assert_eq!(records().unit_shape(8), [1, 1, 2]);
+        assert_eq!((file.end(), records().end()), (Some(220), Some(100 + 4 * 64 + 24)));
+        let columns = records().ordered(vec![2, 1, 0]);
+        assert_eq!(columns.unit_shape(1 << 20), [5, 3, 1]);
+    }
+
+    /// Element by element: what one says of an offset, the other says as a view.
+    #[test]
+    fn offsets_and_views_agree() {
+        let plain = Stored::in_file(&[5, 3, 2], ELEMENT, "f", 100);
+        for stored in [plain.clone(), plain.ordered(vec![1, 2, 0]), records()] {
+            let whole = Section::whole(&stored.shape);
+            let (_, view) = stored.place(&whole, &[0, 0, 0], &[0, 0, 0]).unwrap();
+            let part = stored.part_of_object(&[1, 2, 1], &[3, 1, 1]);
+            for number in 0..30 {
+                let at = crate::mesh::unravel(number, &stored.shape);
+                assert_eq!(stored.offset_of(&at), Some(view.address(&at) as u64));
+            }
+            assert_eq!(part.address(&[2, 0, 0]) as u64, stored.offset_of(&[3, 2, 1]).unwrap());
+        }
+        assert_eq!(records().offset_of(&[2, 1, 1]), Some(100 + 2 * 64 + 12));
+    }
+
+    #[test]
+    fn tables_say_where_chunks_are() {
+        let address = Address { object: "h5".into(), offset: 4096 };
+        let table = Table { below: "h5".into(), chunks: [(vec![1, 0], address)].into() };
+        let stored = Stored::in_table(&[4, 4], ELEMENT, &[2, 3], table);
+        let whole = Section::whole(&stored.shape);
+        let (object, view) = stored.place(&whole, &[1, 0], &[2, 0]).unwrap();
+        assert_eq!((&*object, view.address(&[3, 1])), ("h5", 4096 + 4 * (3 + 1)));
+        assert!(stored.place(&whole, &[0, 0], &[0, 0]).is_none(), "it does not exist");
+        assert!(!stored.is_written_whole() && !stored.is_read_whole() && stored.object().is_none());
+    }
+
+    #[test]
+    fn arrays_are_alike_whatever_they_are_called() {
+        let hash = |stored: &Stored| {
+            let mut hasher = DefaultHasher::new();
+            stored.hash_likeness(&mut hasher);
+            hasher.finish()
+        };
+        let file = Stored::in_file(&[5, 3], ELEMENT, "f", 100);
+        let elsewhere = Stored::in_file(&[5, 3], ELEMENT, "g", 7).changed(Change::Fresh);
+        assert!(file.is_like(&elsewhere) && hash(&file) == hash(&elsewhere));
+        let chunks = |coding| Stored::in_chunks(&[5, 3], ELEMENT, &[2, 2], Keys::nested("a/"), coding);
+        let (plain, replaced) = (chunks(Coding::Plain), chunks(Coding::Plain).changed(Change::Replace));
+        let column_major = file.clone().ordered(vec![1, 0]);
+        let all = [file, column_major, plain, replaced, chunks(Coding::Trailer)];
+        for (one, a) in all.iter().enumerate() {
+            for (other, b) in all.iter().enumerate() {
+                assert_eq!((a.is_like(b), hash(a) == hash(b)), (one == other, one == other), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_that_follow_each_other_are_one() {
+        let file = Stored::in_file(&[5, 3], ELEMENT, "f", 100).ordered(vec![1, 0]);
+        let stacked = file.clone().stacked(4);
+        assert_eq!(stacked.offset_of(&[3, 2, 1]), file.after(3).offset_of(&[2, 1]));
+    }
+}
