@@ -248,6 +248,7 @@ def test_variables_are_views_and_guard_cells_stay(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.alone
+@pytest.mark.alone
 def test_an_application_that_packs_writes_the_same_bytes_and_is_the_cause(tmp_path: Path) -> None:
     """As the study of 2001 found: the gaps between writes are packing, and without it they are gone."""
     causes = {}

@@ -9,7 +9,7 @@ use crate::served;
 use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
 use hyperslab_real::{Desk, Machine, Work};
 use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
+use hyperslab_walk::{Agreed, Limits, Party, Question, Waits, Walk, Walked, Ways};
 use hyperslab_world::{Exposed, Fault, FaultKind, Names, Reader, Root, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,12 +113,12 @@ impl Comm {
     ) -> Result<Vec<u8>, Fault> {
         let desk = machine.desk();
         if self.servers() == 0 {
-            return party.agree_with(machine, question, |_| decide(&desk));
+            return party.agree_with(machine, question, |_, _| decide(&desk)).map(|agreed| agreed.payload);
         }
-        let told = party.agree_with(machine, question, |_| {
+        let told = party.agree_with(machine, question, |_, _| {
             decide(&desk).map(|decided| decided.map(|payload| served::plain(&payload)))
         })?;
-        served::payload(&told)
+        served::payload(&told.payload)
     }
 
     /// Brings to an agreement what went wrong in a call that nobody waited for. Where no agreement is possible any more,
@@ -162,8 +162,8 @@ impl Comm {
         }
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
-        let Call { what, fields, durable, prepared, target, compile, publishes, at_once } = call;
-        let mut question = Question { stores: true, ..Question::opening(what.clone(), fields, prepared) };
+        let Call { what, fields, cannot, durable, prepared, target, compile, publishes, at_once } = call;
+        let mut question = Question { stores: true, cannot, ..Question::opening(what.clone(), fields, prepared) };
         self.bring_failure(party, &mut question, NO_TARGET);
         let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
         let desk = machine.desk();
@@ -251,33 +251,38 @@ impl Comm {
         let what = question.what.clone();
         let (mut compile, mut made) = (Some(compile), None);
         let alone = machine.is_one_process();
-        let mut finish = |payload: &[u8]| -> Result<Opened, Fault> {
+        let mut finish = |payload: &[u8], cannot: Ways| -> Result<Opened, Fault> {
             let compile = compile.take().expect("a transfer is made once");
             let mut r = Reader::new(payload);
             let decision = r.bytes().and_then(Decision::from_bytes);
             let roots = r.bytes().and_then(Root::decode);
             let senseless = || Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense");
             let (decision, roots) = decision.zip(roots).ok_or_else(senseless)?;
-            Ok((compile(payload)?, decision, seen_by(roots, alone)))
+            Ok((compile(payload, cannot)?, decision, seen_by(roots, alone)))
         };
-        let mut work: Option<Work> = target.map(|target| Box::new(move || lock(&target).prepare()) as Work);
         let desk = machine.desk();
-        let mut prepare = || worked(&desk, &mut work, at_once);
+        let mut target = target;
+        let mut prepare = |cannot| {
+            let prepare = target.take().map(|target| Box::new(move || lock(&target).prepare(cannot)) as Work);
+            worked(&desk, &mut { prepare }, at_once)
+        };
         let compiled = if self.servers() == 0 {
-            let payload = party.agree_with(machine, question, |_| prepare())?;
-            finish(&payload)
+            let Agreed { payload, cannot } = party.agree_with(machine, question, |_, cannot| prepare(cannot))?;
+            finish(&payload, cannot)
         } else {
             let (ranks, limits) = (party.size(), party.limits);
-            let mut told = |payload: Vec<u8>| {
+            let mut told = |payload: Vec<u8>, cannot| {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
-                let (mut compiled, decision, roots) = finish(&payload)?;
+                let (mut compiled, decision, roots) = finish(&payload, cannot)?;
                 compiled.transfer = compiled.transfer.among(ranks);
                 let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
                 made = Some((compiled, decision, roots));
                 Ok(told)
             };
-            let told = party.agree_with(machine, question, |_| prepare().map(|payload| payload.and_then(&mut told)))?;
-            let heard = made.map_or_else(|| finish(&served::payload(&told)?), Ok);
+            let Agreed { payload, cannot } = party.agree_with(machine, question, |_, cannot| {
+                prepare(cannot).map(|payload| payload.and_then(|payload| told(payload, cannot)))
+            })?;
+            let heard = made.map_or_else(|| finish(&served::payload(&payload)?, cannot), Ok);
             heard.map(|(compiled, decision, roots)| {
                 (Compiled { transfer: compiled.transfer.among(ranks), ..compiled }, decision, roots)
             })
@@ -572,13 +577,14 @@ fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
         .hint("each element may be written once; leave ghost cells out of the pieces that are written")
 }
 
-/// Makes a transfer of what rank 0 told.
-pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8]) -> Result<Compiled, Fault> + 'a>;
+/// Makes a transfer of what rank 0 told, and of what some rank cannot do.
+pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8], Ways) -> Result<Compiled, Fault> + 'a>;
 
 /// What is written or read, as rank 0 sees it. It owns what it needs, since its work may be done on another thread.
 pub(crate) trait Target: Send {
-    /// When all ranks agree: makes ready, chooses, and tells. That begins with the parameters and the roots.
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault>;
+    /// When all ranks agree: makes ready, chooses, and tells. That begins with the parameters and the roots. Told what some
+    /// rank cannot do.
+    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault>;
     /// When all ranks are done: makes it visible.
     fn publish(&mut self) -> Result<Vec<u8>, Fault> {
         Ok(Vec::new())
@@ -599,6 +605,8 @@ pub(crate) struct Call<'a> {
     pub(crate) what: String,
     /// What must be the same on all ranks.
     pub(crate) fields: Vec<(String, String)>,
+    /// What this rank cannot do, and others perhaps can.
+    pub(crate) cannot: Ways,
     /// Whether what is written shall be durable, now or when it is published.
     pub(crate) durable: bool,
     /// What is wrong on this rank already.

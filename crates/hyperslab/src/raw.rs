@@ -28,7 +28,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An array of a file.
@@ -111,8 +110,6 @@ pub struct RawFile {
     header: Vec<u8>,
     /// Shared with the calls that the line carries out.
     laid: Arc<Mutex<Laid>>,
-    /// Whether ranks were found to hold arrays in memory in different ways; the same on all ranks.
-    apart: Arc<AtomicBool>,
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
@@ -283,7 +280,6 @@ impl RawFile {
             order,
             header: heard.header,
             laid: Arc::default(),
-            apart: Arc::default(),
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
         })

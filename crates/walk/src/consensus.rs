@@ -17,23 +17,22 @@ const GROUPS_MAX: usize = 4;
 /// Failures of single ranks that travel to rank 0.
 const FAULTS_MAX: usize = 8;
 
-/// What an error about a difference says before it says in what.
-const DIFFERENT: &str = "the ranks ask for different things:\n  ";
+/// Ways of carrying out a call, each a bit: those that some rank cannot take, all ranks leave. Which bit means what is known
+/// to those who ask.
+pub type Ways = u32;
 
-/// Whether an agreement on `what` ended with this fault because ranks differ in one field, which all of them have, and in
-/// nothing else. All ranks are told the same, so all ranks find the same.
-pub fn differ_only_in(fault: &Fault, what: &str, field: &str) -> bool {
-    let lines = fault.text.strip_prefix(what).and_then(|text| text.strip_prefix(": ")?.strip_prefix(DIFFERENT));
-    // One line for each field and group of ranks that differs from rank 0: so there are two groups, and no others.
-    let is_it = |line: &str| {
-        let values = line.strip_prefix(field).and_then(|rest| rest.strip_prefix(" is "));
-        values.is_some_and(|values| !values.contains("absent") && !values.contains('\n'))
-    };
-    fault.kind == FaultKind::Disagreement && lines.is_some_and(is_it)
+/// What rank 0 does when all agree, told what some rank cannot do: gives something once it is done, and is asked again until
+/// then.
+pub type Decide<'a> = dyn FnMut(&mut dyn World, Ways) -> Option<Result<Vec<u8>, Fault>> + 'a;
+
+/// What all ranks get of an agreement.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Agreed {
+    /// What rank 0 decided.
+    pub payload: Vec<u8>,
+    /// What some rank cannot do.
+    pub cannot: Ways,
 }
-
-/// What rank 0 does when all agree: gives something once it is done, and is asked again until then.
-pub type Decide<'a> = dyn FnMut(&mut dyn World) -> Option<Result<Vec<u8>, Fault>> + 'a;
 
 /// What a rank brings to an agreement.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +41,8 @@ pub struct Question {
     pub what: String,
     /// What must be equal on all ranks: name and value.
     pub fields: Vec<(String, String)>,
+    /// What this rank cannot do, of what others may: no ground for an error.
+    pub cannot: Ways,
     /// What went wrong on this rank already.
     pub fault: Option<Fault>,
     /// Whether this is the opening of a call, which ranks may legitimately reach late.
@@ -54,7 +55,7 @@ pub struct Question {
 impl Question {
     /// The one that opens a call.
     pub fn opening(what: impl Into<String>, fields: Vec<(String, String)>, fault: Option<Fault>) -> Question {
-        Question { what: what.into(), fields, fault, opens: true, stores: false }
+        Question { what: what.into(), fields, fault, opens: true, ..Question::default() }
     }
 
     /// 64-bit FNV-1a over names and values.
@@ -81,6 +82,7 @@ struct Group {
 #[derive(Default, Debug)]
 struct Merged {
     groups: Vec<Group>,
+    cannot: Ways,
     faults: Vec<(u32, Fault)>,
     fault_count: u64,
 }
@@ -106,7 +108,8 @@ impl Merged {
     }
 
     fn to_message(&self, call: u64) -> Vec<u8> {
-        let mut w = Writer::tagged(tag::UP).number(call).number(self.groups.len() as u64);
+        let w = Writer::tagged(tag::UP).number(call).number(self.cannot.into());
+        let mut w = w.number(self.groups.len() as u64);
         for group in &self.groups {
             w = w.number(group.hash).number(group.count).number(group.ranks.len() as u64);
             w = group.ranks.iter().fold(w, |w, &rank| w.number(u64::from(rank)));
@@ -120,6 +123,7 @@ impl Merged {
 
     fn merge(&mut self, contents: &[u8]) -> Option<()> {
         let mut r = Reader::new(contents);
+        self.cannot |= Ways::try_from(r.number()?).ok()?;
         for _ in 0..r.number()? {
             let (hash, count) = (r.number()?, r.number()?);
             let named = r.number()?;
@@ -160,7 +164,7 @@ impl Consensus {
         let call = party.next_call(&question);
         let (rank, tree) = (party.rank(), party.tree());
         let children: Vec<u32> = tree.children().collect();
-        let mut merged = Merged::default();
+        let mut merged = Merged { cannot: question.cannot, ..Merged::default() };
         if !party.is_server() {
             merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
         }
@@ -197,15 +201,16 @@ impl Consensus {
         format!("{}: waits for {}", self.question.what, self.names.list(&whom))
     }
 
-    /// Goes on, and records it if anybody wants to know. Once all ranks have answered and agree, `decide` runs on rank 0 and its result is everybody's; any
-    /// failure, of it or of a rank, is everybody's too. Returns `None` while it is not over.
+    /// Goes on, and records it if anybody wants to know. Once all ranks have answered and agree, `decide` runs on rank 0 and
+    /// its result is everybody's; any failure, of it or of a rank, is everybody's too. Returns `None` while it is not over.
     pub fn poll(
         &mut self,
         world: &mut dyn World,
         party: &mut Party,
         decide: &mut dyn FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Option<Result<Vec<u8>, Fault>> {
-        self.poll_with(world, party, &mut |_| Some(decide()))
+        let agreed = self.poll_with(world, party, &mut |_, _| Some(decide()))?;
+        Some(agreed.map(|agreed| agreed.payload))
     }
 
     /// As [`Consensus::poll`], where `decide` may take its time: it is called again until it gives something.
@@ -214,7 +219,7 @@ impl Consensus {
         world: &mut dyn World,
         party: &mut Party,
         decide: &mut Decide,
-    ) -> Option<Result<Vec<u8>, Fault>> {
+    ) -> Option<Result<Agreed, Fault>> {
         if party.trace.is_none() {
             return self.advance(world, party, decide);
         }
@@ -231,7 +236,7 @@ impl Consensus {
         world: &mut dyn World,
         party: &mut Party,
         decide: &mut Decide,
-    ) -> Option<Result<Vec<u8>, Fault>> {
+    ) -> Option<Result<Agreed, Fault>> {
         while let Some((from, tag, contents)) = party.inbox.next_consensus(self.call) {
             party.progress();
             match tag {
@@ -278,7 +283,7 @@ impl Consensus {
         world: &mut dyn World,
         party: &mut Party,
         decide: &mut Decide,
-    ) -> Option<Result<Vec<u8>, Fault>> {
+    ) -> Option<Result<Agreed, Fault>> {
         let result = if !self.merged.faults.is_empty() {
             Err(failures(&self.merged, &self.names))
         } else if self.merged.groups.len() > 1 {
@@ -301,7 +306,7 @@ impl Consensus {
             }
             let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
             let began = world.clock().now_ns();
-            let decided = decide(world)?;
+            let decided = decide(world, self.merged.cannot)?;
             if begins && world.clock().now_ns() - began > party.limits.storage.as_nanos() as u64 {
                 // It did so itself, and the others have given up on it.
                 return Some(Err(party.end_stalled(world, 0, &self.waits_for(), party.limits.storage)));
@@ -310,10 +315,10 @@ impl Consensus {
             if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
                 trace.decided(self.call, begin, world.clock().stamp_ns());
             }
-            decided
+            decided.map(|payload| Agreed { payload, cannot: self.merged.cannot })
         };
         let contents = match &result {
-            Ok(payload) => Writer::tagged(1).bytes(payload).0,
+            Ok(Agreed { payload, cannot }) => Writer::tagged(1).bytes(payload).number((*cannot).into()).0,
             Err(fault) => Writer::tagged(0).bytes(&fault.to_bytes()).0,
         };
         self.send_down(world, &contents);
@@ -377,17 +382,20 @@ impl Consensus {
                 lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
             }
         }
-        let text = format!("{}: {DIFFERENT}{}", self.question.what, lines.join("\n  "));
+        let text = format!("{}: the ranks ask for different things:\n  {}", self.question.what, lines.join("\n  "));
         Fault::new(FaultKind::Disagreement, text)
             .hint("a collective call needs the same arguments on every rank, but for the local arrays themselves")
     }
 }
 
-fn decision(contents: &[u8]) -> Result<Vec<u8>, Fault> {
+fn decision(contents: &[u8]) -> Result<Agreed, Fault> {
     let mut r = Reader::new(contents);
     let broken = || Fault::new(FaultKind::Peer, "rank 0 sent a decision that makes no sense");
     match (r.tag(), r.bytes()) {
-        (Some(1), Some(payload)) => Ok(payload.to_vec()),
+        (Some(1), Some(payload)) => {
+            let cannot = r.number().and_then(|cannot| cannot.try_into().ok()).ok_or_else(broken)?;
+            Ok(Agreed { payload: payload.to_vec(), cannot })
+        }
         (Some(_), Some(bytes)) => Err(Fault::from_bytes(bytes).unwrap_or_else(broken)),
         _ => Err(broken()),
     }

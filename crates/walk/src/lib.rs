@@ -14,7 +14,7 @@ pub mod trace;
 mod tree;
 mod walk;
 
-pub use consensus::{Consensus, Decide, Question, differ_only_in};
+pub use consensus::{Agreed, Consensus, Decide, Question, Ways};
 pub use party::{Limits, Party, Waits};
 pub use telling::Telling;
 pub use walk::{Walk, Walked};

@@ -1,6 +1,6 @@
 //! One rank's part in a communicator over its life: calls in order, limits on waiting, and failure.
 
-use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
+use crate::consensus::{Agreed, Consensus, Question, RANKS_NAMED_MAX, Ways};
 use crate::inbox::{Inbox, tag};
 use crate::names::Names;
 use crate::trace::Recorder;
@@ -204,10 +204,11 @@ impl Party {
         question: Question,
         mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
-        self.agree_with(world, question, |_| Some(decide()))
+        self.agree_with(world, question, |_, _| Some(decide())).map(|agreed| agreed.payload)
     }
 
-    /// As [`Party::agree`], where rank 0 may take its time to decide; see [`Consensus::poll_with`].
+    /// As [`Party::agree`], where rank 0 may take its time to decide, and all hear what some rank cannot do; see
+    /// [`Consensus::poll_with`].
     ///
     /// # Errors
     /// The one failure that all ranks get.
@@ -215,8 +216,8 @@ impl Party {
         &mut self,
         world: &mut dyn World,
         mut question: Question,
-        mut decide: impl FnMut(&mut dyn World) -> Option<Result<Vec<u8>, Fault>>,
-    ) -> Result<Vec<u8>, Fault> {
+        mut decide: impl FnMut(&mut dyn World, Ways) -> Option<Result<Vec<u8>, Fault>>,
+    ) -> Result<Agreed, Fault> {
         if let Some(fault) = &self.poisoned {
             let text = format!(
                 "{}: this handle cannot be used any more, since an earlier call failed: {}",

@@ -6,7 +6,7 @@ use crate::common::case::{Case, users};
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Strategy};
-use hyperslab_walk::{Question, Walked};
+use hyperslab_walk::{Agreed, Question, Walked};
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Failing;
 use hyperslab_world::{Fault, FaultKind, MemoryStore};
@@ -114,6 +114,20 @@ fn ranks_that_agree_get_the_decision_of_rank_0() {
         let questions = vec![question("[8, 8]"); size];
         assert_eq!(agree(questions.clone(), size as u64, &Ok(vec![1, 2])), Ok(vec![1, 2]));
         assert_eq!(agree(questions, size as u64, &Err(disk_full())), Err(disk_full()));
+    }
+}
+
+#[test]
+fn what_one_rank_cannot_do_all_ranks_hear_of() {
+    for size in 1..21_u32 {
+        for odd in 0..size {
+            let of = |rank| Question { cannot: if rank == odd { 2 } else { rank & 4 }, ..question("[8]") };
+            let questions: Vec<Question> = (0..size).map(of).collect();
+            let all = questions.iter().fold(0, |all, question| all | question.cannot);
+            let agreed =
+                Ranks::in_memory(size, u64::from(odd), &Default::default()).agree_on_ways(questions, &Ok(vec![1]));
+            assert_eq!(agreed, vec![Ok(Agreed { payload: vec![1], cannot: all }); size as usize]);
+        }
     }
 }
 

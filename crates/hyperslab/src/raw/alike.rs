@@ -4,32 +4,19 @@
 //! longer than its bytes do.
 
 use super::FileArray;
-use crate::holding::Part;
+use crate::course::Compiled;
+use crate::holding::{Part, number_parts};
 use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Spread};
-use hyperslab_walk::differ_only_in;
-use hyperslab_world::{Exposed, Fault};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use hyperslab_plan::{Ask, Direction, Mine, Spread, Transfer};
+use hyperslab_walk::Ways;
+use hyperslab_world::Exposed;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
-/// What ranks compare of it. In the memory of one rank arrays may lie in ways of their own, which only that rank knows.
-const COMPARED: &str = "arrays taken together";
-
-/// What a call moves, and this rank's parts of it.
-pub(super) struct Moving {
-    pub(super) asks: Vec<Ask>,
-    pub(super) parts: Vec<Vec<Part>>,
-}
-
-impl Moving {
-    /// What ranks compare of how so many arrays are taken; the first of what they compare. Which are alike follows from
-    /// what all ranks know, so ranks differ in no more than whether they take them together.
-    pub(super) fn compared(&self, arrays: usize) -> Vec<(String, String)> {
-        let told = if self.asks.len() < arrays { format!("{arrays} as {}", self.asks.len()) } else { "none".into() };
-        vec![(COMPARED.to_string(), told)]
-    }
-}
+/// That a rank holds arrays that are alike in different ways, and so cannot move them as one. In its memory arrays may lie in
+/// ways of their own, which only that rank knows; which arrays are alike follows from what all ranks know.
+const TOGETHER: Ways = 1;
 
 /// Arrays that follow each other in a file and are alike.
 pub(super) struct Group {
@@ -51,63 +38,106 @@ pub(super) fn runs(arrays: &[Numbered]) -> Vec<usize> {
 }
 
 /// The arrays of a call. What is asked of each is made out of what is asked of the first one like it.
-pub(super) struct Arrays<'a> {
-    pub(super) names: &'a [&'a str],
-    pub(super) groups: Vec<Group>,
+pub(super) struct Arrays {
+    names: Vec<String>,
+    groups: Vec<Group>,
     /// This rank's parts, array by array.
-    pub(super) parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<Part>>,
+    /// What is asked when those that are alike are taken together, if any are.
+    one_by_group: Option<Vec<Ask>>,
+    /// This rank's parts, group by group, if it holds those that are alike in the same way.
+    parts_by_group: Option<Vec<Vec<Part>>>,
 }
 
-impl Arrays<'_> {
-    /// What moves when arrays that are alike are taken together, as far as this rank's parts allow that; `None` where no
-    /// arrays are alike, or this rank holds them in different ways.
-    fn together(&self) -> Option<Moving> {
-        if self.groups.iter().all(|group| group.memory.len() == 1) {
-            return None;
+impl Arrays {
+    pub(super) fn new(names: &[&str], groups: Vec<Group>, parts: Vec<Vec<Part>>) -> Arrays {
+        let names = names.iter().map(ToString::to_string).collect();
+        let mut arrays = Arrays { names, groups, parts, one_by_group: None, parts_by_group: None };
+        if arrays.groups.iter().any(|group| group.memory.len() > 1) {
+            arrays.one_by_group = arrays.each_group(|first, begin, end| match end - begin {
+                1 => Some(first.clone()),
+                count => one_ask(first, count as u64, &arrays.names[end - 1]),
+            });
+            arrays.parts_by_group = arrays.each_group(|_, begin, end| match &arrays.parts[begin..end] {
+                [one] => Some(one.clone()),
+                several => Some(vec![one_part(several)?]),
+            });
         }
-        let (mut asks, mut parts) = (Vec::new(), Vec::new());
+        arrays
+    }
+
+    /// Makes something of each group: of what is asked of the first of its arrays, and of their numbers in the call.
+    fn each_group<T>(&self, make: impl Fn(&Ask, usize, usize) -> Option<T>) -> Option<Vec<T>> {
         let mut begin = 0;
-        for Group { first, memory } in &self.groups {
+        let each = self.groups.iter().map(|Group { first, memory }| {
             let end = begin + memory.len();
-            if memory.len() == 1 {
-                asks.push(first.clone());
-                parts.push(self.parts[begin].clone());
-            } else {
-                asks.push(one_ask(first, memory.len() as u64, self.names[end - 1])?);
-                parts.push(vec![one_part(&self.parts[begin..end])?]);
-            }
-            begin = end;
-        }
-        Some(Moving { asks, parts })
+            make(first, std::mem::replace(&mut begin, end), end)
+        });
+        each.collect()
     }
 
-    /// What moves array by array.
-    fn apart(&self) -> Moving {
+    /// What this rank cannot do.
+    pub(super) fn cannot(&self) -> Ways {
+        let alone = self.one_by_group.is_some() && self.parts_by_group.is_none();
+        if alone { TOGETHER } else { 0 }
+    }
+
+    /// What is asked, and this rank's parts, when some rank cannot do that.
+    fn taken(&self, cannot: Ways) -> (Vec<Ask>, Vec<Vec<Part>>) {
+        match (&self.one_by_group, &self.parts_by_group) {
+            (Some(asks), Some(parts)) if cannot & TOGETHER == 0 => (asks.clone(), parts.clone()),
+            _ => (self.apart(), self.parts.clone()),
+        }
+    }
+
+    /// What is asked array by array.
+    fn apart(&self) -> Vec<Ask> {
         let all = self.groups.iter().flat_map(|group| (0..).zip(&group.memory).map(move |one| (&group.first, one)));
-        let asks = all.zip(self.names).map(|((first, (number, &memory)), name)| {
+        let asks = all.zip(&self.names).map(|((first, (number, &memory)), name)| {
             let first = first.clone();
-            Ask { name: (*name).to_string(), memory, stored: first.stored.after(number), ..first }
+            Ask { name: name.clone(), memory, stored: first.stored.after(number), ..first }
         });
-        Moving { asks: asks.collect(), parts: self.parts.clone() }
+        asks.collect()
     }
 }
 
-/// Carries out the call `what` with arrays taken together, or, where ranks differ in that alone, array by array, and then all
-/// later calls that `apart` belongs to.
-pub(super) fn carried_out<T>(
-    what: &str,
-    arrays: &Arrays,
-    apart: &AtomicBool,
-    mut carry_out: impl FnMut(Moving) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    let together = if apart.load(Ordering::Relaxed) { None } else { arrays.together() };
-    match carry_out(together.unwrap_or_else(|| arrays.apart())) {
-        // All ranks are told the same, so that all begin again, or none; nothing has moved.
-        Err(fault) if differ_only_in(&fault, what, COMPARED) => {
-            apart.store(true, Ordering::Relaxed);
-            carry_out(arrays.apart())
-        }
-        done => done,
+/// A call that moves arrays of a file; what of it moves together is known once all ranks have said what they cannot do.
+pub(super) struct FileCall {
+    pub(super) arrays: Arrays,
+    pub(super) direction: Direction,
+    pub(super) ranks: u32,
+    pub(super) sync: bool,
+    moving: OnceLock<Moving>,
+}
+
+/// What a call moves, and what this rank has of it.
+pub(super) struct Moving {
+    pub(super) transfer: Arc<Transfer>,
+    pub(super) users: Vec<Exposed>,
+    mine: BTreeMap<u32, Vec<Mine>>,
+}
+
+impl Moving {
+    /// For the walk.
+    pub(super) fn compiled(&self) -> Compiled {
+        let Moving { transfer, users, mine } = self;
+        Compiled { transfer: transfer.clone(), users: users.clone(), mine: mine.clone(), fault: None, vetted: None }
+    }
+}
+
+impl FileCall {
+    pub(super) fn new(arrays: Arrays, direction: Direction, ranks: u32, sync: bool) -> FileCall {
+        FileCall { arrays, direction, ranks, sync, moving: OnceLock::new() }
+    }
+
+    /// What moves, now that all know what some rank cannot do.
+    pub(super) fn moving(&self, cannot: Ways) -> &Moving {
+        self.moving.get_or_init(|| {
+            let (asks, parts) = self.arrays.taken(cannot);
+            let (users, mine) = number_parts(parts);
+            let FileCall { direction, ranks, sync, .. } = *self;
+            Moving { transfer: Arc::new(Transfer { direction, asks, ranks, sync }), users, mine }
+        })
     }
 }
 
@@ -174,7 +204,6 @@ mod tests {
     use super::*;
     use hyperslab_layout::{Dim, Distribution, Kind, Section, dense_strides, product};
     use hyperslab_plan::Stored;
-    use hyperslab_world::FaultKind;
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
 
@@ -224,7 +253,8 @@ mod tests {
             Group { first: ask("a", &[3, 5], 8), memory: vec![ELEMENT, double] },
             Group { first: ask("c", &[5, 3], 128), memory: vec![ELEMENT] },
         ];
-        let asks = Arrays { names: &["a", "b", "c"], groups, parts: Vec::new() }.apart().asks;
+        let parts = vec![Vec::new(); 3];
+        let asks = Arrays::new(&["a", "b", "c"], groups, parts).apart();
         let other = Ask { memory: double, ..ask("b", &[3, 5], 68) };
         let own = [ask("a", &[3, 5], 8), other, ask("c", &[5, 3], 128)];
         assert_eq!(format!("{asks:?}"), format!("{own:?}"));
@@ -248,9 +278,10 @@ mod tests {
             let parts: Vec<Vec<Part>> =
                 (0..count).map(|i| vec![part(&first, &whole, place(i, &mut random), order)]).collect();
             let groups = vec![Group { first, memory: vec![ELEMENT; count as usize] }];
-            let arrays = Arrays { names: &["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts };
-            let together = arrays.together().expect("alike");
-            let (one, ask) = (&together.parts[0][0].exposed, &together.asks[0]);
+            let arrays = Arrays::new(&["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts);
+            assert_eq!(arrays.cannot(), 0);
+            let (asks, parts) = arrays.taken(0);
+            let (one, ask) = (&parts[0][0].exposed, &asks[0]);
             let at = |one: &Exposed, index: &[u64]| one.memory.address() as i64 + one.view.address(index);
             let held = ask.spread.regular().unwrap().owned(1);
             let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
@@ -267,29 +298,17 @@ mod tests {
         let whole = Memory::from_vec(vec![0; 200]);
         let arrays = |order: &[usize]| {
             let parts = vec![vec![part(&first, &whole, 0, &[0, 1])], vec![part(&first, &whole, 100, order)]];
-            Arrays { names: &["a", "b"], groups: vec![Group { first: first.clone(), memory: vec![ELEMENT; 2] }], parts }
+            let groups = vec![Group { first: first.clone(), memory: vec![ELEMENT; 2] }];
+            Arrays::new(&["a", "b"], groups, parts)
         };
-        assert!(arrays(&[0, 1]).together().is_some());
-        assert!(arrays(&[1, 0]).together().is_none());
-        // All ranks are told that they differ in this, and only then begin again.
-        let mut calls = Vec::new();
-        let text =
-            format!("write: the ranks ask for different things:\n  {COMPARED} is none on rank 0, but 2 as 1 on rank 1");
-        let mut call = |fault: &str, apart: &AtomicBool| {
-            carried_out("write", &arrays(&[0, 1]), apart, |moving| {
-                calls.push((moving.asks.len(), moving.compared(2)));
-                if moving.asks.len() == 1 { Err(Fault::new(FaultKind::Disagreement, fault)) } else { Ok(()) }
-            })
-        };
-        let apart = AtomicBool::new(false);
-        assert!(call(&text, &apart).is_ok());
-        assert!(call(&text, &apart).is_ok(), "as the call before it");
-        for other in ["", "\n  array 3 is 'c' on rank 0, but absent on rank 1", " and absent on rank 2"] {
-            assert!(call(&format!("a call before: {text}{other}"), &AtomicBool::new(false)).is_err());
-            assert!(other.is_empty() || call(&format!("{text}{other}"), &AtomicBool::new(false)).is_err());
+        let (alike, otherwise) = (arrays(&[0, 1]), arrays(&[1, 0]));
+        assert_eq!((alike.cannot(), otherwise.cannot()), (0, TOGETHER));
+        assert_eq!((alike.taken(0).0.len(), alike.taken(0).1.len()), (1, 1));
+        // Who could takes them apart, too, when another rank cannot.
+        for arrays in [alike, otherwise] {
+            assert_eq!((arrays.taken(TOGETHER).0.len(), arrays.taken(TOGETHER).1.len()), (2, 2));
         }
-        let told = |what: &str| vec![(COMPARED.to_string(), what.to_string())];
-        assert_eq!(calls[..3], [(1, told("2 as 1")), (2, told("none")), (2, told("none"))]);
-        assert!(calls[3..].iter().all(|call| call.0 == 1));
+        let one = vec![Group { first: ask("a", &[4, 3], 0), memory: vec![ELEMENT] }];
+        assert_eq!(Arrays::new(&["a"], one, vec![Vec::new()]).cannot(), 0, "nothing is alike");
     }
 }

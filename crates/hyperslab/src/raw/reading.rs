@@ -1,16 +1,17 @@
 //! Reading arrays of a file.
 
-use super::alike::{self, Arrays, Group, Moving};
+use super::RawFile;
+use super::alike::{Arrays, FileCall, Group, Moving};
 use super::disk::follow_disk;
-use super::{Fields, RawFile};
 use crate::array::LocalArray;
-use crate::course::{Call, Compiled, Target};
+use crate::course::{Call, Target};
 use crate::error::Error;
-use crate::holding::{Holding, number_parts};
+use crate::holding::Holding;
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use hyperslab_layout::{Casting, ElementType, Section};
-use hyperslab_plan::{Direction, Laid, Transfer};
+use hyperslab_plan::Direction;
+use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Root};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use std::sync::Arc;
 /// Rank 0's side of a read.
 struct Reading {
     file: RawFile,
-    transfer: Arc<Transfer>,
-    /// How its arrays lie in its memory.
-    lying: Vec<Option<Laid>>,
+    call: Arc<FileCall>,
 }
 
 impl Target for Reading {
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
-        let Reading { file, transfer, lying } = self;
+    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
+        let Reading { file, call } = self;
         file.attempts.check_still_there()?;
-        let mut decision = decided(&file.comm, transfer, &file.options.wish, file.held, lying, &Shaped::default())?;
+        let Moving { transfer, users, .. } = call.moving(cannot);
+        let (wish, lying) = (&file.options.wish, laid(users));
+        let mut decision = decided(&file.comm, transfer, wish, file.held, &lying, &Shaped::default())?;
         follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
         Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
     }
@@ -75,38 +76,26 @@ impl RawFile {
             Ok((groups, parts, locals)) => (groups, parts, locals, None),
             Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
-        let report = alike::carried_out(&what, &Arrays { names, groups, parts }, &self.apart, |moving| {
-            let mut fields = moving.compared(names.len());
-            fields.push(("operation".to_string(), "read".to_string()));
-            fields.push(("file".into(), self.path().display().to_string()));
-            fields.push(("casting".into(), casting.name().into()));
-            crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-            self.get(&what, fields, fault.clone(), moving)
-        })?;
-        Ok((locals, report))
-    }
-
-    /// Agrees on a read and carries it out.
-    fn get(&self, what: &str, fields: Fields, fault: Option<Fault>, moving: Moving) -> Result<Report, Fault> {
-        let Moving { asks, parts } = moving;
-        let transfer = Arc::new(Transfer { direction: Direction::Read, asks, ranks: self.ranks, sync: false });
-        let (users, mine) = number_parts(parts);
-        let lying = laid(&users);
-        let reading = || -> Box<dyn Target> {
-            let (file, transfer) = (self.clone(), transfer.clone());
-            Box::new(Reading { file, transfer, lying })
-        };
-        self.comm.transfer(Call {
-            what: what.to_string(),
+        let mut fields = vec![
+            ("operation".to_string(), "read".to_string()),
+            ("file".into(), self.path().display().to_string()),
+            ("casting".into(), casting.name().into()),
+        ];
+        crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+        let call = Arc::new(FileCall::new(Arrays::new(names, groups, parts), Direction::Read, self.ranks, false));
+        let report = self.comm.transfer(Call {
+            what,
             fields,
+            cannot: call.arrays.cannot(),
             durable: false,
             prepared: fault,
-            target: Box::new(reading),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
+            target: Box::new(|| Box::new(Reading { file: self.clone(), call: call.clone() })),
+            compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),
             // Nothing, but what was read must still be there.
             publishes: true,
             at_once: self.attempts.at_once(1),
-        })
+        })?;
+        Ok((locals, report))
     }
 
     /// What is asked of arrays to read, and how ranks hold it.

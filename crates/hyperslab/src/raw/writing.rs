@@ -1,44 +1,28 @@
 //! Writing arrays of a file.
 
-use super::alike::{self, Arrays, Moving};
+use super::alike::{Arrays, FileCall, Moving};
 use super::disk::{follow_disk, marker};
 use super::{Fields, FileArray, RawFile};
 use crate::array::LocalArray;
 use crate::attempts::{Change, Marker};
-use crate::course::{Call, Compiled, Target};
+use crate::course::{Call, Target};
 use crate::error::Error;
-use crate::holding::{Exposing, Holding, number_parts};
+use crate::holding::{Exposing, Holding};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::Mode;
 use hyperslab_layout::{Casting, ElementType, Section};
-use hyperslab_plan::{Direction, Laid, Preference, Transfer};
+use hyperslab_plan::{Direction, Preference};
+use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A write of arrays, as the user asked for it.
-struct Writing<'a> {
-    what: &'a str,
-    /// What is wrong with it on this rank.
-    fault: Option<Fault>,
-    /// Adds what ranks compare of it.
-    asked: Box<dyn Fn(&mut Fields) + 'a>,
-    /// How many arrays.
-    arrays: usize,
-    /// How many arrays the file had before, and where the last of them ended \[B\].
-    before: (usize, u64),
-    /// Whether nothing stays of what the file had.
-    whole: bool,
-}
-
 /// Rank 0's side of a write.
 struct Putting {
     file: RawFile,
-    transfer: Arc<Transfer>,
+    call: Arc<FileCall>,
     wish: Preference,
-    /// How its arrays lie in its memory.
-    lying: Vec<Option<Laid>>,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
     /// Where the last ends now \[B\].
@@ -55,10 +39,11 @@ impl Putting {
 }
 
 impl Target for Putting {
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
-        let Putting { file, transfer, wish, lying, end, .. } = &*self;
+    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
+        let Putting { file, call, wish, end, .. } = &*self;
         let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
-        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
+        let Moving { transfer, users, .. } = call.moving(cannot);
+        let mut decision = decided(&file.comm, transfer, wish, file.held, &laid(users), &Shaped::default())?;
         let proof = if file.mode.writes_new() {
             if self.is_first() {
                 attempts.make_file(&file.header, end)?;
@@ -150,22 +135,17 @@ impl RawFile {
             Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
         };
         let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
-        let writing = Writing {
-            what: &what,
-            fault,
-            asked: Box::new(move |fields| {
-                fields.push(("type of the stored elements".into(), format!("{element:?}")));
-                fields.push(("casting".into(), casting.name().into()));
-                let described =
-                    arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-                crate::described::describe(fields, described);
-            }),
-            arrays: arrays.len(),
-            before,
-            whole: section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0,
-        };
-        let moving = Arrays { names: &names, groups, parts };
-        let result = alike::carried_out(&what, &moving, &self.apart, |moving| self.put(&writing, moving));
+        let mut fields = vec![
+            ("operation".to_string(), "write".to_string()),
+            ("file".into(), self.path().display().to_string()),
+            ("bytes set aside for copies (staged)".into(), self.held.to_string()),
+            ("type of the stored elements".into(), format!("{element:?}")),
+            ("casting".into(), casting.name().into()),
+        ];
+        let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
+        crate::described::describe(&mut fields, described);
+        let whole = section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0;
+        let result = self.put(what, fields, fault, Arrays::new(&names, groups, parts), (before, whole));
         if result.is_err() && new {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
@@ -175,34 +155,32 @@ impl RawFile {
         Ok(result?)
     }
 
-    /// Agrees on a write and carries it out.
-    fn put(&self, writing: &Writing, moving: Moving) -> Result<Report, Fault> {
-        let Writing { what, fault, asked, arrays, before, whole } = writing;
+    /// Agrees on a write and carries it out; told how many arrays the file had before and where the last of them ended, and
+    /// whether nothing stays of them.
+    fn put(
+        &self,
+        what: String,
+        fields: Fields,
+        fault: Option<Fault>,
+        arrays: Arrays,
+        (before, whole): ((usize, u64), bool),
+    ) -> Result<Report, Fault> {
         let (new, durable) = (self.mode.writes_new(), self.options.durable);
-        let mut fields = moving.compared(*arrays);
-        fields.push(("operation".to_string(), "write".to_string()));
-        fields.push(("file".into(), self.path().display().to_string()));
-        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
-        asked(&mut fields);
-        let Moving { asks, parts } = moving;
-        let (users, mine) = number_parts(parts);
-        let lying = laid(&users);
-        let transfer =
-            Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: durable && !new });
-        // A new file is made durable when it is closed.
-        let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
+        let call = Arc::new(FileCall::new(arrays, Direction::Write, self.ranks, durable && !new));
         let putting = || -> Box<dyn Target> {
-            let (file, transfer, wish) = (self.clone(), transfer.clone(), wish.clone());
-            let (before, end, whole) = (*before, self.laid().end, *whole);
-            Box::new(Putting { file, transfer, wish, lying, before, end, whole, marker: None })
+            // A new file is made durable when it is closed.
+            let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
+            let (file, end) = (self.clone(), self.laid().end);
+            Box::new(Putting { file, call: call.clone(), wish, before, end, whole, marker: None })
         };
         self.comm.transfer(Call {
-            what: what.to_string(),
+            what,
             fields,
+            cannot: call.arrays.cannot(),
             durable,
-            prepared: fault.clone(),
+            prepared: fault,
             target: Box::new(putting),
-            compile: Box::new(|_| Ok(Compiled { transfer: transfer.clone(), users, mine, fault: None, vetted: None })),
+            compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),
             // A new file becomes visible when it is closed.
             publishes: !new,
             at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },

@@ -18,6 +18,7 @@ use hyperslab_layout::stored::{Change, Stored};
 use hyperslab_layout::{Casting, ElementType, Section};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Ask, Direction, Laid, Preference, Transfer};
+use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -191,10 +192,11 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            cannot: 0,
             durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             target: Box::new(writing),
-            compile: Box::new(|payload| {
+            compile: Box::new(|payload, _| {
                 let asked = hear(payload)?.into_iter().zip(asks);
                 let mut vetted = None;
                 let asks = asked.map(|(told, ask)| {
@@ -303,10 +305,11 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            cannot: 0,
             durable: self.options.durable,
             prepared: prepared.map(|fault| fault.context(&what)),
             target: Box::new(|| Box::new(ReadTarget { reading: wanted_here.clone(), held: None })),
-            compile: Box::new(|payload| {
+            compile: Box::new(|payload, _| {
                 let asks = wanted_here.asks(&hear(payload)?)?;
                 let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
                 arrays.replace(locals);
@@ -356,10 +359,11 @@ impl Store {
         let call = Call {
             what: what.clone(),
             fields,
+            cannot: 0,
             durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             target: Box::new(appending),
-            compile: Box::new(|payload| {
+            compile: Box::new(|payload, _| {
                 let told = hear(payload)?;
                 let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
                 let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
@@ -432,7 +436,7 @@ struct ReadTarget {
 }
 
 impl Target for ReadTarget {
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+    fn prepare(&mut self, _cannot: Ways) -> Result<Vec<u8>, Fault> {
         let Reading { store, names, .. } = &self.reading;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.

@@ -12,6 +12,7 @@ use crate::planning::{Shaped, choose_parameters, choose_shape, said_of_chunks};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::{Casting, Section};
 use hyperslab_plan::{Direction, Laid, Transfer};
+use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Root, fingerprint};
 use std::sync::Arc;
 use std::time::Instant;
@@ -236,7 +237,7 @@ impl Writing {
 }
 
 impl Target for Writing {
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+    fn prepare(&mut self, _cannot: Ways) -> Result<Vec<u8>, Fault> {
         self.ready().map_err(|fault| fault.context(&self.what))
     }
 
@@ -332,7 +333,7 @@ impl Appending {
 }
 
 impl Target for Appending {
-    fn prepare(&mut self) -> Result<Vec<u8>, Fault> {
+    fn prepare(&mut self, _cannot: Ways) -> Result<Vec<u8>, Fault> {
         let (store, ask) = (&self.store, &self.ask);
         let (directory, attempts, at) = (store.directory(), store.attempts.clone(), self.at());
         // Of two that append at the same time, the second shall see what the first left.

@@ -10,9 +10,9 @@ pub(crate) mod pieces;
 pub(crate) mod random;
 
 use hyperslab_plan::{Facts, Parameters, Told as Pieces, Transfer};
-use hyperslab_walk::{Consensus, Limits, Party, Question, Telling, Walk, Walked};
+use hyperslab_walk::{Agreed, Consensus, Limits, Party, Question, Telling, Walk, Walked};
 use hyperslab_world::lockstep::{Hub, HubWorld};
-use hyperslab_world::{Exposed, Fault, MemoryStore, Objects, Store};
+use hyperslab_world::{Exposed, Fault, MemoryStore, Objects, Store, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -70,10 +70,23 @@ impl<S: Store> Ranks<S> {
         questions: Vec<Question>,
         decided: &Result<Vec<u8>, Fault>,
     ) -> Vec<Result<Vec<u8>, Fault>> {
+        let agreed = self.agree_on_ways(questions, decided);
+        agreed.into_iter().map(|agreed| agreed.map(|agreed| agreed.payload)).collect()
+    }
+
+    /// The same with what some rank cannot do.
+    pub(crate) fn agree_on_ways(
+        &mut self,
+        questions: Vec<Question>,
+        decided: &Result<Vec<u8>, Fault>,
+    ) -> Vec<Result<Agreed, Fault>> {
         let pairs = questions.into_iter().zip(&mut self.parties);
         let calls: Vec<_> = pairs.map(|(question, party)| RefCell::new(Consensus::new(party, question))).collect();
         self.finish(
-            |rank, world, party| (calls[rank].borrow_mut().poll(world, party, &mut || decided.clone()), 0),
+            |rank, world, party| {
+                let decide = &mut |_: &mut dyn World, _| Some(decided.clone());
+                (calls[rank].borrow_mut().poll_with(world, party, decide), 0)
+            },
             |rank| calls[rank].borrow().waits_for(),
         )
     }
