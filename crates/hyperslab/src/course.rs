@@ -162,7 +162,7 @@ impl Comm {
         }
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
-        let Call { what, fields, cannot, durable, prepared, target, compile, publishes, at_once } = call;
+        let Call { what, fields, cannot, prepared, target, compile, publishes, at_once } = call;
         let mut question = Question { stores: true, cannot, ..Question::opening(what.clone(), fields, prepared) };
         self.bring_failure(party, &mut question, NO_TARGET);
         let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
@@ -180,7 +180,7 @@ impl Comm {
             afterwards(undo);
             desk.finish(if poisoned { GRACE } else { limits.progress });
         };
-        let opening = Opening { question, target: target.clone(), compile, durable, at_once };
+        let opening = Opening { question, target: target.clone(), compile, at_once };
         let opened = self.open(machine, party, opening);
         let (Compiled { transfer, users, mine, fault, vetted }, decision, roots) = opened.inspect_err(|_| {
             clean(party.poisoned().is_some(), |target| target.undo(false));
@@ -194,7 +194,7 @@ impl Comm {
         let observer = observer.as_mut().filter(|_| !self.is_inside());
         let watched = Watched { what: &what, total: bytes, scale, observer, line: self.line() };
         machine.enter(roots.into());
-        let moved = match moved(machine, party, (transfer, users, mine), vetted, &parameters, durable, watched) {
+        let moved = match moved(machine, party, (transfer, users, mine), vetted, &parameters, watched) {
             Ok(moved) => moved,
             Err(fault) => {
                 // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
@@ -247,7 +247,7 @@ impl Comm {
 
     /// Agrees on a transfer; gives it, how it is carried out, and where its objects lie.
     fn open(&self, machine: &mut Machine, party: &mut Party, opening: Opening) -> Result<Opened, Fault> {
-        let Opening { question, target, compile, durable, at_once } = opening;
+        let Opening { question, target, compile, at_once } = opening;
         let what = question.what.clone();
         let (mut compile, mut made) = (Some(compile), None);
         let alone = machine.is_one_process();
@@ -275,7 +275,7 @@ impl Comm {
                 // Servers are told the transfer itself, so rank 0 makes it before it decides.
                 let (mut compiled, decision, roots) = finish(&payload, cannot)?;
                 compiled.transfer = compiled.transfer.among(ranks);
-                let told = served::opening(&payload, &what, &compiled.transfer, durable, limits);
+                let told = served::opening(&payload, &what, &compiled.transfer, limits);
                 made = Some((compiled, decision, roots));
                 Ok(told)
             };
@@ -351,7 +351,6 @@ struct Opening<'a> {
     question: Question,
     target: Option<Arc<Mutex<Box<dyn Target>>>>,
     compile: Compile<'a>,
-    durable: bool,
     at_once: bool,
 }
 
@@ -478,7 +477,6 @@ pub(crate) fn moved(
     (transfer, users, mine): (Arc<Transfer>, Vec<Exposed>, BTreeMap<u32, Vec<Mine>>),
     vetted: Option<Fault>,
     parameters: &Parameters,
-    durable: bool,
     watched: Watched,
 ) -> Result<Result<Walked, Fault>, Fault> {
     let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
@@ -493,14 +491,9 @@ pub(crate) fn moved(
         trace.push(Span::plain(Kind::Plan, begin_ns, machine.clock().stamp_ns()));
     }
     let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
-    machine.shall_be_durable(durable);
     let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
     let walked = run(machine, party, Walk::new(program, users).with_names(names), watched);
-    machine.shall_be_durable(false);
     let walked = walked?;
-    if !durable && transfer.direction == Direction::Write {
-        machine.forget_unsynced(transfer.objects_below());
-    }
     machine.release_files();
     Ok(walked)
 }
@@ -607,8 +600,6 @@ pub(crate) struct Call<'a> {
     pub(crate) fields: Vec<(String, String)>,
     /// What this rank cannot do, and others perhaps can.
     pub(crate) cannot: Ways,
-    /// Whether what is written shall be durable, now or when it is published.
-    pub(crate) durable: bool,
     /// What is wrong on this rank already.
     pub(crate) prepared: Option<Fault>,
     /// On rank 0: what is written or read.

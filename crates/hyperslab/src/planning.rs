@@ -64,13 +64,8 @@ fn kind(transfer: &Transfer, wish: &Preference) -> String {
     let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
     let chunked = transfer.asks.iter().any(|ask| ask.stored.chunk().is_some());
     let way = word(transfer.direction == Direction::Write, "write", "read");
-    let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.sync, "durable", "cached"));
-    let free = Preference {
-        buffer_bytes_max: wish.buffer_bytes_max,
-        durable_later: wish.durable_later,
-        cached: wish.cached,
-        ..Preference::default()
-    };
+    let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.is_synced(), "durable", "cached"));
+    let free = Preference { buffer_bytes_max: wish.buffer_bytes_max, cached: wish.cached, ..Preference::default() };
     let forced = word(*wish == free, "", " forced");
     format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two())
 }

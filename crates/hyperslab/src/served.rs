@@ -38,10 +38,10 @@ pub(crate) fn plain(payload: &[u8]) -> Vec<u8> {
 }
 
 /// The decision to begin a transfer.
-pub(crate) fn opening(payload: &[u8], what: &str, transfer: &Transfer, durable: bool, limits: Limits) -> Vec<u8> {
+pub(crate) fn opening(payload: &[u8], what: &str, transfer: &Transfer, limits: Limits) -> Vec<u8> {
     let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let w = Writer::tagged(kind::TRANSFER).bytes(payload).bytes(what.as_bytes()).bytes(&telling::tell(transfer));
-    let w = w.number(u64::from(durable)).number(nanos(limits.arrival)).number(nanos(limits.progress));
+    let w = w.number(nanos(limits.arrival)).number(nanos(limits.progress));
     w.number(nanos(limits.storage)).0
 }
 
@@ -119,12 +119,12 @@ impl Comm {
             }
             Some(kind::TRANSFER) => {
                 let heard = hear(&mut r).ok_or_else(|| senseless("a transfer"));
-                let (what, transfer, parameters, durable, limits, roots) =
+                let (what, transfer, parameters, limits, roots) =
                     heard.map_err(|fault| party.abandon(machine, fault))?;
                 party.limits = limits;
                 let roots = seen_by(roots, machine.is_one_process());
                 machine.enter(roots.into());
-                let outcome = self.move_for_others(machine, party, (&what, transfer, parameters, durable))?;
+                let outcome = self.move_for_others(machine, party, (&what, transfer, parameters))?;
                 (format!("end of {what}"), outcome)
             }
             _ => return Ok(true),
@@ -140,13 +140,13 @@ impl Comm {
         &self,
         machine: &mut Machine,
         party: &mut Party,
-        (what, transfer, parameters, durable): (&str, Transfer, Parameters, bool),
+        (what, transfer, parameters): (&str, Transfer, Parameters),
     ) -> Result<Result<(), Fault>, Fault> {
         let asks: Vec<_> = transfer.asks.iter().map(|ask| (ask.clone(), Holding::of_others(ask))).collect();
         let made = destinations(wanted(&asks), None, (party.rank(), party.size()));
         let (users, mine) = number_parts(made.map_err(|fault| party.abandon(machine, fault.context(what)))?.0);
         let watched = Watched::by_nobody(what, self.line());
-        Ok(moved(machine, party, (Arc::new(transfer), users, mine), None, &parameters, durable, watched)?.map(|_| ()))
+        Ok(moved(machine, party, (Arc::new(transfer), users, mine), None, &parameters, watched)?.map(|_| ()))
     }
 
     /// Ends the service, on all clients; the servers' [`Comm::serve`] returns.
@@ -186,16 +186,15 @@ pub(crate) fn sync_servers(
     party.agree(machine, question, || Ok(syncing(below))).map(|_| ())
 }
 
-/// What, the transfer, how, whether it shall be durable, the limits of the clients, and where objects lie.
-type Heard = (String, Transfer, Parameters, bool, Limits, Vec<Root>);
+/// What, the transfer, how, the limits of the clients, and where objects lie.
+type Heard = (String, Transfer, Parameters, Limits, Vec<Root>);
 
 fn hear(r: &mut Reader) -> Option<Heard> {
     let mut payload = Reader::new(r.bytes()?);
     let Decision { parameters, .. } = Decision::from_bytes(payload.bytes()?)?;
     let roots = Root::decode(payload.bytes()?)?;
     let (what, transfer) = (r.text()?, telling::hear(r.bytes()?)?);
-    let durable = r.number()? == 1;
     let mut limit = || Some(Duration::from_nanos(r.number()?));
     let limits = Limits { arrival: limit()?, progress: limit()?, storage: limit()? };
-    Some((what, transfer, parameters, durable, limits, roots))
+    Some((what, transfer, parameters, limits, roots))
 }

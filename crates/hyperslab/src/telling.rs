@@ -2,7 +2,7 @@
 
 mod stored;
 
-use hyperslab_layout::{Dim, Distribution, ElementType, Section, Triplet};
+use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Holes, Overlapping, Policies, Section, Triplet};
 use hyperslab_plan::{Ask, Direction, Spread, Transfer};
 use hyperslab_world::{Reader, Writer};
 use stored::{hear_stored, tell_stored};
@@ -14,7 +14,7 @@ const COUNT_MAX: u64 = 1 << 24;
 /// Bytes of a transfer.
 pub(crate) fn tell(transfer: &Transfer) -> Vec<u8> {
     let w = Writer::default().number(u64::from(transfer.direction == Direction::Read));
-    let w = w.number(u64::from(transfer.ranks)).number(u64::from(transfer.sync)).number(transfer.asks.len() as u64);
+    let w = tell_policies(w.number(u64::from(transfer.ranks)), transfer.policies).number(transfer.asks.len() as u64);
     transfer.asks.iter().fold(w, tell_ask).0
 }
 
@@ -22,9 +22,30 @@ pub(crate) fn tell(transfer: &Transfer) -> Vec<u8> {
 pub(crate) fn hear(bytes: &[u8]) -> Option<Transfer> {
     let mut r = Reader::new(bytes);
     let direction = if r.number()? == 1 { Direction::Read } else { Direction::Write };
-    let (ranks, sync) = (r.number()?.try_into().ok()?, r.number()? == 1);
+    let (ranks, policies) = (r.number()?.try_into().ok()?, hear_policies(&mut r)?);
     let asks = list(&mut r, hear_ask)?;
-    Some(Transfer { direction, asks, ranks, sync })
+    Some(Transfer { direction, asks, ranks, policies })
+}
+
+fn tell_policies(w: Writer, Policies { durability, overlapping, holes }: Policies) -> Writer {
+    let w = w.number(match durability {
+        Durability::Cached => 0,
+        Durability::Soon => 1,
+        Durability::Now => 2,
+    });
+    w.number(u64::from(overlapping == Overlapping::Any)).number(u64::from(holes == Holes::Kept))
+}
+
+fn hear_policies(r: &mut Reader) -> Option<Policies> {
+    let durability = match r.number()? {
+        0 => Durability::Cached,
+        1 => Durability::Soon,
+        2 => Durability::Now,
+        _ => return None,
+    };
+    let overlapping = if r.number()? == 1 { Overlapping::Any } else { Overlapping::Refused };
+    let holes = if r.number()? == 1 { Holes::Kept } else { Holes::MayBeRewritten };
+    Some(Policies { durability, overlapping, holes })
 }
 
 fn tell_ask(w: Writer, ask: &Ask) -> Writer {
@@ -142,8 +163,9 @@ mod tests {
 
     #[test]
     fn transfers_travel_unchanged() {
-        for (direction, sync) in [(Direction::Read, false), (Direction::Write, true)] {
-            let transfer = Transfer { direction, asks: asks(), ranks: 70000, sync };
+        let odd = Policies { overlapping: Overlapping::Any, holes: Holes::Kept, durability: Durability::Soon };
+        for (direction, policies) in [(Direction::Read, odd), (Direction::Write, Policies::of(Durability::Now))] {
+            let transfer = Transfer { direction, asks: asks(), ranks: 70000, policies };
             let heard = hear(&tell(&transfer)).unwrap();
             // Neither has equality; how they are shown has all of both.
             assert_eq!(format!("{heard:?}"), format!("{transfer:?}"));
@@ -152,7 +174,8 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_makes_no_sense_is_refused() {
-        let bytes = tell(&Transfer { direction: Direction::Read, asks: asks(), ranks: 3, sync: false });
+        let bytes =
+            tell(&Transfer { direction: Direction::Read, asks: asks(), ranks: 3, policies: Policies::default() });
         for end in 0..bytes.len() {
             assert!(hear(&bytes[..end]).is_none(), "{end} of {} bytes", bytes.len());
         }

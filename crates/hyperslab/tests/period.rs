@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start threads and touch files")]
 
 use hyperslab::{Dim, Distribution, ElementType, Kind};
-use hyperslab_layout::{Section, View, dense_strides};
+use hyperslab_layout::{Durability, Policies, Section, View, dense_strides};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_real::Machine;
@@ -23,7 +23,12 @@ fn transfer(object: &str) -> Arc<Transfer> {
     let stored = Stored::in_file(&SHAPE, element, object, 0);
     let (section, spread) = (Section::whole(&SHAPE), Spread::Regular(distribution));
     let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
-    Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: RANKS, sync: true })
+    Arc::new(Transfer {
+        direction: Direction::Write,
+        asks: vec![ask],
+        ranks: RANKS,
+        policies: Policies::of(Durability::Now),
+    })
 }
 
 /// A rank's part, whose elements are their own positions in the array.

@@ -5,7 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use hyperslab_layout::stored::{Coding, Keys, Unit};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, mesh, natural_chunks, near_shapes};
+use hyperslab_layout::{
+    Dim, Distribution, Durability, ElementType, Kind, Policies, Section, mesh, natural_chunks, near_shapes,
+};
 use hyperslab_plan::{Ask, Direction, Machine, Planner, Preference, Spread, Stored, Transfer, Use, profile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,7 +46,12 @@ fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, d
             stored,
         }
     };
-    Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks: ranks as u32, sync: true })
+    Arc::new(Transfer {
+        direction,
+        asks: (0..arrays).map(ask).collect(),
+        ranks: ranks as u32,
+        policies: Policies::of(Durability::Now),
+    })
 }
 
 /// How long the shape of chunks takes to choose, and what writing the arrays is expected to.

@@ -10,7 +10,7 @@
 //! cases are small, and each row is checked: the rank must move exactly the elements that it holds or serves.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides, mesh};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Policies, Section, View, dense_strides, mesh};
 use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Program, Spread, Stored, Strategy, Transfer};
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
@@ -152,7 +152,7 @@ fn transfer(arrays: u32, shape: &[u64], mesh: &[u64], dims: &[Dim], direction: D
         stored: Stored::in_file(shape, element, format!("a{number}"), 0),
     };
     let ranks = distribution.ranks() as u32;
-    Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks, sync: false })
+    Arc::new(Transfer { direction, asks: (0..arrays).map(ask).collect(), ranks, policies: Policies::default() })
 }
 
 /// As many servers at equal distances, and what else is the default. Small cases are cut finely instead.

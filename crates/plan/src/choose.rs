@@ -53,8 +53,6 @@ pub struct Preference {
     pub slots: Option<u32>,
     /// Between whom data cross in two-phase I/O.
     pub exchange: Option<Exchange>,
-    /// That a later call makes durable what is written, so that what is left in the cache costs something still.
-    pub durable_later: bool,
     /// That storage has no way past its cache, so that none is looked at unless it is asked for by name.
     pub cached: bool,
 }
@@ -135,7 +133,7 @@ impl Planner<'_> {
         if let Some(named) = &wish.server_ranks {
             check_servers(named, transfer.ranks)?;
         }
-        let mut search = Search::new(self, transfer, wish, memory);
+        let mut search = Search::new(self, transfer, memory);
         for strategy in candidates::strategies(transfer, self.profile, wish) {
             for exchange in candidates::exchanges(strategy, wish) {
                 search.enter(strategy, exchange, wish);
@@ -186,8 +184,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(planner: &'a Planner<'a>, transfer: &'a Arc<Transfer>, wish: &Preference, memory: Memory<'a>) -> Search<'a> {
-        let pricing = Pricing::new(planner.priced(), transfer, memory).made_durable_later(wish.durable_later);
+    fn new(planner: &'a Planner<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Search<'a> {
+        let pricing = Pricing::new(planner.priced(), transfer, memory);
         Search {
             planner,
             transfer,

@@ -7,7 +7,7 @@ use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, nests};
+use hyperslab_layout::{ElementType, Holes, IndexSet, Kind, Region, View, nests};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -199,7 +199,8 @@ impl Placed {
         let ask = self.ask();
         let in_file = ask.stored.object().is_some();
         let written = self.transfer.direction == Direction::Write;
-        if !written || self.unit.covered || !in_file || ask.spread == Spread::Explicit {
+        let kept = self.transfer.policies.holes == Holes::Kept;
+        if !written || kept || self.unit.covered || !in_file || ask.spread == Spread::Explicit {
             return false;
         }
         let bytes = ask.stored.element.bytes();

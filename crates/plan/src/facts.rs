@@ -7,7 +7,7 @@
 use crate::rounds::Rounds;
 use crate::strategies::Strategy;
 use crate::transfer::{Direction, Parameters, Spread, Transfer};
-use hyperslab_layout::{IndexSet, Region};
+use hyperslab_layout::{IndexSet, Overlapping, Region};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -121,9 +121,9 @@ impl Facts {
         }
     }
 
-    /// The first overlap among the pieces that this rank was told of, when the transfer writes.
+    /// The first overlap among the pieces that this rank was told of, when the transfer writes and refuses it.
     pub fn overlap(&self, transfer: &Arc<Transfer>, parameters: &Parameters) -> Option<Overlap> {
-        if transfer.direction == Direction::Read {
+        if transfer.direction == Direction::Read || transfer.policies.overlapping == Overlapping::Any {
             return None;
         }
         let rounds = Rounds::checking(transfer, parameters, 0);

@@ -107,7 +107,7 @@ pub(crate) fn program(
         ends: VecDeque::new(),
         closed: false,
     });
-    Program { slots, slot_bytes, spare_bytes, lanes: vec![lane] }
+    Program { slots, slot_bytes, spare_bytes, lanes: vec![lane], durability: transfer.policies.durability }
 }
 
 /// What this rank holds of units. Of replicated data one replica writes each unit, in turn.
@@ -210,7 +210,7 @@ impl<C: Carry> Iterator for OwnLane<C> {
                 self.unit(own);
                 continue;
             }
-            if self.closed || !self.transfer.sync || self.lane.round == 0 {
+            if self.closed || !self.transfer.is_synced() || self.lane.round == 0 {
                 return None;
             }
             self.closed = true;
@@ -245,7 +245,7 @@ mod tests {
     use crate::program::Action;
     use crate::strategies::Strategy;
     use hyperslab_layout::stored::{Address, Coding, Keys, Stored, Table};
-    use hyperslab_layout::{ElementType, Kind, Section, View, dense_strides};
+    use hyperslab_layout::{ElementType, Kind, Policies, Section, View, dense_strides};
 
     const ELEMENT: ElementType = ElementType::native(Kind::Int32);
 
@@ -254,7 +254,8 @@ mod tests {
         let (stored, element) = (stored.clone(), ELEMENT);
         let section = Section::whole(&[8, 8]);
         let ask = Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored };
-        let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, sync: false });
+        let transfer =
+            Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, policies: Policies::default() });
         let boxes = (0..16).map(|n| {
             let low = [n / 4 * 2, n % 4 * 2];
             Region::boxed(&low, &low.map(|at| at + 2))

@@ -33,7 +33,7 @@ use crate::transfer::{Parameters, Transfer};
 use busy::Busy;
 use classes::Class;
 use costs::Costs;
-use hyperslab_layout::{Axis, View, dense_strides};
+use hyperslab_layout::{Axis, Durability, View, dense_strides};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -280,20 +280,13 @@ pub(crate) struct Pricing<'a> {
     transfer: &'a Arc<Transfer>,
     classes: Vec<Class>,
     memories: Vec<Memories>,
-    /// Whether a later call makes durable what is written.
-    durable_later: bool,
 }
 
 impl<'a> Pricing<'a> {
     pub(crate) fn new(priced: Priced<'a>, transfer: &'a Arc<Transfer>, memory: Memory<'a>) -> Pricing<'a> {
         let classes = classes::of(transfer, memory);
         let memories = classes.iter().map(|class| Memories::new(class, memory, priced.machine)).collect();
-        Pricing { priced, transfer, classes, memories, durable_later: false }
-    }
-
-    /// The same where a later call makes durable what is written, or not.
-    pub(crate) fn made_durable_later(self, durable_later: bool) -> Pricing<'a> {
-        Pricing { durable_later, ..self }
+        Pricing { priced, transfer, classes, memories }
     }
 
     /// One array of each kind: what cannot be done for all cannot be done for these.
@@ -329,10 +322,11 @@ impl<'a> Pricing<'a> {
         exchange += more * exchanging;
         storage += more * (1.0 - exchanging);
         // Before a later call makes it durable, this one ends and that one begins.
-        let between = if self.transfer.sync { 0.0 } else { 2.0 * costs.agreement_ns() };
-        let synced = costs.write && (self.transfer.sync || self.durable_later);
+        let synced_at_end = self.transfer.policies.durability == Durability::Now;
+        let between = if synced_at_end { 0.0 } else { 2.0 * costs.agreement_ns() };
+        let synced = costs.write && self.transfer.policies.durability > Durability::Cached;
         let durable = if synced { busy.sync_ns(&costs, moving, between) } else { 0.0 };
-        let (sync, later_ns) = if self.transfer.sync { (durable, 0.0) } else { (0.0, durable) };
+        let (sync, later_ns) = if synced_at_end { (durable, 0.0) } else { (0.0, durable) };
         let open = costs.agreement_ns() + costs.preparing_ns(self.transfer, parameters);
         let close = costs.agreement_ns() + costs.publishing_ns();
         let phases = [open, exchange, storage, sync, close];

@@ -4,7 +4,7 @@
 //! runs any step that is ready, but looks only a window ahead. Lanes do not wait for each other, so a rank that is
 //! both client and server cannot block itself.
 
-use hyperslab_layout::{Codec, Region, View};
+use hyperslab_layout::{Codec, Durability, Region, View};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -220,11 +220,13 @@ pub struct Program {
     pub spare_bytes: u64,
     /// The lanes.
     pub lanes: Vec<Lane>,
+    /// How durable what it writes shall become.
+    pub durability: Durability,
 }
 
 impl Program {
     /// A program that does nothing.
     pub fn idle() -> Program {
-        Program { slots: 0, slot_bytes: 0, spare_bytes: 0, lanes: Vec::new() }
+        Program { slots: 0, slot_bytes: 0, spare_bytes: 0, lanes: Vec::new(), durability: Durability::Cached }
     }
 }

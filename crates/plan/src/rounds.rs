@@ -259,7 +259,7 @@ impl Rounds {
             lanes.push(Box::new(server));
         }
         let spare_bytes = rounds.buffer_bytes_max.saturating_sub(rounds.buffer_bytes());
-        Program { slots, slot_bytes, spare_bytes, lanes }
+        Program { slots, slot_bytes, spare_bytes, lanes, durability: rounds.transfer.policies.durability }
     }
 }
 

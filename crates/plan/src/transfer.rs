@@ -2,7 +2,7 @@
 
 use crate::Strategy;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, ElementType, Section, Stored};
+use hyperslab_layout::{Distribution, Durability, ElementType, Policies, Section, Stored};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -85,8 +85,8 @@ pub struct Transfer {
     pub asks: Vec<Ask>,
     /// Number of ranks of the communicator.
     pub ranks: u32,
-    /// Whether what is written shall be durable at the end.
-    pub sync: bool,
+    /// What is promised beyond moving the elements.
+    pub policies: Policies,
 }
 
 impl Transfer {
@@ -97,6 +97,11 @@ impl Transfer {
             return self;
         }
         Arc::new(Transfer { ranks, ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// Whether what is written is made durable by the ranks that write it, at the end.
+    pub fn is_synced(&self) -> bool {
+        self.policies.durability == Durability::Now
     }
 
     /// What the names of all objects of the transfer begin with.
@@ -110,7 +115,7 @@ impl Transfer {
     /// a simulation dumps the same arrays under ever new names.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.direction, self.ranks, self.sync, self.asks.len()).hash(&mut hasher);
+        (self.direction, self.ranks, self.policies, self.asks.len()).hash(&mut hasher);
         let mut last: Option<&Arc<str>> = None;
         let mut before: Option<&Ask> = None;
         for ask in &self.asks {
@@ -271,7 +276,7 @@ mod tests {
             memory: element,
             stored,
         };
-        Transfer { direction: Direction::Write, asks: vec![ask], ranks: 1, sync: false }
+        Transfer { direction: Direction::Write, asks: vec![ask], ranks: 1, policies: Policies::default() }
     }
 
     #[test]

@@ -5,7 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use hyperslab_layout::stored::{Coding, Keys};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet, View, dense_strides};
+use hyperslab_layout::{
+    Dim, Distribution, Durability, ElementType, Kind, Policies, Region, Section, Triplet, View, dense_strides,
+};
 use hyperslab_plan::{
     Ask, Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Planner,
     Preference, Spread, Stored, Strategy, Transfer, explain, profile,
@@ -34,7 +36,7 @@ fn ask(stored: Stored, section: Section, spread: Spread) -> Ask {
 fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
     let distribution = Distribution::new(&stored.shape, &[2, 2], dims, None).unwrap();
     let asks = vec![ask(stored.clone(), Section::whole(&stored.shape), Spread::Regular(distribution))];
-    Arc::new(Transfer { direction, asks, ranks: 4, sync: true })
+    Arc::new(Transfer { direction, asks, ranks: 4, policies: Policies::of(Durability::Now) })
 }
 
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
@@ -156,7 +158,7 @@ fn a_strided_section() {
     let section = Section { dims: vec![triplet(0), triplet(1)] };
     let distribution = Distribution::new(&section.shape(), &[2, 2], &BLOCKS, None).unwrap();
     let asks = vec![ask(file(&[20, 20]), section, Spread::Regular(distribution))];
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 4, sync: false });
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 4, policies: Policies::default() });
     check("section", &transfer, &chosen(&transfer, None, Some(320)), Vec::new());
 }
 
@@ -173,7 +175,12 @@ fn small_arrays_of_one_file() {
     let distribution = Distribution::new(&[4, 4], &[2, 2], &BLOCKS, None).unwrap();
     for direction in [Direction::Write, Direction::Read] {
         let ask = |stored: &Stored| ask(stored.clone(), Section::whole(&[4, 4]), Spread::Regular(distribution.clone()));
-        let transfer = Arc::new(Transfer { direction, asks: arrays.iter().map(ask).collect(), ranks: 4, sync: false });
+        let transfer = Arc::new(Transfer {
+            direction,
+            asks: arrays.iter().map(ask).collect(),
+            ranks: 4,
+            policies: Policies::default(),
+        });
         let given = Parameters { servers: [0].into(), ..Parameters::default() };
         let choice = Choice { parameters: given, ..chosen(&transfer, Some(Strategy::ServerDirected), None) };
         let told = explained(&transfer, &choice, Limits { ranks: 4, rounds: 4, steps: 1000 }, Vec::new());
@@ -195,7 +202,7 @@ fn boxes_of_each_ranks_own() {
         BTreeMap::from([(0, boxes.iter().enumerate().map(piece).collect())])
     };
     let asks = vec![ask(file(&[16, 16]), Section::whole(&[16, 16]), Spread::Explicit)];
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 4, sync: false });
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 4, policies: Policies::default() });
     check("boxes", &transfer, &chosen(&transfer, None, Some(512)), boxes.iter().map(mine).collect());
 }
 
@@ -210,7 +217,7 @@ fn what_is_shown_is_bounded() {
             ask
         })
         .collect();
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, sync: false });
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, policies: Policies::default() });
     let given = Parameters { servers: (0..1000).rev().collect(), subchunk_bytes: 1 << 16, ..Parameters::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4 });
     let planner = Planner { profile: &profile, machine };

@@ -6,7 +6,7 @@
 //! A write ends with the sync that makes it durable, into space that is reserved; a read begins with nothing of the
 //! file in the cache of this system. Rounds take turns; printed are the median, the least and the greatest rate.
 
-use hyperslab_layout::{ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_real::PosixStore;
 use hyperslab_real::wire::Bell;
@@ -151,7 +151,7 @@ fn store(directory: &str, case: &Case, memory: &Memory, order: &[u64], depth: us
             let (object, direct) = (Arc::from(NAME), case.how != How::Cached);
             let moves = moves(memory, number * case.request, case.request, case.shift());
             let request = match case.write {
-                true => Request::Write { object, moves, direct },
+                true => Request::Write { object, moves, direct, durability: Durability::Soon },
                 false => Request::Read { object, moves, direct },
             };
             store.submit(number, request);

@@ -90,9 +90,10 @@ impl Machine {
         }
     }
 
-    /// Says whether what is written from now on shall be durable, at its end or by a later call.
-    pub fn shall_be_durable(&mut self, durable: bool) {
-        self.stores.posix.shall_be_durable(durable);
+    /// Says whether the disk may begin with what shall be durable before it is waited for. It may, but for those who measure
+    /// what that takes by itself.
+    pub fn sends_on(&mut self, sends_on: bool) {
+        self.stores.posix.sends_on(sends_on);
     }
 
     /// Objects of all further requests lie below these roots.
@@ -113,11 +114,6 @@ impl Machine {
     /// Whether all ranks are threads of this process.
     pub fn is_one_process(&mut self) -> bool {
         self.courier.wire().is_one_process()
-    }
-
-    /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
-    pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
-        self.stores.posix.forget_unsynced(below);
     }
 
     /// Closes files that the store keeps open.

@@ -57,8 +57,8 @@ pub struct PosixStore {
     files: Arc<Mutex<Files>>,
     /// What needed no worker.
     at_once: Vec<Finished>,
-    /// Whether what is written shall be durable before long.
-    durable: Arc<AtomicBool>,
+    /// Whether the disk may begin with what shall be durable.
+    sends_on: Arc<AtomicBool>,
     answers: Answers,
 }
 
@@ -66,7 +66,6 @@ pub struct PosixStore {
 enum Work {
     Serve(Ticket, Request),
     Enter(Arc<[Root]>),
-    Forget(Arc<[Arc<str>]>),
     Release,
 }
 
@@ -77,10 +76,6 @@ impl Work {
             Work::Serve(ticket, request) => files.serve(ticket, request).map(|result| (ticket, result)),
             Work::Enter(roots) => {
                 files.enter(&roots);
-                None
-            }
-            Work::Forget(below) => {
-                files.forget(&below);
                 None
             }
             Work::Release => {
@@ -98,8 +93,8 @@ impl PosixStore {
         let (outbox, finished) = channel();
         let advance = Arc::new(AtomicU64::new(0));
         let answers = Answers::new(outbox, bell);
-        let durable = Arc::new(AtomicBool::new(false));
-        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), durable.clone(), answers.clone())));
+        let sends_on = Arc::new(AtomicBool::new(true));
+        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), sends_on.clone(), answers.clone())));
         let unheeded = Arc::new(AtomicU64::new(0));
         let shared = (files.clone(), unheeded.clone());
         let told = answers.clone();
@@ -133,14 +128,15 @@ impl PosixStore {
             unheeded,
             files,
             at_once,
-            durable,
+            sends_on,
             answers: told,
         }
     }
 
-    /// Says whether what is written from now on shall be durable before long, so that the disk may begin with it.
-    pub fn shall_be_durable(&mut self, durable: bool) {
-        self.durable.store(durable, Ordering::Relaxed);
+    /// Says whether the disk may begin with what shall be durable before it is waited for. It may, but for those who measure
+    /// what that takes by itself.
+    pub fn sends_on(&mut self, sends_on: bool) {
+        self.sends_on.store(sends_on, Ordering::Relaxed);
     }
 
     /// Has no core for a thread beside the caller's, who then does more by himself.
@@ -156,11 +152,6 @@ impl PosixStore {
     /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
     pub fn cut(&mut self) {
         self.answers.cut();
-    }
-
-    /// Forgets what was written, to objects whose names begin with one of these, and not made durable.
-    pub fn forget_unsynced(&mut self, below: Arc<[Arc<str>]>) {
-        self.tell(Work::Forget(below));
     }
 
     /// Closes files that are kept open.
@@ -196,8 +187,10 @@ impl PosixStore {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
                 at_once::read(&self.root.join(&**object), moves).map(Ok)
             }
-            Request::Write { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.write => {
-                files.write_at_hand(object, moves)
+            Request::Write { object, moves, direct: false, durability }
+                if moves.bytes() <= self.at_once_bytes_max.write =>
+            {
+                files.write_at_hand(object, moves, *durability)
             }
             _ => None,
         }
@@ -249,7 +242,7 @@ pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_layout::{ElementType, Kind, Region, View};
+    use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
     use hyperslab_pack::Memory;
     use hyperslab_world::Moves;
 
@@ -276,7 +269,7 @@ mod tests {
             let view = Arc::new(View::held(&region, 0, &[1], element));
             let memory = Memory::from_vec(vec![value; 16]);
             let moves = Moves { region, memory, here: view.clone(), there: view };
-            Request::Write { object: object.clone(), moves, direct: false }
+            Request::Write { object: object.clone(), moves, direct: false, durability: Durability::Soon }
         };
         let end = |store: &mut PosixStore| {
             let mut done = Vec::new();
@@ -293,10 +286,9 @@ mod tests {
         assert_eq!(store.under_way == 0, at_hand);
         end(&mut store);
         assert_eq!(std::fs::read(path.join("data")).unwrap(), [2; 16]);
-        // What was written so is made durable like all else, and may be forgotten.
+        // What was written so is made durable like all else.
         store.submit(3, Request::Sync { below: [object.clone()].into() });
         end(&mut store);
-        store.forget_unsynced([object].into());
         store.release();
         drop(store);
         std::fs::remove_dir_all(&path).unwrap();

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, Rows, Told, Waited, seeds};
+use hyperslab_layout::Durability;
 use hyperslab_pack::Memory;
 use hyperslab_world::{FaultKind, Outcome, Request};
 use std::fs::{self, File};
@@ -61,7 +62,12 @@ fn writes(random: &mut fastrand::Rng, model: &mut [u8]) -> Vec<Request> {
         for (here, there) in rows.ranges() {
             model[there].copy_from_slice(&bytes[here]);
         }
-        requests.push(Request::Write { object: "file".into(), moves: rows.moves(&memory), direct: random.bool() });
+        requests.push(Request::Write {
+            object: "file".into(),
+            moves: rows.moves(&memory),
+            direct: random.bool(),
+            durability: Durability::Soon,
+        });
     }
     random.shuffle(&mut requests);
     requests
@@ -174,7 +180,7 @@ fn a_sync_ends_after_what_was_submitted_before_it() {
     for _ in 0..5 {
         let write = |number: u64| {
             let moves = Rows::run(number << 20, 1 << 20, 0).moves(&memory);
-            Request::Write { object: "file".into(), moves, direct: true }
+            Request::Write { object: "file".into(), moves, direct: true, durability: Durability::Soon }
         };
         let mut requests: Vec<Request> = (0..40).map(write).collect();
         requests.insert(20, Request::Sync { below: ["file".into()].into() });
@@ -203,7 +209,7 @@ fn direct_requests_leave_nothing_in_the_cache() {
     let memory = Memory::allocate((1 << 20) + 1).unwrap();
     let write = |base, direct| {
         let moves = Rows::run(0, 1 << 20, base).moves(&memory);
-        Request::Write { object: "file".into(), moves, direct }
+        Request::Write { object: "file".into(), moves, direct, durability: Durability::Soon }
     };
     store.well(vec![write(0, false)]);
     if !cached(&path) {
@@ -228,7 +234,7 @@ fn direct_requests_fail_as_others_do() {
     let moves = |offset| Rows::run(offset, 1 << 20, 0).moves(&memory);
     for direct in [false, true] {
         let read = |offset| Request::Read { object: "file".into(), moves: moves(offset), direct };
-        let write = Request::Write { object: "nothing".into(), moves: moves(0), direct };
+        let write = Request::Write { object: "nothing".into(), moves: moves(0), direct, durability: Durability::Soon };
         assert_eq!(store.one(write), Ok(Outcome::Absent));
         fs::write(place.0.join("file"), vec![7; 700_001]).unwrap();
         let fault = store.one(read(0)).unwrap_err();
@@ -239,7 +245,9 @@ fn direct_requests_fail_as_others_do() {
         // Memory that is too small is told before anything is touched beyond it.
         let small = Memory::allocate(1000).unwrap();
         let moves = Rows::run(0, 1 << 20, 0).moves(&small);
-        let fault = store.one(Request::Write { object: "file".into(), moves, direct }).unwrap_err();
+        let fault = store
+            .one(Request::Write { object: "file".into(), moves, direct, durability: Durability::Soon })
+            .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Invalid, "{fault}");
         assert_eq!(fs::read(place.0.join("file")).unwrap(), vec![7; 700_001]);
         fs::remove_file(place.0.join("file")).unwrap();

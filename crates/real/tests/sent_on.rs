@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, Rows, Waited};
+use hyperslab_layout::Durability;
 use hyperslab_pack::Memory;
 use hyperslab_world::{Request, Store};
 use std::fs::File;
@@ -15,9 +16,10 @@ fn long_requests_that_shall_be_durable_are_sent_on_and_no_others() {
     let memory = Memory::allocate(2 << 20).unwrap();
     // Sending on may wait for room in the disk's queue, and so counts as progress, which writing to the cache does not.
     let mut sent = |durable: bool, rows: Rows| {
-        store.store.shall_be_durable(durable);
+        let durability = if durable { Durability::Soon } else { Durability::Cached };
         let before = store.store.advance();
-        store.well(vec![Request::Write { object: "file".into(), moves: rows.moves(&memory), direct: false }]);
+        let moves = rows.moves(&memory);
+        store.well(vec![Request::Write { object: "file".into(), moves, direct: false, durability }]);
         store.store.advance() - before
     };
     let long = Rows::run(1 << 20, 1 << 20, 0);

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, Rows, Told, Waited, seeds};
+use hyperslab_layout::Durability;
 use hyperslab_pack::Memory;
 use hyperslab_real::{StripedDirectory, Stripes};
 use hyperslab_world::{FaultKind, Names, Outcome, Request};
@@ -56,7 +57,12 @@ fn against_a_model(place: &Place, seed: u64) {
             for (here, there) in rows.ranges() {
                 model[there].copy_from_slice(&bytes[here]);
             }
-            requests.push(Request::Write { object: object.clone(), moves: rows.moves(&memory), direct: random.bool() });
+            requests.push(Request::Write {
+                object: object.clone(),
+                moves: rows.moves(&memory),
+                direct: random.bool(),
+                durability: Durability::Soon,
+            });
             at += length;
         }
         random.shuffle(&mut requests);
@@ -110,7 +116,7 @@ fn what_is_asked_of_striped_objects_and_cannot_be_done_is_told() {
         names.remove("file").unwrap();
         assert!(!names.exists("file"));
     }
-    let whole = Request::Put { object: object.clone(), bytes: vec![1], replace: false };
+    let whole = Request::Put { object: object.clone(), bytes: vec![1], replace: false, durability: Durability::Soon };
     assert_eq!(store.one(whole).unwrap_err().kind, FaultKind::Unsupported);
     let whole = Request::Get { object: object.clone(), bytes_max: 1 };
     assert_eq!(store.one(whole).unwrap_err().kind, FaultKind::Unsupported);

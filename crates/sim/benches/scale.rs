@@ -3,7 +3,7 @@
 //! the first, at a hundredth.
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads files, the clock and its arguments")]
 
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides};
+use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Kind, Policies, Section, View, dense_strides};
 use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{self, Profile};
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
@@ -30,7 +30,12 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
     let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "data".into(), section: Section::whole(&shape), spread, memory: element, stored };
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks, sync: true });
+    let transfer = Arc::new(Transfer {
+        direction: Direction::Write,
+        asks: vec![ask],
+        ranks,
+        policies: Policies::of(Durability::Now),
+    });
     let parameters = Parameters {
         strategy: Strategy::ServerDirected,
         servers: (0..ranks).step_by(CLIENTS_PER_SERVER).collect(),

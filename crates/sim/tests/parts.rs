@@ -1,7 +1,7 @@
 //! Parts of machines, each alone: times that can be worked out by hand.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides};
+use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Kind, Policies, Section, View, dense_strides};
 use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{
     Bus, Cache, Disk, Layout, Messages, Metadata as MetadataCosts, Network, Nodes, Processor, Profile, Queue, Requests,
@@ -109,7 +109,8 @@ fn gather(profile: &Profile, sync: bool) -> Outcome {
     let stored = Stored::in_file(&[64], element, "file", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 2, sync });
+    let policies = Policies::of(if sync { Durability::Now } else { Durability::Cached });
+    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 2, policies });
     let parameters = Parameters { strategy: Strategy::RootGather, ..Parameters::default() };
     let bring = Rc::new(move |rank: u32| {
         let region = distribution.owned(rank);

@@ -1,7 +1,7 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
 use crate::party::{Party, Waits};
-use hyperslab_layout::{CodecError, Region, View, nests};
+use hyperslab_layout::{CodecError, Durability, Region, View, nests};
 use hyperslab_pack::{Memory, copy, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World};
@@ -89,6 +89,8 @@ pub struct Walk {
     slots: Vec<Option<Memory>>,
     slot_bytes: u64,
     spare_bytes: u64,
+    /// How durable what it writes shall become.
+    durability: Durability,
     registers: BTreeMap<u64, Vec<u8>>,
     coding: Coding,
     ready: Vec<(usize, StepId)>,
@@ -125,6 +127,7 @@ impl Walk {
             slots: (0..program.slots).map(|_| None).collect(),
             slot_bytes: program.slot_bytes,
             spare_bytes: program.spare_bytes,
+            durability: program.durability,
             registers: BTreeMap::new(),
             coding: Coding::default(),
             ready: Vec::new(),
@@ -540,6 +543,7 @@ impl Walk {
     }
 
     fn request(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<Request, Fault> {
+        let durability = self.durability;
         Ok(match action {
             Action::Read { object, region, to, there, whole, direct, .. } => {
                 let moves = self.moves(world, party, &region, &to, &there)?;
@@ -551,14 +555,14 @@ impl Walk {
             Action::Write { object, region, from, there, whole, replace, direct } => {
                 let moves = self.moves(world, party, &region, &from, &there)?;
                 match whole {
-                    Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace },
-                    None => Request::Write { object, moves, direct },
+                    Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace, durability },
+                    None => Request::Write { object, moves, direct, durability },
                 }
             }
             Action::Get { object, bytes_max, .. } => Request::Get { object, bytes_max },
             Action::Put { object, register, replace } => {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
-                Request::Put { object, bytes, replace }
+                Request::Put { object, bytes, replace, durability }
             }
             Action::Sync { below } => Request::Sync { below },
             other => unreachable!("{} is not work for the store", describe(&other)),

@@ -129,7 +129,7 @@ fn sync_is_the_last_request_of_those_who_wrote() {
         let asks = arrays.iter().map(|a| any_ask(&mut random, a, RANKS, Direction::Write)).collect();
         let mut case = Case::new(random, seed, RANKS, arrays);
         let transfer = case.transfer(Direction::Write, asks);
-        assert!(transfer.sync);
+        assert!(transfer.is_synced());
         let parameters = any_parameters(&mut case.random, strategy, RANKS);
         if strategy.feasible(&transfer, &parameters).is_err() {
             continue;

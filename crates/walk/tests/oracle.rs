@@ -2,19 +2,20 @@
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use crate::common::array::Array;
-use crate::common::case::Case;
+use crate::common::case::{Case, users};
 use crate::common::pieces::{Piece, Pieces};
 use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
 use crate::common::{Ranks, Told, seeds};
 use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::{Change, Keys};
-use hyperslab_layout::{Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Distribution, ElementType, Kind, Overlapping, Section};
 use hyperslab_plan::{
     Ask, Direction, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
 };
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const CASES: u64 = 8_000;
@@ -167,6 +168,63 @@ fn a_rank_reads_several_pieces_of_one_encoded_chunk() {
     for strategy in [Strategy::Independent, Strategy::DataSieving] {
         let parameters = Parameters { strategy, slots: 3, ..Parameters::default() };
         in_pieces(&stored, &pieces, [&Parameters::default(), &parameters]);
+    }
+}
+
+/// Where pieces may overlap, each element is that of one of the ranks that hold it, and no other byte changes.
+#[test]
+fn pieces_that_overlap_leave_what_one_of_them_holds() {
+    const EXTENT: u64 = 40;
+    for strategy in Strategy::ALL {
+        for seed in 0..40 {
+            let _told = Told(seed);
+            let mut random = fastrand::Rng::with_seed(seed);
+            let stored = Stored::in_file(&[EXTENT], FLOAT64, "data", 16);
+            let mut case =
+                Case::new(fastrand::Rng::with_seed(seed), seed, 3, vec![Array::new(0, stored, FLOAT64, FLOAT64)]);
+            let before = case.objects.lock().unwrap()["data"].clone();
+            let piece = |random: &mut fastrand::Rng| {
+                let low = random.u64(0..EXTENT);
+                Piece::boxed(&[(low, random.u64(low..EXTENT) + 1)])
+            };
+            let pieces: Pieces =
+                (0..3).map(|_| (0..random.usize(0..3)).map(|_| piece(&mut random)).collect()).collect();
+            let held: Vec<BTreeSet<u64>> = pieces
+                .iter()
+                .map(|pieces| pieces.iter().flat_map(Piece::elements).map(|index| index[0]).collect())
+                .collect();
+            case.explicit.insert(0, pieces);
+            let section = Section::whole(&[EXTENT]);
+            let alone = Distribution::replicated(&[EXTENT], 3).unwrap();
+            let ask = Ask { spread: Spread::Explicit, ..case.arrays[0].ask(section, alone.clone(), Direction::Write) };
+            let mut transfer = Transfer::clone(&case.transfer(Direction::Write, vec![ask]));
+            transfer.policies.overlapping = Overlapping::Any;
+            let transfer = Arc::new(transfer);
+            let parameters =
+                Parameters { strategy, subchunk_bytes: 64, servers: [1, 2].into(), ..Parameters::default() };
+            // Each rank writes its own number.
+            let mut parts = case.parts(&transfer);
+            for (rank, part) in parts.iter_mut().enumerate() {
+                part.fill_with(&(rank as f64 + 0.5).to_ne_bytes());
+            }
+            let mut on = Ranks::in_memory(3, seed, &case.objects);
+            let facts = case.facts(&mut on, &transfer, &parameters, &parts);
+            assert!(facts.iter().all(|facts| facts.overlap(&transfer, &parameters).is_none()));
+            let walked = on.walk(&transfer, &parameters, None, &users(&parts), &facts);
+            assert!(walked.iter().all(Result::is_ok), "{walked:?}");
+            let after = case.objects.lock().unwrap()["data"].clone();
+            assert_eq!(after[..16], before[..16]);
+            for index in 0..EXTENT {
+                let at = 16 + 8 * index as usize..24 + 8 * index as usize;
+                let found = f64::from_le_bytes(after[at.clone()].try_into().unwrap());
+                let holders: Vec<usize> = (0..3).filter(|&rank| held[rank].contains(&index)).collect();
+                let one_of_them = holders.iter().any(|&rank| found == rank as f64 + 0.5);
+                assert!(
+                    if holders.is_empty() { after[at.clone()] == before[at] } else { one_of_them },
+                    "{strategy} {index}: {found} {holders:?}"
+                );
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::common::Ranks;
 use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::Keys;
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Dim, Distribution, ElementType, Holes, Kind, Policies, Section};
 use hyperslab_plan::{
     Ask, Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer,
     profile,
@@ -28,7 +28,7 @@ fn chunks(extent: u64, codecs: &Codecs) -> Stored {
 fn transfer(direction: Direction, stored: Stored, spread: Spread) -> Arc<Transfer> {
     let section = Section::whole(&[1000]);
     let ask = Ask { name: "rho".into(), section, spread, memory: ELEMENT, stored };
-    Arc::new(Transfer { direction, asks: vec![ask], ranks: RANKS, sync: false })
+    Arc::new(Transfer { direction, asks: vec![ask], ranks: RANKS, policies: Policies::default() })
 }
 
 fn spread(dim: Dim) -> Spread {
@@ -126,6 +126,21 @@ fn sharers_of_what_nobody_knows() {
     let expected =
         "the ranks that share an extent of 'rho' are not known beforehand, because each has pieces of its own";
     assert_eq!(text, expected);
+}
+
+#[test]
+fn holes_of_what_is_written_whole() {
+    for strategy in Strategy::ALL {
+        let kept = |direction, stored| {
+            let mut transfer = Transfer::clone(&transfer(direction, stored, spread(Dim::Block)));
+            transfer.policies.holes = Holes::Kept;
+            strategy.feasible(&Arc::new(transfer), &Parameters { strategy, ..Parameters::default() })
+        };
+        let chunked = || chunks(125, &Codecs::plain(true));
+        let refused = kept(Direction::Write, chunked()).unwrap_err();
+        assert_eq!(refused.reason, "holes are to be left alone, but a chunk of 'rho' is written whole");
+        assert_eq!((kept(Direction::Read, chunked()), kept(Direction::Write, file())), (Ok(()), Ok(())));
+    }
 }
 
 #[test]

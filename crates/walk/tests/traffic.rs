@@ -7,7 +7,7 @@ use crate::common::ledger::{Book, Ledger};
 use crate::common::pieces::Piece;
 use crate::common::random::{any_array, any_ask, any_parameters, any_physical_order, any_spread};
 use crate::common::{Ranks, Told, oracle, seeds};
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Region, Section, Triplet};
+use hyperslab_layout::{Dim, Distribution, ElementType, Holes, Kind, Policies, Region, Section, Triplet};
 use hyperslab_plan::{
     Action, Ask, Direction, Exchange, Parameters, Stored, Strategy, Transfer, Units, shared_extent, tally,
 };
@@ -165,7 +165,7 @@ fn random_sharers_share_the_unit() {
         };
         let held: Vec<BTreeSet<Vec<u64>>> = (0..ranks).map(held).collect();
         let direction = DIRECTIONS[seed as usize % 2];
-        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks, sync: false });
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks, policies: Policies::default() });
         let mut parameters = any_parameters(&mut random, Strategy::TwoPhase, ranks);
         // Units of their own, not groups of several.
         (parameters.exchange, parameters.subchunk_bytes) = (Exchange::Sharers, 1);
@@ -275,7 +275,8 @@ fn random_transfers_move_each_byte_once() {
         let written = book.written.get("data").into_iter().flatten().enumerate();
         for (at, &times) in written {
             assert!(times <= 1, "byte {at} of the file is written {times} times");
-            let puts_back = strategy != Strategy::Independent && was_read(at);
+            let puts_back =
+                strategy != Strategy::Independent && transfer.policies.holes == Holes::MayBeRewritten && was_read(at);
             assert!(held[at] > 0 || times == 0 || puts_back, "byte {at} is nobody's");
         }
         if direction == Direction::Write {

@@ -1,7 +1,7 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
 use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
-use hyperslab_layout::{ElementType, IndexSet, Kind, Region, View, dense_strides};
+use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Region, View, dense_strides};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
 
@@ -361,7 +361,12 @@ impl Objects<'_> {
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) {
-        let moved = self.moved(Request::Put { object: self.name(name), bytes: bytes.to_vec(), replace: true });
+        let moved = self.moved(Request::Put {
+            object: self.name(name),
+            bytes: bytes.to_vec(),
+            replace: true,
+            durability: Durability::Soon,
+        });
         assert_eq!(moved.bytes, bytes.len() as u64);
     }
 
@@ -378,7 +383,13 @@ impl Objects<'_> {
         {
             let object = self.name(name);
             let moves = transposed(&numbered(), 0);
-            let moved = self.moved(Request::WriteWhole { object: object.clone(), moves, checksum, replace });
+            let moved = self.moved(Request::WriteWhole {
+                object: object.clone(),
+                moves,
+                checksum,
+                replace,
+                durability: Durability::Soon,
+            });
             assert_eq!(moved.bytes, 30, "bytes of elements are counted");
             let content = self.content(name);
             assert_eq!(content[..30], columns);
@@ -400,8 +411,12 @@ impl Objects<'_> {
     fn parts_of_objects(&mut self) {
         self.put("file", &[0xEE; 41]);
         let object = self.name("file");
-        let moved =
-            self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 8), direct: false });
+        let moved = self.moved(Request::Write {
+            object: object.clone(),
+            moves: transposed(&numbered(), 8),
+            direct: false,
+            durability: Durability::Soon,
+        });
         assert_eq!(moved.bytes, 30);
         let content = self.content("file");
         assert_eq!((content.len(), &content[..8], &content[38..]), (41, &[0xEE; 8][..], &[0xEE; 3][..]));
@@ -410,7 +425,12 @@ impl Objects<'_> {
         assert_eq!(target.to_vec(0, 30), numbered().to_vec(0, 30));
         self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 12), direct: false });
         // Beyond its end, an object grows.
-        self.moved(Request::Write { object: object.clone(), moves: transposed(&numbered(), 50), direct: false });
+        self.moved(Request::Write {
+            object: object.clone(),
+            moves: transposed(&numbered(), 50),
+            direct: false,
+            durability: Durability::Soon,
+        });
         assert_eq!(self.content("file").len(), 80);
         self.corrupt(Request::Read { object: object.clone(), moves: transposed(&target, 52), direct: false });
         self.moved(Request::Read { object, moves: transposed(&target, 50), direct: false });
@@ -449,15 +469,25 @@ impl Objects<'_> {
         let said = format!("{count} rows of {row} B, {in_memory} B apart in memory and {in_object} B in the object");
         let (object, memory_bytes) = (self.name("rows"), count * in_memory);
         self.put("rows", &vec![0xEE; (7 + count * in_object) as usize]);
-        self.moved(Request::Write { object: object.clone(), moves: moves(&filled, 7), direct: false });
+        self.moved(Request::Write {
+            object: object.clone(),
+            moves: moves(&filled, 7),
+            direct: false,
+            durability: Durability::Soon,
+        });
         let content = self.content("rows");
         assert!(content[..7] == [0xEE; 7] && content[7..] == expected(in_object), "written: {said}");
         let read = target();
         self.moved(Request::Read { object: object.clone(), moves: moves(&read, 7), direct: false });
         assert!(read.to_vec(0, memory_bytes) == expected(in_memory), "read: {said}");
         for checksum in [false, true].into_iter().filter(|_| in_object == row) {
-            let whole =
-                Request::WriteWhole { object: object.clone(), moves: moves(&filled, 0), checksum, replace: false };
+            let whole = Request::WriteWhole {
+                object: object.clone(),
+                moves: moves(&filled, 0),
+                checksum,
+                replace: false,
+                durability: Durability::Soon,
+            };
             self.moved(whole);
             let content = self.content("rows");
             assert_eq!(content.len() as u64, count * row + if checksum { 4 } else { 0 }, "written whole: {said}");
@@ -495,6 +525,7 @@ impl Objects<'_> {
             moves: moves(&filled),
             checksum: true,
             replace: false,
+            durability: Durability::Soon,
         });
         let written = self.content("rows");
         assert!(written.len() as u64 == rows * row + 4 && written[..content.len()] == content);
@@ -528,8 +559,14 @@ impl Objects<'_> {
     /// Requests that do not touch the same bytes may overtake each other; all come back.
     fn many_at_once(&mut self) {
         let object = |i: u64| self.name(&format!("many/{i}"));
-        let requests: Vec<Request> =
-            (0..50).map(|i| Request::Put { object: object(i), bytes: vec![i as u8; 9], replace: i % 2 == 0 }).collect();
+        let requests: Vec<Request> = (0..50)
+            .map(|i| Request::Put {
+                object: object(i),
+                bytes: vec![i as u8; 9],
+                replace: i % 2 == 0,
+                durability: Durability::Soon,
+            })
+            .collect();
         for (i, request) in requests.into_iter().enumerate() {
             self.store.submit(1000 + i as u64, request);
         }

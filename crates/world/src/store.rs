@@ -1,7 +1,7 @@
 //! Stored objects: named sequences of bytes.
 
 use crate::{Fault, Ticket};
-use hyperslab_layout::{Nest, Region, View, nests};
+use hyperslab_layout::{Durability, Nest, Region, View, nests};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
 
@@ -44,6 +44,8 @@ pub enum Request {
         /// Whether the bytes should go past the cache of the system, and other such requests be under way meanwhile. A
         /// wish: a store that cannot, or would gain nothing by it, does the same through the cache.
         direct: bool,
+        /// How durable it shall become, at the latest by a [`Request::Sync`].
+        durability: Durability,
     },
     /// Writes a whole object, whose bytes in order are the elements, and a CRC-32C of them after them when asked.
     WriteWhole {
@@ -56,6 +58,8 @@ pub enum Request {
         /// Whether a reader must see the old object or the new one and nothing between. Otherwise the object is new
         /// and hidden until it is published.
         replace: bool,
+        /// As for [`Request::Write`].
+        durability: Durability,
     },
     /// Writes bytes as a whole object.
     Put {
@@ -65,6 +69,8 @@ pub enum Request {
         bytes: Vec<u8>,
         /// As for [`Request::WriteWhole`].
         replace: bool,
+        /// As for [`Request::Write`].
+        durability: Durability,
     },
     /// Reads elements from their offsets. An object that ends before them is corrupt.
     Read {
@@ -92,7 +98,8 @@ pub enum Request {
         bytes_max: u64,
     },
     /// Makes what was written through this handle, to objects whose names begin with one of these, durable: all that
-    /// was submitted before, whether or not its ticket has returned.
+    /// was submitted before, whether or not its ticket has returned, but for what need not be
+    /// ([`Durability::Cached`]).
     Sync {
         /// Beginnings of names.
         below: Arc<[Arc<str>]>,

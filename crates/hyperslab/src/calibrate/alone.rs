@@ -1,7 +1,7 @@
 //! What a process does besides moving bytes: coding chunks and deriving programs.
 
 use hyperslab_format::zarr::Codecs;
-use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section, View, dense_strides};
+use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Policies, Section, View, dense_strides};
 use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
 use hyperslab_real::calibration::{Case, Effort, Series, Turns};
 use hyperslab_world::{Fault, FaultKind};
@@ -90,7 +90,7 @@ impl Planned {
             memory: element,
             stored,
         };
-        let transfer = Transfer { direction: Direction::Write, asks: vec![ask], ranks, sync: false };
+        let transfer = Transfer { direction: Direction::Write, asks: vec![ask], ranks, policies: Policies::default() };
         let parameters =
             Parameters { strategy: Strategy::ServerDirected, servers: [0].into(), ..Parameters::default() };
         let facts = Arc::new(Facts::of_mine(BTreeMap::new()));

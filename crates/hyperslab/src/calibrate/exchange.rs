@@ -97,7 +97,7 @@ impl Exchange {
             action: Action::Send { to: partner, parts: self.in_array(number) },
         }));
         let slot_bytes = self.slot_bytes();
-        Program { slots: slots as u32, slot_bytes, spare_bytes: u64::MAX, lanes: vec![get, give] }
+        Program { slots: slots as u32, slot_bytes, spare_bytes: u64::MAX, lanes: vec![get, give], ..Program::idle() }
     }
 
     /// The two send one message to and fro; the lower rank begins.
@@ -117,7 +117,7 @@ impl Exchange {
                 },
             }
         }));
-        Program { slots: 1, slot_bytes: self.slot_bytes(), spare_bytes: u64::MAX, lanes: vec![lane] }
+        Program { slots: 1, slot_bytes: self.slot_bytes(), spare_bytes: u64::MAX, lanes: vec![lane], ..Program::idle() }
     }
 }
 

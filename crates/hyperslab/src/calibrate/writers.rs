@@ -2,7 +2,7 @@
 
 use super::ranks::{rounds, together, touched, walked};
 use crate::Comm;
-use hyperslab_layout::{ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
 use hyperslab_plan::{Action, After, Lane, Place, Program, Step};
 use hyperslab_real::Directory;
 use hyperslab_real::calibration::{Effort, Series};
@@ -34,11 +34,14 @@ pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<V
             Ok(root.full("").into_bytes())
         })
     };
+    // What syncing takes is measured by itself.
+    comm.member().machine.sends_on(false);
     let measured = told.and_then(|root| {
         let root = String::from_utf8(root)
             .map_err(|_| Fault::new(FaultKind::Invalid, format!("{what}: the directory's name is no text")))?;
         measure(comm, what, &Directory::new(root), effort)
     });
+    comm.member().machine.sends_on(true);
     if let Some(made) = made {
         made.remove("")?;
     }
@@ -73,7 +76,6 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
             let (program, user) = writing(&memory, names.full(&name).into(), offset, (request, count), sync);
             let seconds = walked(comm, what, program, vec![user])?;
             let mut member = comm.member();
-            member.machine.forget_unsynced([names.full(&name).into()].into());
             member.machine.release_files();
             drop(member);
             // All have written before it goes.
@@ -133,5 +135,6 @@ fn writing(
     let after = After::range(0, count);
     let last = sync.then(|| Step { id: count, round: count, after, action: Action::Sync { below } });
     let lane: Lane = Box::new(writes.chain(last));
-    (Program { lanes: vec![lane], ..Program::idle() }, user)
+    let durability = if sync { Durability::Now } else { Durability::Cached };
+    (Program { lanes: vec![lane], durability, ..Program::idle() }, user)
 }

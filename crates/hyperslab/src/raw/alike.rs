@@ -6,7 +6,7 @@
 use super::FileArray;
 use crate::course::Compiled;
 use crate::holding::{Part, number_parts};
-use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Term, Triplet, View};
+use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Policies, Term, Triplet, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Direction, Mine, Spread, Transfer};
 use hyperslab_walk::Ways;
@@ -106,7 +106,7 @@ pub(super) struct FileCall {
     pub(super) arrays: Arrays,
     pub(super) direction: Direction,
     pub(super) ranks: u32,
-    pub(super) sync: bool,
+    pub(super) policies: Policies,
     moving: OnceLock<Moving>,
 }
 
@@ -126,8 +126,8 @@ impl Moving {
 }
 
 impl FileCall {
-    pub(super) fn new(arrays: Arrays, direction: Direction, ranks: u32, sync: bool) -> FileCall {
-        FileCall { arrays, direction, ranks, sync, moving: OnceLock::new() }
+    pub(super) fn new(arrays: Arrays, direction: Direction, ranks: u32, policies: Policies) -> FileCall {
+        FileCall { arrays, direction, ranks, policies, moving: OnceLock::new() }
     }
 
     /// What moves, now that all know what some rank cannot do.
@@ -135,8 +135,8 @@ impl FileCall {
         self.moving.get_or_init(|| {
             let (asks, parts) = self.arrays.taken(cannot);
             let (users, mine) = number_parts(parts);
-            let FileCall { direction, ranks, sync, .. } = *self;
-            Moving { transfer: Arc::new(Transfer { direction, asks, ranks, sync }), users, mine }
+            let FileCall { direction, ranks, policies, .. } = *self;
+            Moving { transfer: Arc::new(Transfer { direction, asks, ranks, policies }), users, mine }
         })
     }
 }

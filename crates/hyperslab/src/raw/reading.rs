@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::holding::Holding;
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
-use hyperslab_layout::{Casting, ElementType, Section};
+use hyperslab_layout::{Casting, ElementType, Policies, Section};
 use hyperslab_plan::Direction;
 use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Root};
@@ -82,12 +82,16 @@ impl RawFile {
             ("casting".into(), casting.name().into()),
         ];
         crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-        let call = Arc::new(FileCall::new(Arrays::new(names, groups, parts), Direction::Read, self.ranks, false));
+        let call = Arc::new(FileCall::new(
+            Arrays::new(names, groups, parts),
+            Direction::Read,
+            self.ranks,
+            Policies::default(),
+        ));
         let report = self.comm.transfer(Call {
             what,
             fields,
             cannot: call.arrays.cannot(),
-            durable: false,
             prepared: fault,
             target: Box::new(|| Box::new(Reading { file: self.clone(), call: call.clone() })),
             compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),

@@ -11,8 +11,8 @@ use crate::holding::{Exposing, Holding};
 use crate::planning::{Shaped, decided, laid};
 use crate::report::Report;
 use crate::zarr::Mode;
-use hyperslab_layout::{Casting, ElementType, Section};
-use hyperslab_plan::{Direction, Preference};
+use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
+use hyperslab_plan::Direction;
 use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
@@ -22,7 +22,6 @@ use std::sync::Arc;
 struct Putting {
     file: RawFile,
     call: Arc<FileCall>,
-    wish: Preference,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
     /// Where the last ends now \[B\].
@@ -40,10 +39,11 @@ impl Putting {
 
 impl Target for Putting {
     fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Putting { file, call, wish, end, .. } = &*self;
+        let Putting { file, call, end, .. } = &*self;
         let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
         let Moving { transfer, users, .. } = call.moving(cannot);
-        let mut decision = decided(&file.comm, transfer, wish, file.held, &laid(users), &Shaped::default())?;
+        let mut decision =
+            decided(&file.comm, transfer, &file.options.wish, file.held, &laid(users), &Shaped::default())?;
         let proof = if file.mode.writes_new() {
             if self.is_first() {
                 attempts.make_file(&file.header, end)?;
@@ -166,18 +166,21 @@ impl RawFile {
         (before, whole): ((usize, u64), bool),
     ) -> Result<Report, Fault> {
         let (new, durable) = (self.mode.writes_new(), self.options.durable);
-        let call = Arc::new(FileCall::new(arrays, Direction::Write, self.ranks, durable && !new));
+        // A new file is made durable when it is closed.
+        let policies = Policies::of(match (durable, new) {
+            (false, _) => Durability::Cached,
+            (true, true) => Durability::Soon,
+            (true, false) => Durability::Now,
+        });
+        let call = Arc::new(FileCall::new(arrays, Direction::Write, self.ranks, policies));
         let putting = || -> Box<dyn Target> {
-            // A new file is made durable when it is closed.
-            let wish = Preference { durable_later: durable && new, ..self.options.wish.clone() };
             let (file, end) = (self.clone(), self.laid().end);
-            Box::new(Putting { file, call: call.clone(), wish, before, end, whole, marker: None })
+            Box::new(Putting { file, call: call.clone(), before, end, whole, marker: None })
         };
         self.comm.transfer(Call {
             what,
             fields,
             cannot: call.arrays.cannot(),
-            durable,
             prepared: fault,
             target: Box::new(putting),
             compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),

@@ -3,6 +3,7 @@
 use super::array::{asks, exposed};
 use super::spec::{Array, Spec, StageSpec, TransferSpec};
 use crate::Error;
+use hyperslab_layout::{Durability, Policies};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
     Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Planner, Preference, Price,
@@ -99,7 +100,9 @@ fn transfer(
     built.lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
     let direction = if asked.write { Direction::Write } else { Direction::Read };
     let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
-    let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, sync: asked.sync && asked.write });
+    let durability = if asked.sync && asked.write { Durability::Now } else { Durability::Cached };
+    let policies = Policies::of(durability);
+    let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, policies });
     let arrays: Vec<Array> = asked.arrays.clone();
     let memory = |number: usize| -> Option<Laid> {
         let (&i, ask) = (alike.get(number)?, transfer.asks.get(number)?);

@@ -15,9 +15,9 @@ use crate::planning::{Shaped, choose_parameters};
 use crate::report::Report;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
-use hyperslab_layout::{Casting, ElementType, Section};
+use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Ask, Direction, Laid, Preference, Transfer};
+use hyperslab_plan::{Ask, Direction, Laid, Transfer};
 use hyperslab_walk::Ways;
 use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
 use std::cell::RefCell;
@@ -193,7 +193,6 @@ impl Store {
             what: what.clone(),
             fields,
             cannot: 0,
-            durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             target: Box::new(writing),
             compile: Box::new(|payload, _| {
@@ -210,8 +209,8 @@ impl Store {
                     Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
                 });
                 let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-                let sync = self.syncs_writes();
-                let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync });
+                let policies = self.policies_of_writes();
+                let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, policies });
                 let (users, mine) = number_parts(parts.unwrap_or_default());
                 Ok(Compiled { transfer, users, mine, fault: None, vetted })
             }),
@@ -228,7 +227,7 @@ impl Store {
 
     /// Whether what is written is made durable by the call itself.
     pub(super) fn syncs_writes(&self) -> bool {
-        self.options.durable && self.staged.is_none()
+        self.policies_of_writes().durability == Durability::Now
     }
 
     /// The groups that hold something of this path in the store, from the store's root on, as names below the home; none in
@@ -241,9 +240,14 @@ impl Store {
         groups
     }
 
-    /// What the user wants of a write. What is written to a step is made durable when the step is published.
-    pub(super) fn wish_of_writes(&self) -> Preference {
-        Preference { durable_later: self.options.durable && self.staged.is_some(), ..self.options.wish.clone() }
+    /// What is promised of what is written. A step is made durable when it is published; all else is published, or changed
+    /// in place, by the call itself.
+    pub(super) fn policies_of_writes(&self) -> Policies {
+        Policies::of(match (self.options.durable, &self.staged) {
+            (false, _) => Durability::Cached,
+            (true, Some(_)) => Durability::Soon,
+            (true, None) => Durability::Now,
+        })
     }
 
     /// Reads arrays, or one section of each. Collective. Without a distribution every rank gets everything; each byte
@@ -306,7 +310,6 @@ impl Store {
             what: what.clone(),
             fields,
             cannot: 0,
-            durable: self.options.durable,
             prepared: prepared.map(|fault| fault.context(&what)),
             target: Box::new(|| Box::new(ReadTarget { reading: wanted_here.clone(), held: None })),
             compile: Box::new(|payload, _| {
@@ -360,7 +363,6 @@ impl Store {
             what: what.clone(),
             fields,
             cannot: 0,
-            durable: self.options.durable,
             prepared: fault.or(unfit).map(|fault| fault.context(&what)),
             target: Box::new(appending),
             compile: Box::new(|payload, _| {
@@ -425,7 +427,7 @@ impl Reading {
 
     fn transfer(&self, asks: Vec<(Ask, Holding)>) -> Transfer {
         let asks = asks.into_iter().map(|(ask, _)| ask).collect();
-        Transfer { direction: Direction::Read, asks, ranks: self.store.ranks, sync: false }
+        Transfer { direction: Direction::Read, asks, ranks: self.store.ranks, policies: Policies::default() }
     }
 }
 

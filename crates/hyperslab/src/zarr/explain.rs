@@ -10,7 +10,7 @@ use crate::planning::said_of_chunks;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
-use hyperslab_layout::{Dim, Distribution, ElementType, Section};
+use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section};
 use hyperslab_plan::{
     Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Transfer,
     explain as explain_transfer,
@@ -74,7 +74,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
     let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let wish = planned.wish(planned.direction);
+    let wish = planned.wish();
     let mut choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;
     choice.why += &said;
     let regular = planned.held[0].regular().is_some();
@@ -136,10 +136,8 @@ impl Planned {
         self.held.get(rank as usize).unwrap_or(&self.held[0])
     }
 
-    /// What is wanted of transfers this way. Writes are durable unless somebody says otherwise.
-    fn wish(&self, direction: Direction) -> Preference {
-        let durable_later = direction == Direction::Write;
-        Preference { server_ranks: self.servers.clone(), durable_later, ..self.wish.clone() }
+    fn wish(&self) -> Preference {
+        Preference { server_ranks: self.servers.clone(), ..self.wish.clone() }
     }
 
     /// What moves, and a word on the chunks that were chosen.
@@ -168,7 +166,7 @@ impl Planned {
             };
             asks.push(Ask { name: name.clone(), section, spread: held.spread(), memory: self.element, stored });
         }
-        let transfer = Transfer { direction: self.direction, asks, ranks: size, sync: false };
+        let transfer = Transfer { direction: self.direction, asks, ranks: size, policies: written(self.direction) };
         Ok((transfer, shaped.map(|(_, said)| said).unwrap_or_default()))
     }
 
@@ -191,11 +189,7 @@ impl Planned {
         new.check(name, shape)?;
         let whole = self.whole(shape, size)?;
         // What is wanted of reading or changing an array was not wanted of writing it.
-        let wish = if self.is_new() {
-            self.wish(Direction::Write)
-        } else {
-            Preference { durable_later: true, ..Preference::default() }
-        };
+        let wish = if self.is_new() { self.wish() } else { Preference::default() };
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
         let metadata = ArrayMetadata::new(name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         let ask = Ask {
@@ -205,8 +199,15 @@ impl Planned {
             memory: self.element,
             stored: stored(&metadata, "", true),
         };
-        let open =
-            Open { metadata: &metadata, ask, arrays: self.names.len(), laid: None, wish, ranks: size, sync: false };
+        let open = Open {
+            metadata: &metadata,
+            ask,
+            arrays: self.names.len(),
+            laid: None,
+            wish,
+            ranks: size,
+            policies: written(Direction::Write),
+        };
         let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
         let said = if self.is_new() { said_of_chunks(name, &taken, &chunks) } else { String::new() };
         Ok((reshaped(&metadata, taken.chunk), said))
@@ -230,6 +231,11 @@ impl Planned {
             .ok_or_else(|| Fault::new(FaultKind::Invalid, format!("array '{name}' of shape {shape:?} is too large")))?;
         Ok((Stored::in_file(shape, element, "file", offset).ordered(order.of_dimensions(shape.len())), bytes))
     }
+}
+
+/// What is explained is made durable unless somebody says otherwise, when it is published.
+fn written(direction: Direction) -> Policies {
+    Policies::of(if direction == Direction::Write { Durability::Soon } else { Durability::Cached })
 }
 
 #[cfg(test)]

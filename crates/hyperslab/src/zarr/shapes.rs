@@ -10,7 +10,7 @@ use super::call::stored;
 use crate::array::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, Section, Triplet, chunks_for_request, near_shapes};
+use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes};
 use hyperslab_plan::{Ask, Direction, Laid, Preference, Spread, Transfer, Use};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
@@ -66,9 +66,9 @@ pub(super) struct Open<'a> {
     pub(super) laid: Option<Laid>,
     /// What is wanted of the call.
     pub(super) wish: Preference,
-    /// Ranks of the call, and whether it makes durable what it writes.
+    /// Ranks of the call.
     pub(super) ranks: u32,
-    pub(super) sync: bool,
+    pub(super) policies: Policies,
 }
 
 impl Open<'_> {
@@ -101,7 +101,12 @@ impl Open<'_> {
         let some = self.arrays.min(ARRAYS_MAX);
         let asks = (0..some).map(|number| ask(true, number)).collect();
         let write = Use {
-            transfer: Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, sync: self.sync }),
+            transfer: Arc::new(Transfer {
+                direction: Direction::Write,
+                asks,
+                ranks: self.ranks,
+                policies: self.policies,
+            }),
             times: self.arrays as f64 / some.max(1) as f64,
             wish: self.wish.clone(),
             laid: vec![self.laid.clone(); some],
@@ -111,7 +116,7 @@ impl Open<'_> {
         let spread = Distribution::replicated(&section.shape(), 1).map_or(Spread::Explicit, Spread::Regular);
         let asks = vec![Ask { section, spread, ..ask(false, 0) }];
         let read = Use {
-            transfer: Arc::new(Transfer { direction: Direction::Read, asks, ranks: 1, sync: false }),
+            transfer: Arc::new(Transfer { direction: Direction::Read, asks, ranks: 1, policies: Policies::default() }),
             times: times * self.arrays as f64,
             // Another program reads.
             wish: Preference { buffer_bytes_max: self.wish.buffer_bytes_max, ..Preference::default() },

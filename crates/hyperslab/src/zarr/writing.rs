@@ -167,9 +167,9 @@ impl Writing {
             ask: ask.asked(Section::whole(&metadata.shape), stored(metadata, "", true)),
             arrays,
             laid: self.laid.get(number).cloned().flatten(),
-            wish: self.store.wish_of_writes(),
+            wish: self.store.options.wish.clone(),
             ranks: self.store.ranks,
-            sync: self.store.syncs_writes(),
+            policies: self.store.policies_of_writes(),
         }
     }
 
@@ -195,9 +195,13 @@ impl Writing {
             Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
         });
         let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-        let transfer =
-            Transfer { direction: Direction::Write, asks, ranks: self.store.ranks, sync: self.store.syncs_writes() };
-        let wish = self.store.wish_of_writes();
+        let transfer = Transfer {
+            direction: Direction::Write,
+            asks,
+            ranks: self.store.ranks,
+            policies: self.store.policies_of_writes(),
+        };
+        let wish = self.store.options.wish.clone();
         let chosen = choose_parameters(&self.store.comm, transfer, &wish, self.store.held, &self.laid, &shaped)?;
         let roots = if self.update { self.mark(&told, proofs)? } else { self.make(&mut told)? };
         tell(chosen.bytes(&Root::encode(&roots)), &told)
@@ -328,7 +332,7 @@ impl Appending {
     pub(super) fn transfer(store: &Store, ask: &WriteAsk, axis: usize, told: &Told) -> Transfer {
         let section = super::call::tail(&told.metadata.shape, ask.holding.shape(), axis);
         let asks = vec![ask.asked(section, stored(&told.metadata, &told.prefix, false))];
-        Transfer { direction: Direction::Write, asks, ranks: store.ranks, sync: store.syncs_writes() }
+        Transfer { direction: Direction::Write, asks, ranks: store.ranks, policies: store.policies_of_writes() }
     }
 }
 
@@ -355,7 +359,7 @@ impl Target for Appending {
             check_cast(&ask.name, &ask.arrays, metadata.stored_element(), self.casting, 0)?;
             let told = Told { prefix: store.prefix(&ask.name), fresh: false, metadata };
             let transfer = Appending::transfer(store, ask, self.axis, &told);
-            let (wish, shaped) = (store.wish_of_writes(), Shaped::default());
+            let (wish, shaped) = (store.options.wish.clone(), Shaped::default());
             let chosen = choose_parameters(&store.comm, transfer, &wish, store.held, &self.laid, &shaped)?;
             let key = directory.full(&format!("{at}/{METADATA_KEY}"));
             let root = attempts.ground_in_place(&at, Proof::Contents(key.into(), fingerprint(&bytes)), &updates);

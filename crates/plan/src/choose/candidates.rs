@@ -4,6 +4,7 @@ use super::{Machine, Preference, servers};
 use crate::profile::{Layout, Measured, Profile};
 use crate::strategies::{Infeasible, Strategy, shared_extent};
 use crate::transfer::{Ask, Direction, Exchange, Parameters, Transfer};
+use hyperslab_layout::Durability;
 use std::sync::Arc;
 
 /// Strategies among which the planner chooses, the one that fits most transfers first.
@@ -45,7 +46,7 @@ pub(super) fn strategies(transfer: &Transfer, profile: &Profile, wish: &Preferen
         None if wish.servers.is_some() || wish.server_ranks.is_some() => &WITH_SERVERS,
         None => &OPEN,
     };
-    let past_cache = !wish.cached && passes_cache(transfer, profile, wish);
+    let past_cache = !wish.cached && passes_cache(transfer, profile);
     all.iter().copied().filter(|&strategy| strategy != Strategy::DiskDirected || past_cache).collect()
 }
 
@@ -53,10 +54,10 @@ pub(super) fn strategies(transfer: &Transfer, profile: &Profile, wish: &Preferen
 /// not take far longer than the cache: imagined ones can, others where it was measured. Chunks that are coded go through
 /// the cache in any case. On a machine at hand others do, too: each is a new file that must be made durable by itself, and
 /// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
-fn passes_cache(transfer: &Transfer, profile: &Profile, wish: &Preference) -> bool {
+fn passes_cache(transfer: &Transfer, profile: &Profile) -> bool {
     let imagined = profile.measured.is_none();
     let plain = |ask: &Ask| ask.stored.codec().is_none() && (imagined || ask.stored.object().is_some());
-    let durable = transfer.sync || wish.durable_later;
+    let durable = transfer.policies.durability > Durability::Cached;
     let known = |measured: &Measured| {
         let files = &measured.files;
         // Seconds a byte.

@@ -110,7 +110,7 @@ impl Planner<'_> {
             return (f64::INFINITY, 0.0);
         }
         let memory = |number: usize| one.laid.get(number).cloned().flatten();
-        let mut search = Search::new(self, &one.transfer, &one.wish, &memory);
+        let mut search = Search::new(self, &one.transfer, &memory);
         for strategy in candidates::strategies(&one.transfer, self.profile, &one.wish) {
             if one.wish.strategy.is_some() || GLANCED_AT.contains(&strategy) {
                 search.enter(strategy, one.wish.exchange.unwrap_or(Exchange::All), &one.wish);

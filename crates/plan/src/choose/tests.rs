@@ -4,7 +4,7 @@ use super::*;
 use crate::profile::built_in;
 use crate::transfer::{Ask, Direction, Spread};
 use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
-use hyperslab_layout::{Codec, CodecError, Dim, Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Codec, CodecError, Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
 
 fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, direction: Direction) -> Arc<Transfer> {
     let element = ElementType::native(Kind::Float64);
@@ -16,7 +16,7 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
     let ranks = distribution.ranks() as u32;
     let (section, spread) = (Section::whole(shape), Spread::Regular(distribution));
     let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
-    Arc::new(Transfer { direction, asks: vec![ask], ranks, sync: false })
+    Arc::new(Transfer { direction, asks: vec![ask], ranks, policies: Policies::default() })
 }
 
 fn choose(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Choice, Infeasible> {
@@ -130,9 +130,10 @@ const NONE: (Option<f64>, Option<f64>) = (None, None);
 #[test]
 fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
     let cached = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let durable = Arc::new(Transfer { sync: true, ..(*cached).clone() });
-    let later = Preference { durable_later: true, ..Preference::default() };
-    for (asked, wish) in [(&durable, Preference::default()), (&cached, later)] {
+    let durable = Arc::new(Transfer { policies: Policies::of(Durability::Now), ..(*cached).clone() });
+    let later = Arc::new(Transfer { policies: Policies::of(Durability::Soon), ..(*cached).clone() });
+    for asked in [&durable, &later] {
+        let wish = Preference::default();
         let fast = past_cache(FAST, asked, &wish);
         assert_eq!(fast.parameters.strategy, Strategy::DiskDirected, "{}", fast.why);
         assert_ne!(past_cache(SLOW, asked, &wish).parameters.strategy, Strategy::DiskDirected);
@@ -167,7 +168,7 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
 #[test]
 fn nothing_goes_past_a_cache_unless_somebody_measured_that_it_can() {
     let cached = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let durable = Arc::new(Transfer { sync: true, ..(*cached).clone() });
+    let durable = Arc::new(Transfer { policies: Policies::of(Durability::Now), ..(*cached).clone() });
     assert!(following_disk(&past_cache(FAST, &durable, &Preference::default())) > 0);
     assert_eq!(following_disk(&past_cache(NONE, &durable, &Preference::default())), 0);
     let in_memory = Preference { cached: true, ..Preference::default() };
@@ -325,7 +326,7 @@ fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &P
         let one = transfer(shape, mesh, dims, Some(chunk), Direction::Write);
         let asks = vec![one.asks[0].clone(); arrays];
         vec![Use {
-            transfer: Arc::new(Transfer { asks, sync: true, ..(*one).clone() }),
+            transfer: Arc::new(Transfer { asks, policies: Policies::of(Durability::Now), ..(*one).clone() }),
             times: 1.0,
             wish: wish.clone(),
             laid: vec![],

@@ -61,7 +61,7 @@ fn class(transfer: &Arc<Transfer>, members: &[usize], memory: Memory<'_>) -> Cla
 impl Transfer {
     /// The same of no array.
     pub(super) fn of_no_array(&self) -> Transfer {
-        Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, sync: self.sync }
+        Transfer { direction: self.direction, asks: Vec::new(), ranks: self.ranks, policies: self.policies }
     }
 }
 

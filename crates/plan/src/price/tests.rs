@@ -8,7 +8,7 @@ use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
 use crate::strategies::Strategy;
 use crate::transfer::{Ask, Direction, Exchange, Spread};
 use hyperslab_layout::stored::{Change, Coding, Keys, Stored};
-use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Listed, Section, Term, Triplet};
+use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, Term, Triplet};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
@@ -63,7 +63,12 @@ fn arrays(count: usize) -> Arc<Transfer> {
         let (name, section) = (format!("a{number}"), Section::whole(&shape));
         Ask { name, section, spread: Spread::Regular(distribution.clone()), memory: element, stored }
     };
-    Arc::new(Transfer { direction: Direction::Write, asks: (0..count).map(ask).collect(), ranks: 3, sync: true })
+    Arc::new(Transfer {
+        direction: Direction::Write,
+        asks: (0..count).map(ask).collect(),
+        ranks: 3,
+        policies: Policies::of(Durability::Now),
+    })
 }
 
 fn panda() -> Parameters {
@@ -181,7 +186,12 @@ fn every(
     let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims, None).unwrap());
     let (memory, stored) = (ElementType::native(memory), stored.ordered(order.to_vec()));
     let ask = Ask { name: "a".into(), section, spread, memory, stored };
-    Arc::new(Transfer { direction, asks: vec![ask], ranks: mesh.iter().product::<u64>() as u32, sync: false })
+    Arc::new(Transfer {
+        direction,
+        asks: vec![ask],
+        ranks: mesh.iter().product::<u64>() as u32,
+        policies: Policies::default(),
+    })
 }
 
 /// Of each byte it is known that it moves once, so what a careful look sees needs no correction.
@@ -239,7 +249,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let stored = Stored::in_file(&shape, element, "f", 0);
         let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block], None).unwrap());
         let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
-        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, sync: false });
+        let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, policies: Policies::default() });
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
         let class = &classes::of(&transfer, &|_| None)[0];
@@ -261,7 +271,12 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Trailer);
     let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 8, sync: true });
+    let transfer = Arc::new(Transfer {
+        direction: Direction::Write,
+        asks: vec![ask],
+        ranks: 8,
+        policies: Policies::of(Durability::Now),
+    });
     let profile = built_in();
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
     let planner = Planner { profile: &profile, machine };
@@ -304,7 +319,8 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
-    let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, sync: false });
+    let transfer =
+        Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies: Policies::default() });
     let strategy = Strategy::ServerDirected;
     let parameters =
         Parameters { strategy, servers: servers.into(), slots: 2, subchunk_bytes: ROUND, ..Parameters::default() };
@@ -361,7 +377,8 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     let stored = stored.changed(Change::Replace);
     let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
-    let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, sync: false });
+    let transfer =
+        Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
     let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
     let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
     for effort in [Effort::QUICK, Effort::CAREFUL] {

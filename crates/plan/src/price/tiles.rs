@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::transfer::{Direction, Spread};
     use hyperslab_layout::stored::{Coding, Keys, Stored};
-    use hyperslab_layout::{ElementType, Kind, Section};
+    use hyperslab_layout::{ElementType, Kind, Policies, Section};
 
     fn ask(shape: &[u64], chunk: &[u64]) -> Ask {
         let element = ElementType::native(Kind::Float64);
@@ -249,7 +249,8 @@ mod tests {
     fn ranks_know_what_lies_in_the_units_that_they_handle() {
         let ask = ask(&[64, 64], &[16, 16]);
         let tiles = Tiles::of(&ask, 2, &laid(&[8, 8])).unwrap();
-        let transfer = Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, sync: false });
+        let transfer =
+            Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
         let strategy = crate::strategies::Strategy::Independent;
         let parameters = Parameters { strategy, servers: [0, 1].into(), ..Parameters::default() };
         let own = facts(&[Some(tiles.clone())], &transfer, &parameters, 1, 3);

@@ -4,10 +4,11 @@ use super::client::Pieces;
 use super::clients::Clients;
 use super::{Duty, Rounds, sparse};
 use crate::emit::{Emitter, Placed, load, place, save};
-use crate::facts::{Facts, Met};
+use crate::facts::Facts;
 use crate::program::{Action, After, Parts, Place, Step, StepId};
 use crate::transfer::{Direction, Spread};
 use crate::units::Unit;
+use hyperslab_layout::Overlapping;
 use std::sync::Arc;
 
 /// The groups of one server, in the sequence.
@@ -200,8 +201,14 @@ fn as_held(rounds: &Rounds, facts: &Facts, mut unit: Unit) -> Unit {
 /// Whether somebody holds each element that the section selects of a unit: explicit pieces may leave some out.
 fn all_held(rounds: &Rounds, facts: &Facts, unit: &Unit) -> bool {
     let regular = rounds.transfer.asks[unit.array as usize].spread != Spread::Explicit;
-    let met: &[Met] = facts.met.get(&unit.number).map_or(&[], Vec::as_slice);
-    regular || met.iter().map(|met| met.region.elements()).sum::<u64>() == unit.region().elements()
+    let mut held = facts.met.get(&unit.number).into_iter().flatten().map(|met| met.region.elements());
+    let all = unit.region().elements();
+    match rounds.transfer.policies.overlapping {
+        _ if regular => true,
+        Overlapping::Refused => held.sum::<u64>() == all,
+        // Where pieces may overlap, their elements do not add up.
+        Overlapping::Any => held.any(|elements| elements == all),
+    }
 }
 
 /// Whether anybody holds something of a unit; otherwise it stays as it is.
@@ -232,7 +239,7 @@ impl Iterator for Server {
             if self.begin() {
                 continue;
             }
-            if self.closed || !self.rounds.transfer.sync || self.begun == 0 {
+            if self.closed || !self.rounds.transfer.is_synced() || self.begun == 0 {
                 return None;
             }
             self.closed = true;

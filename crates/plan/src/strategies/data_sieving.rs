@@ -13,7 +13,7 @@ use crate::facts::Facts;
 use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place, Program};
 use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
-use hyperslab_layout::{Region, Triplet};
+use hyperslab_layout::{Holes, Region, Triplet};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -22,11 +22,13 @@ pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(
 }
 
 pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
-    own::program(transfer, parameters, facts, rank, Sieve { rank })
+    own::program(transfer, parameters, facts, rank, Sieve { rank, holes: transfer.policies.holes })
 }
 
 struct Sieve {
     rank: u32,
+    /// What becomes of what lies between the pieces that are written.
+    holes: Holes,
 }
 
 /// How many times as much as what covers each piece alone what covers all must not be, for all to be read as one.
@@ -88,7 +90,7 @@ impl Sieve {
         let cover = Cover::of_all(ask, &placed.unit, pieces.iter().map(|(_, region)| region));
         if let [piece] = pieces.as_slice() {
             let holes = cover.elements() > piece.1.elements();
-            if !holes || write && !self.alone(ask, &cover) {
+            if !holes || write && !(self.holes == Holes::MayBeRewritten && self.alone(ask, &cover)) {
                 through_slot(lane, placed, slot, piece.clone(), (free, write));
                 return;
             }

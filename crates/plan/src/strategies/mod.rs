@@ -13,8 +13,8 @@ pub use two_phase::shared_extent;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Rounds, duty_of};
-use crate::transfer::{Exchange, Parameters, Transfer};
-use hyperslab_layout::View;
+use crate::transfer::{Direction, Exchange, Parameters, Transfer};
+use hyperslab_layout::{Holes, View};
 use std::fmt;
 use std::sync::Arc;
 
@@ -68,6 +68,7 @@ impl Strategy {
     /// # Errors
     /// The reason why not. The answer is the same on all ranks.
     pub fn feasible(self, transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
+        keeps_holes(transfer)?;
         match self {
             Strategy::RootGather => root_gather::feasible(transfer, parameters),
             Strategy::Independent => independent::feasible(transfer, parameters),
@@ -106,6 +107,18 @@ impl Strategy {
             Strategy::ServerDirected => server_directed::program(transfer, parameters, facts, rank),
             Strategy::DiskDirected => disk_directed::program(transfer, parameters, facts, rank),
         }
+    }
+}
+
+/// Refuses to keep what is not written where chunks can only be written whole.
+fn keeps_holes(transfer: &Transfer) -> Result<(), Infeasible> {
+    let kept = transfer.direction == Direction::Write && transfer.policies.holes == Holes::Kept;
+    match transfer.asks.iter().find(|ask| kept && ask.stored.is_written_whole()) {
+        Some(ask) => Err(Infeasible {
+            reason: format!("holes are to be left alone, but a chunk of '{}' is written whole", ask.name),
+            hint: "let holes be rewritten, which is safe while nobody else changes them".into(),
+        }),
+        None => Ok(()),
     }
 }
 

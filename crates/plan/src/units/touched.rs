@@ -155,7 +155,7 @@ mod tests {
     use crate::transfer::{Ask, Direction, Spread, Transfer};
     use crate::units::Units;
     use hyperslab_layout::stored::{Coding, Keys, Stored};
-    use hyperslab_layout::{ElementType, IndexSet, Kind, Region, Section, Triplet};
+    use hyperslab_layout::{ElementType, IndexSet, Kind, Policies, Region, Section, Triplet};
 
     fn random_set(random: &mut fastrand::Rng, extent: u64) -> IndexSet {
         let mut runs = Vec::new();
@@ -201,7 +201,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(17);
         for _ in 0..3000 {
             let asks = vec![random_ask(&mut random), random_ask(&mut random)];
-            let transfer = Transfer { direction: Direction::Write, asks, ranks: 1, sync: false };
+            let transfer = Transfer { direction: Direction::Write, asks, ranks: 1, policies: Policies::default() };
             let units = Units::new(&transfer, random.u64(4..400));
             for array in 0..2 {
                 let shape = transfer.asks[array as usize].section.shape();

@@ -5,7 +5,7 @@ use super::turns::{Case, Effort, Series, Turns};
 use crate::posix::passes_cache;
 use crate::wire::Bell;
 use crate::{Directory, PosixStore};
-use hyperslab_layout::{ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, Moves, Names, Outcome, Request, Store};
 use std::cell::RefCell;
@@ -177,7 +177,9 @@ impl Bench {
         let names = Directory::new(&root);
         let names = Directory::new(names.resolve()?);
         names.make("")?;
-        Ok(Bench { store: PosixStore::new(Path::new(""), bell.clone()), bell, names, memory, ticket: 0 })
+        let mut store = PosixStore::new(Path::new(""), bell.clone());
+        store.sends_on(false);
+        Ok(Bench { store, bell, names, memory, ticket: 0 })
     }
 
     /// How large files may be, so that a few rounds fit into the time also where files are slow \[B\].
@@ -198,10 +200,9 @@ impl Bench {
     /// Lets the store close its files, since one that is removed while it is open keeps its pages, and its directory on
     /// file systems of a network.
     fn let_go(&mut self) -> Result<(), Fault> {
-        self.store.forget_unsynced([self.object()].into());
         self.store.release();
         // It is over when the store has come so far.
-        self.submit(Request::Sync { below: [self.object()].into() });
+        self.submit(Request::Sync { below: [].into() });
         self.wait(1)
     }
 
@@ -240,7 +241,11 @@ impl Bench {
         let (here, there) = (Arc::new(here), Arc::new(there));
         let moves = Moves { region, memory: self.memory.clone(), here, there };
         let (object, direct) = (self.object(), how.direct);
-        if how.write { Request::Write { object, moves, direct } } else { Request::Read { object, moves, direct } }
+        if how.write {
+            Request::Write { object, moves, direct, durability: Durability::Soon }
+        } else {
+            Request::Read { object, moves, direct }
+        }
     }
 
     fn submit(&mut self, request: Request) {

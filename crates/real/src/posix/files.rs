@@ -12,6 +12,7 @@ use super::sink::Sink;
 use super::tap::Tap;
 use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
 use crate::regular;
+use hyperslab_layout::Durability;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -50,8 +51,8 @@ pub(super) struct Files {
     dirty: BTreeSet<PathBuf>,
     /// Rises while a sync comes forward.
     advance: Arc<AtomicU64>,
-    /// Whether what is written shall be durable before long.
-    durable: Arc<AtomicBool>,
+    /// Whether the disk may begin with what shall be durable.
+    sends_on: Arc<AtomicBool>,
     scratch: Scratch,
 }
 
@@ -85,7 +86,7 @@ impl Doing<'_> {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, durable: Arc<AtomicBool>, answers: Answers) -> Files {
+    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, sends_on: Arc<AtomicBool>, answers: Answers) -> Files {
         Files {
             root: root.into(),
             grounds: Grounds::default(),
@@ -97,7 +98,7 @@ impl Files {
             new: BTreeSet::new(),
             dirty: BTreeSet::new(),
             advance,
-            durable,
+            sends_on,
             scratch: Scratch::default(),
         }
     }
@@ -109,7 +110,11 @@ impl Files {
         }
         let striped = request.object().is_some_and(|object| self.is_striped(object));
         match request {
-            Request::Write { object, moves, direct } if direct || striped => {
+            Request::Write { object, moves, direct, durability } if direct || striped => {
+                if durability > Durability::Cached {
+                    let paths = self.paths(&object).0;
+                    self.dirty.extend(paths);
+                }
                 self.queue(ticket, &object, moves, Way::Write, direct)
             }
             Request::Read { object, moves, direct } if direct || striped => {
@@ -146,14 +151,16 @@ impl Files {
 
     fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
         match request {
-            Request::Write { object, moves, .. } => self.write(&object, &moves),
-            Request::WriteWhole { object, moves, checksum, replace } => {
-                self.whole(&object, replace, checksum, |sink| {
+            Request::Write { object, moves, durability, .. } => self.write(&object, &moves, durability),
+            Request::WriteWhole { object, moves, checksum, replace, durability } => {
+                self.whole(&object, (replace, durability), checksum, |sink| {
                     sink.whole(&moves)?;
                     if checksum { sink.checksum() } else { Ok(()) }
                 })
             }
-            Request::Put { object, bytes, replace } => self.whole(&object, replace, false, |sink| sink.put(&bytes)),
+            Request::Put { object, bytes, replace, durability } => {
+                self.whole(&object, (replace, durability), false, |sink| sink.put(&bytes))
+            }
             Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
             Request::Get { object, bytes_max } => self.get(&object, bytes_max),
@@ -223,9 +230,6 @@ impl Files {
             Ok(files) => files,
             Err(fault) => return Some(Err(fault)),
         };
-        if way == Way::Write {
-            self.dirty.extend(paths);
-        }
         let answer = Answer::new(&self.answers, ticket, moves.bytes(), files.len());
         let set = self.paths(object).1;
         for (number, handle) in files.into_iter().enumerate() {
@@ -264,21 +268,31 @@ impl Files {
     }
 
     /// Writes to a file that is at hand; `None` where it is not, or not known to be.
-    pub(super) fn write_at_hand(&mut self, object: &Arc<str>, moves: &Moves) -> Option<Result<Outcome, Fault>> {
+    pub(super) fn write_at_hand(
+        &mut self,
+        object: &Arc<str>,
+        moves: &Moves,
+        durability: Durability,
+    ) -> Option<Result<Outcome, Fault>> {
         let at_hand = self.is_at_hand(&self.path(object)) && !self.is_striped(object);
-        at_hand.then(|| self.write(object, moves))
+        at_hand.then(|| self.write(object, moves, durability))
     }
 
-    fn write(&mut self, object: &Arc<str>, moves: &Moves) -> Result<Outcome, Fault> {
+    fn write(&mut self, object: &Arc<str>, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
-        let going = self.durable.load(Ordering::Relaxed).then_some(&*self.advance);
+        let sends_on = self.sends_on(durability);
+        let going = sends_on.then_some(&*self.advance);
         let mut sink = Sink::new(&handle.file, doing, &mut self.scratch, false).going(going);
         sink.scatter(moves)?;
         let (moved, sent) = sink.finish()?;
-        self.dirty.insert(path.clone());
-        self.send_on(&path, &handle.file, hull(moves), (moves.bytes(), sent))?;
+        if durability > Durability::Cached {
+            self.dirty.insert(path.clone());
+        }
+        if sends_on {
+            self.send_on(&path, &handle.file, hull(moves), (moves.bytes(), sent))?;
+        }
         Ok(Outcome::Done(moved))
     }
 
@@ -294,19 +308,21 @@ impl Files {
     fn whole(
         &mut self,
         object: &str,
-        replace: bool,
+        (replace, durability): (bool, Durability),
         summed: bool,
         fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
     ) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let failed = |error: io::Error| doing.failed("", &error);
-        let spot = self.grounds.spot(object, &path, &mut self.new).map_err(failed)?;
+        let mut new = BTreeSet::new();
+        let spot = self.grounds.spot(object, &path, &mut new).map_err(failed)?;
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
         let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
         // What replaces an object is made durable at once.
-        let going = (!replace && self.durable.load(Ordering::Relaxed)).then_some(&*self.advance);
+        let sends_on = !replace && self.sends_on(durability);
+        let going = sends_on.then_some(&*self.advance);
         let of_sink = Doing { verb: "writing", path: &target };
         let mut sink = Sink::new(&file, of_sink, &mut self.scratch, summed).going(going);
         let filled = fill(&mut sink).and_then(|()| sink.finish());
@@ -325,9 +341,12 @@ impl Files {
                 placed.map_err(|error| doing.failed(" (rename into place)", &error))?;
             }
         }
-        self.new.insert(path.clone());
-        self.dirty.insert(path.clone());
-        if !replace {
+        if durability > Durability::Cached {
+            self.new.extend(new);
+            self.new.insert(path.clone());
+            self.dirty.insert(path.clone());
+        }
+        if sends_on {
             self.send_on(&path, &file, (0, moved.bytes), (moved.bytes, sent))?;
         }
         Ok(Outcome::Done(moved))
@@ -470,6 +489,11 @@ impl Files {
         Ok(done(0, calls))
     }
 
+    /// Whether the disk begins with what shall be so durable.
+    fn sends_on(&self, durability: Durability) -> bool {
+        durability > Durability::Cached && self.sends_on.load(Ordering::Relaxed)
+    }
+
     /// Sends to the disk what was just written and shall be durable, so that the disk works while more is copied: so many
     /// bytes of a range, up to `sent` of which was sent before. Where most of it was not written just now, others may write in
     /// between, to the same pages.
@@ -484,7 +508,7 @@ impl Files {
         let start = if in_one { start.max(sent) } else { start };
         let length = end.saturating_sub(start);
         let short = bytes < SENT_ON_BYTES_MIN || length == 0;
-        if short || length > 2 * bytes || !self.durable.load(Ordering::Relaxed) {
+        if short || length > 2 * bytes {
             return Ok(());
         }
         let sent = write_back(file, start, length, libc::SYNC_FILE_RANGE_WRITE);
@@ -518,12 +542,6 @@ impl Files {
         }
         self.advance.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Forgets what was written below and not made durable: the user does not want it to be.
-    pub(super) fn forget(&mut self, below: &[Arc<str>]) {
-        self.settle();
-        self.take_dirty(below);
     }
 
     /// Closes files: what is removed or unmounted later must not be held.

@@ -5,6 +5,7 @@ use super::part::Part;
 use super::pieces::{Piece, Pieces};
 use super::{Ranks, oracle};
 use hyperslab_layout::stored::Change;
+use hyperslab_layout::{Durability, Holes, Policies};
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Transfer};
 use hyperslab_walk::Walked;
 use hyperslab_world::{Exposed, Objects, Store};
@@ -53,7 +54,11 @@ impl Case {
 
     /// A transfer of one section of each array.
     pub(crate) fn transfer(&self, direction: Direction, asks: Vec<Ask>) -> Arc<Transfer> {
-        Arc::new(Transfer { direction, asks, ranks: self.ranks, sync: self.seed.is_multiple_of(2) })
+        let durability = if self.seed.is_multiple_of(2) { Durability::Now } else { Durability::Cached };
+        let in_parts = asks.iter().all(|ask| !ask.stored.is_written_whole());
+        let holes = if in_parts && self.seed % 3 == 2 { Holes::Kept } else { Holes::MayBeRewritten };
+        let policies = Policies { holes, ..Policies::of(durability) };
+        Arc::new(Transfer { direction, asks, ranks: self.ranks, policies })
     }
 
     /// What a rank holds of each array.

@@ -3,8 +3,8 @@
 use super::oracle;
 use super::pieces::{Known, Piece};
 use super::random::any_order;
-use hyperslab_layout::{ElementType, IndexSet, Region, View, layers, product};
-use hyperslab_pack::Memory;
+use hyperslab_layout::{ElementType, IndexSet, Region, View, layers, nests, product};
+use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Mine, Transfer};
 use hyperslab_world::Exposed;
 use std::collections::BTreeMap;
@@ -76,6 +76,14 @@ fn weave<'a>(
 }
 
 impl Part {
+    /// Gives all elements of pieces that no distribution describes this value.
+    pub(crate) fn fill_with(&mut self, value: &[u8]) {
+        for Mine { exposed, region } in self.mine.values().flatten() {
+            let Exposed { memory, view } = &self.users[*exposed as usize];
+            nests(region, view, view).for_each(|nest| fill(&nest, memory, value).expect("it is there"));
+        }
+    }
+
     /// Lays pieces (of each array) out and fills memories with guards, and with elements when `filled`. `value` is that
     /// of an element of an array; its bytes may also say whether the array has imaginary parts.
     pub(crate) fn random(

@@ -176,7 +176,7 @@ fn read_whole(content: &Content, moves: &Moves, checksum: bool, object: &str) ->
 mod tests {
     use super::*;
     use crate::Names;
-    use hyperslab_layout::{ElementType, Kind, Region, View};
+    use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
     use std::sync::Arc;
 
     #[test]
@@ -198,8 +198,19 @@ mod tests {
         assert_eq!(store.trees.len(), 2);
         let object: Arc<str> = gone.full("x").into();
         drop(gone);
-        store.submit(1, Request::Put { object: object.clone(), bytes: vec![1], replace: false });
-        store.submit(2, Request::Put { object: there.full("x").into(), bytes: vec![2], replace: false });
+        store.submit(
+            1,
+            Request::Put { object: object.clone(), bytes: vec![1], replace: false, durability: Durability::Soon },
+        );
+        store.submit(
+            2,
+            Request::Put {
+                object: there.full("x").into(),
+                bytes: vec![2],
+                replace: false,
+                durability: Durability::Soon,
+            },
+        );
         let mut done = Vec::new();
         store.poll(&mut done);
         let fault = done[0].1.clone().unwrap_err();
@@ -236,7 +247,15 @@ mod tests {
                     let mine = Memory::from_vec(vec![rank as u8 + 1; 1000]);
                     for turn in 0..EACH / 1000 {
                         let moves = every(&mine, (turn * 1000 * RANKS + rank) as i64, RANKS as i64);
-                        store.submit(turn, Request::Write { object: tree.full("f").into(), moves, direct: false });
+                        store.submit(
+                            turn,
+                            Request::Write {
+                                object: tree.full("f").into(),
+                                moves,
+                                direct: false,
+                                durability: Durability::Soon,
+                            },
+                        );
                     }
                     let mut done = Vec::new();
                     store.poll(&mut done);
