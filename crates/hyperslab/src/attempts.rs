@@ -35,7 +35,7 @@ pub(crate) use publish::Entry;
 pub(crate) use recover::{Found, Whose, complete, drop_idle_marker, is_torn, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where hidden things lie in a store, when they cannot lie beside it.
 pub(crate) const INSIDE: &str = ".hyperslab";
@@ -77,8 +77,6 @@ pub(crate) struct Attempts {
     /// The store, so that it is noticed if another one takes its place. On rank 0.
     held: Option<Hold>,
     state: Mutex<State>,
-    /// Locks of the markers of what is being changed.
-    marked: Mutex<Vec<Weak<dyn Lock>>>,
     /// Whether it was given up, perhaps while its root is being made.
     lost: AtomicBool,
     last: AtomicU64,
@@ -116,7 +114,6 @@ impl Attempts {
             durable,
             held,
             state: Mutex::default(),
-            marked: Mutex::default(),
             lost: AtomicBool::new(false),
             last: AtomicU64::new(0),
             process: std::process::id(),
@@ -448,8 +445,8 @@ impl Attempts {
             .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
     }
 
-    /// Gives up the root with all in it, and what is being changed, after a failure of which nobody knows who still writes:
-    /// locks are free from now on, and the next opening removes the root.
+    /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
+    /// on, and the next opening removes it.
     pub(crate) fn let_go(&self) {
         self.lost.store(true, Ordering::SeqCst);
         // Who is at work with it, and perhaps hangs, does so when he is done.
@@ -457,8 +454,6 @@ impl Attempts {
             state.made = None;
             state.updates = None;
         }
-        let marked = std::mem::take(&mut *self.marked.lock().unwrap_or_else(PoisonError::into_inner));
-        marked.iter().filter_map(Weak::upgrade).for_each(|lock| lock.release());
     }
 
     /// Ends the root and all that was not published.

@@ -51,14 +51,6 @@ struct Shared {
     attempts: Mutex<Vec<Weak<Attempts>>>,
 }
 
-impl Shared {
-    /// Lets go of what is being written to all that is open.
-    fn let_go(&self) {
-        let all = std::mem::take(&mut *self.attempts.lock().unwrap_or_else(PoisonError::into_inner));
-        all.iter().filter_map(Weak::upgrade).for_each(|attempts| attempts.let_go());
-    }
-}
-
 /// Keeps a membership while its line works.
 struct Keep(Arc<Shared>);
 
@@ -104,12 +96,6 @@ impl Comm {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
             let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted)).crowded(crowded);
-            let members = shared.clone();
-            machine.lets_go_by(Box::new(move || {
-                if let Some(shared) = members.upgrade() {
-                    shared.let_go();
-                }
-            }));
             if let Some(pump) = &pump {
                 machine.count_by(pump.clone());
             }
@@ -225,7 +211,8 @@ impl Comm {
     }
 
     pub(crate) fn let_go(&self) {
-        self.shared.let_go();
+        let all = std::mem::take(&mut *self.shared.attempts.lock().unwrap_or_else(PoisonError::into_inner));
+        all.iter().filter_map(Weak::upgrade).for_each(|attempts| attempts.let_go());
     }
 
     /// What rank 0 knows of plans.

@@ -199,6 +199,7 @@ impl Comm {
             Err(fault) => {
                 // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
                 let nothing = party.poisoned().is_none();
+                machine.cut_if(!nothing);
                 clean(!nothing, if nothing { |target| target.undo(false) } else { |target| target.abandon() });
                 return Err(fault);
             }
@@ -224,6 +225,7 @@ impl Comm {
             false => Some(Ok(Vec::new())),
         });
         if let Err(fault) = published {
+            machine.cut_if(party.poisoned().is_some());
             clean(
                 party.poisoned().is_some(),
                 match fault.kind {

@@ -25,8 +25,6 @@ pub struct Machine {
     stores: Stores,
     compute: InlineCompute,
     clock: RealClock,
-    /// Lets go of locks.
-    let_go: Box<dyn Fn() + Send>,
 }
 
 /// Time since the start.
@@ -43,8 +41,7 @@ impl Machine {
         let stores = Stores::new(root, wire.bell());
         let now = Instant::now();
         let clock = RealClock { start: now, pump: None, asked: now, interrupted };
-        let (compute, let_go) = (InlineCompute::default(), Box::new(|| ()));
-        Machine { courier: Courier::new(wire), stores, compute, clock, let_go }
+        Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }
     }
 
     /// The same where ranks need all cores of the node, and threads beside them take cores from ranks.
@@ -106,6 +103,13 @@ impl Machine {
         self.stores.posix.cut();
     }
 
+    /// The same if something has ended for good.
+    pub fn cut_if(&mut self, ended: bool) {
+        if ended {
+            self.cut();
+        }
+    }
+
     /// Where work with names is done.
     pub fn desk(&self) -> Desk {
         self.stores.desk.clone()
@@ -119,11 +123,6 @@ impl Machine {
     /// Closes files that the store keeps open.
     pub fn release_files(&mut self) {
         self.stores.posix.release();
-    }
-
-    /// Calls this when all that was asked for is given up, from now on: it lets go of locks.
-    pub fn lets_go_by(&mut self, let_go: Box<dyn Fn() + Send>) {
-        self.let_go = let_go;
     }
 
     /// Asks this whether the user wants to stop, from now on.
@@ -186,11 +185,6 @@ impl World for Machine {
 
     fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {
         Memory::allocate(bytes)
-    }
-
-    fn give_up(&mut self) {
-        self.cut();
-        (self.let_go)();
     }
 
     fn doze(&mut self, limit: Duration) {

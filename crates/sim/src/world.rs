@@ -52,9 +52,6 @@ impl World for RankWorld {
         Ok(shared)
     }
 
-    /// What is imagined keeps nobody away.
-    fn give_up(&mut self) {}
-
     /// Time passes between polls only.
     fn doze(&mut self, _limit: Duration) {}
 }

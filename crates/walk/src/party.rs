@@ -304,7 +304,7 @@ impl Party {
                 None => (last, self.limits.progress),
             };
             if let Some(fault) = self.inbox.abort.take() {
-                return Err(self.poison(world, fault));
+                return Err(self.poison(fault));
             }
             if world.clock().interrupted() {
                 let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
@@ -401,12 +401,11 @@ impl Party {
         if self.poisoned.is_some() {
             return;
         }
-        world.give_up();
         for rank in (0..self.size).filter(|&rank| rank != self.rank) {
             world.transport().signal(rank, abort_of(&fault));
         }
         self.wait(world, Duration::from_millis(20), |_| false);
-        self.poison(world, fault);
+        self.poison(fault);
     }
 
     /// Tells the neighbours in the tree that this rank will make no call any more.
@@ -425,8 +424,7 @@ impl Party {
         self.poisoned.get_or_insert(why);
     }
 
-    fn poison(&mut self, world: &mut dyn World, fault: Fault) -> Fault {
-        world.give_up();
+    fn poison(&mut self, fault: Fault) -> Fault {
         self.poisoned = Some(fault.clone());
         // Slots may still be the target of operations in flight: they are kept for good, never reused.
         self.pool.drain(..).for_each(std::mem::forget);
@@ -456,7 +454,7 @@ impl Party {
                 self.names.servers().for_each(|server| world.transport().signal(server, abort_of(&fault)));
                 self.wait(world, Duration::from_millis(20), |_| false);
             }
-            return self.poison(world, fault);
+            return self.poison(fault);
         }
         let others = self.size - 1;
         self.inbox.pongs.clear();
@@ -466,11 +464,10 @@ impl Party {
             Some(arriving) => self.name_the_missing(fault, arriving),
             None => fault,
         };
-        world.give_up();
         (1..self.size).for_each(|rank| world.transport().signal(rank, abort_of(&fault)));
         // Give the messages a moment to leave.
         self.wait(world, Duration::from_millis(20), |_| false);
-        self.poison(world, fault)
+        self.poison(fault)
     }
 
     /// How long others may take to notice, and to answer.
@@ -498,7 +495,7 @@ impl Party {
             world.transport().signal(rank, abort_of(&fault));
         }
         self.wait(world, Duration::from_millis(20), |_| false);
-        self.poison(world, fault)
+        self.poison(fault)
     }
 
     fn name_the_missing(&self, fault: Fault, arriving: bool) -> Fault {

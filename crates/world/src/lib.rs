@@ -60,9 +60,6 @@ pub trait World {
     /// # Errors
     /// When there is not so much.
     fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory>;
-    /// Gives up all that was asked for: nothing more of it may begin, for good, and what keeps others away from it is let go.
-    /// Called once a call cannot go on, before anybody hears so: who hears it may try again at once.
-    fn give_up(&mut self);
     /// Waits until one of the seams may have news, at most for `limit`. May return early for no reason.
     fn doze(&mut self, limit: Duration);
 }

@@ -306,9 +306,6 @@ impl<S: Store> World for HubWorld<S> {
         Memory::allocate(bytes)
     }
 
-    /// What is in memory keeps nobody away.
-    fn give_up(&mut self) {}
-
     /// Time passes only in [`Hub::turn`].
     fn doze(&mut self, _limit: Duration) {}
 }

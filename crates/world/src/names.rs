@@ -19,8 +19,6 @@ pub trait Lock: Send + Sync {
     fn has_its_name(&self) -> bool;
     /// Whether others are kept out; not where a file system has no locks.
     fn keeps_others_out(&self) -> bool;
-    /// Lets others have it from now on, before it is dropped.
-    fn release(&self);
 }
 
 /// What comes of asking for a name that one owner at a time may have.

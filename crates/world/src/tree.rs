@@ -13,7 +13,7 @@ use hyperslab_pack::Memory;
 use nodes::{File, Node, Why, allocate, place};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What absolute names in memory begin with. No name in a file system does, nor a relative name, since none has an
@@ -47,7 +47,6 @@ struct Tree {
 struct TreeLock {
     tree: MemoryTree,
     inner: String,
-    released: AtomicBool,
 }
 
 impl Lock for TreeLock {
@@ -68,18 +67,11 @@ impl Lock for TreeLock {
     fn keeps_others_out(&self) -> bool {
         true
     }
-
-    fn release(&self) {
-        // Once: afterwards it may be somebody else's.
-        if !self.released.swap(true, Ordering::SeqCst) {
-            self.tree.locked().remove(&self.inner);
-        }
-    }
 }
 
 impl Drop for TreeLock {
     fn drop(&mut self) {
-        self.release();
+        self.tree.locked().remove(&self.inner);
     }
 }
 
@@ -268,7 +260,7 @@ impl Names for MemoryTree {
         }
         locked.insert(inner.clone());
         let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
-        let lock = Box::new(TreeLock { tree, inner, released: AtomicBool::new(false) });
+        let lock = Box::new(TreeLock { tree, inner });
         Ok(match left {
             None => Claim::New(lock),
             Some(left) => Claim::Left(lock, left),
@@ -299,7 +291,7 @@ impl Names for MemoryTree {
             return Ok(Locked::Busy);
         }
         let tree = MemoryTree { tree: self.tree.clone(), root: String::new() };
-        Ok(Locked::Ours(Box::new(TreeLock { tree, inner, released: AtomicBool::new(false) })))
+        Ok(Locked::Ours(Box::new(TreeLock { tree, inner })))
     }
 
     fn is_at_hand(&self) -> bool {

@@ -6,7 +6,6 @@ use super::{Attempts, Home, UPDATES, clean, is_torn};
 use crate::owner::{Owner, line_of, lines};
 use hyperslab_format::zarr::Map;
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
-use std::sync::{Arc, PoisonError};
 
 /// A change that needs a marker.
 pub(crate) enum Change<'a> {
@@ -28,7 +27,7 @@ fn is_of_replacement(note: &[u8]) -> bool {
 pub(crate) struct Marker {
     name: String,
     shown: String,
-    lock: Arc<dyn Lock>,
+    lock: Box<dyn Lock>,
     /// Length of the note of an earlier update that did not end \[B\].
     before: Option<u64>,
     /// What the marker holds now.
@@ -48,15 +47,6 @@ impl Marker {
 }
 
 impl Attempts {
-    /// Lets go of this lock, too, when all is given up.
-    fn releases(&self, lock: &Arc<dyn Lock>) -> Result<(), Fault> {
-        let mut marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        marked.retain(|lock| lock.strong_count() > 0);
-        marked.push(Arc::downgrade(lock));
-        drop(marked);
-        self.check_kept()
-    }
-
     /// Marks something that is about to be changed, and keeps other owners from doing the same until the marker is dropped.
     ///
     /// # Errors
@@ -85,9 +75,8 @@ impl Attempts {
         if updates.is_some() {
             self.note_update(name, torn)?;
         }
-        let marked = |lock: Box<dyn Lock>, before, contents: &[u8]| {
-            let (name, shown, lock) = (marker.to_string(), name.to_string(), Arc::from(lock));
-            self.releases(&lock)?;
+        let marked = |lock, before, contents: &[u8]| {
+            let (name, shown) = (marker.to_string(), name.to_string());
             Ok(Ok(Marker { name, shown, lock, before, contents: fingerprint(contents) }))
         };
         let by_link = |fault| match self.names().is_link(marker) {

@@ -63,11 +63,6 @@ impl Lock for FileLock {
     fn keeps_others_out(&self) -> bool {
         self.real
     }
-
-    fn release(&self) {
-        // Without locks there is nothing to release; else it is done at the latest when the file is closed.
-        let _ = self.file.unlock();
-    }
 }
 
 /// Whether a name still means the file that was opened by it.
