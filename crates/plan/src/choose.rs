@@ -133,6 +133,10 @@ impl Planner<'_> {
         if let Some(named) = &wish.server_ranks {
             check_servers(named, transfer.ranks)?;
         }
+        if let Some((ask, fault)) = transfer.asks.iter().find_map(|ask| Some((ask, ask.stored.fault()?))) {
+            let reason = format!("of '{}', {fault}", ask.name);
+            return Err(Infeasible { reason, hint: "its format describes it wrongly".into() });
+        }
         let mut search = Search::new(self, transfer, memory);
         for strategy in candidates::strategies(transfer, self.profile, wish) {
             for exchange in candidates::exchanges(strategy, wish) {

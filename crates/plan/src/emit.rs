@@ -328,8 +328,7 @@ impl Placed {
     pub(crate) fn goes_direct(&self, region: &Region, write: bool) -> bool {
         let stored = &self.ask().stored;
         let whole = if write { stored.is_written_whole() } else { stored.is_read_whole() };
-        let exists = || write || stored.has_object_for_each_chunk() || place_of(self.ask(), &self.unit).is_some();
-        stored.codec().is_none() && (!whole || self.is_all(region)) && exists()
+        stored.codec().is_none() && (!whole || self.is_all(region)) && (write || stored.has_place(&self.unit.at))
     }
 
     /// Reads or writes the unit's object straight from or to the user's array with this number.

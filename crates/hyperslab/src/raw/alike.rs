@@ -6,12 +6,12 @@
 use super::FileArray;
 use crate::course::Compiled;
 use crate::holding::{Part, number_parts};
+use crate::planning::laid;
 use hyperslab_layout::{Axis, ElementType, IndexSet, Listed, Policies, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Direction, Mine, Spread, Transfer};
+use hyperslab_plan::{Ask, Direction, Laid, Spread, Transfer};
 use hyperslab_walk::Ways;
 use hyperslab_world::Exposed;
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// That a rank holds arrays that are alike in different ways, and so cannot move them as one. In its memory arrays may lie in
@@ -37,33 +37,25 @@ pub(super) fn runs(arrays: &[Numbered]) -> Vec<usize> {
     arrays.chunk_by(follows).map(<[Numbered]>::len).collect()
 }
 
-/// The arrays of a call. What is asked of each is made out of what is asked of the first one like it.
-pub(super) struct Arrays {
+/// What is asked of the arrays of a call: of each, it is made out of what is asked of the first one like it.
+struct Asked {
     names: Vec<String>,
     groups: Vec<Group>,
-    /// This rank's parts, array by array.
-    parts: Vec<Vec<Part>>,
     /// What is asked when those that are alike are taken together, if any are.
-    one_by_group: Option<Vec<Ask>>,
-    /// This rank's parts, group by group, if it holds those that are alike in the same way.
-    parts_by_group: Option<Vec<Vec<Part>>>,
+    by_group: Option<Vec<Ask>>,
 }
 
-impl Arrays {
-    pub(super) fn new(names: &[&str], groups: Vec<Group>, parts: Vec<Vec<Part>>) -> Arrays {
+impl Asked {
+    fn new(names: &[&str], groups: Vec<Group>) -> Asked {
         let names = names.iter().map(ToString::to_string).collect();
-        let mut arrays = Arrays { names, groups, parts, one_by_group: None, parts_by_group: None };
-        if arrays.groups.iter().any(|group| group.memory.len() > 1) {
-            arrays.one_by_group = arrays.each_group(|first, begin, end| match end - begin {
+        let mut asked = Asked { names, groups, by_group: None };
+        if asked.groups.iter().any(|group| group.memory.len() > 1) {
+            asked.by_group = asked.each_group(|first, begin, end| match end - begin {
                 1 => Some(first.clone()),
-                count => one_ask(first, count as u64, &arrays.names[end - 1]),
-            });
-            arrays.parts_by_group = arrays.each_group(|_, begin, end| match &arrays.parts[begin..end] {
-                [one] => Some(one.clone()),
-                several => Some(vec![one_part(several)?]),
+                count => one_ask(first, count as u64, &asked.names[end - 1]),
             });
         }
-        arrays
+        asked
     }
 
     /// Makes something of each group: of what is asked of the first of its arrays, and of their numbers in the call.
@@ -76,18 +68,9 @@ impl Arrays {
         each.collect()
     }
 
-    /// What this rank cannot do.
-    pub(super) fn cannot(&self) -> Ways {
-        let alone = self.one_by_group.is_some() && self.parts_by_group.is_none();
-        if alone { TOGETHER } else { 0 }
-    }
-
-    /// What is asked, and this rank's parts, when some rank cannot do that.
-    fn taken(&self, cannot: Ways) -> (Vec<Ask>, Vec<Vec<Part>>) {
-        match (&self.one_by_group, &self.parts_by_group) {
-            (Some(asks), Some(parts)) if cannot & TOGETHER == 0 => (asks.clone(), parts.clone()),
-            _ => (self.apart(), self.parts.clone()),
-        }
+    /// What is asked when some rank cannot do that.
+    fn taken(&self, cannot: Ways) -> Vec<Ask> {
+        self.by_group.clone().filter(|_| cannot & TOGETHER == 0).unwrap_or_else(|| self.apart())
     }
 
     /// What is asked array by array.
@@ -101,43 +84,87 @@ impl Arrays {
     }
 }
 
-/// A call that moves arrays of a file; what of it moves together is known once all ranks have said what they cannot do.
-pub(super) struct FileCall {
-    pub(super) arrays: Arrays,
-    pub(super) direction: Direction,
-    pub(super) ranks: u32,
-    pub(super) policies: Policies,
-    moving: OnceLock<Moving>,
-}
-
-/// What a call moves, and what this rank has of it.
+/// The transfer of a call, which is known once all ranks have said what they cannot do. It has nothing of anybody's memory.
 pub(super) struct Moving {
-    pub(super) transfer: Arc<Transfer>,
-    pub(super) users: Vec<Exposed>,
-    mine: BTreeMap<u32, Vec<Mine>>,
+    asked: Asked,
+    direction: Direction,
+    ranks: u32,
+    policies: Policies,
+    transfer: OnceLock<Arc<Transfer>>,
 }
 
 impl Moving {
-    /// For the walk.
-    pub(super) fn compiled(&self) -> Compiled {
-        let Moving { transfer, users, mine } = self;
-        Compiled { transfer: transfer.clone(), users: users.clone(), mine: mine.clone(), fault: None, vetted: None }
+    /// The transfer, now that all know what some rank cannot do.
+    pub(super) fn transfer(&self, cannot: Ways) -> &Arc<Transfer> {
+        self.transfer.get_or_init(|| {
+            let &Moving { direction, ranks, policies, .. } = self;
+            Arc::new(Transfer { direction, asks: self.asked.taken(cannot), ranks, policies })
+        })
     }
 }
 
+/// A call that moves arrays of a file, and what this rank has of them.
+pub(super) struct FileCall {
+    pub(super) moving: Arc<Moving>,
+    /// This rank's parts, array by array.
+    parts: Vec<Vec<Part>>,
+    /// The same, group by group, if it holds those that are alike in the same way.
+    by_group: Option<Vec<Vec<Part>>>,
+}
+
 impl FileCall {
-    pub(super) fn new(arrays: Arrays, direction: Direction, ranks: u32, policies: Policies) -> FileCall {
-        FileCall { arrays, direction, ranks, policies, moving: OnceLock::new() }
+    /// A call by so many ranks that moves arrays with these names.
+    pub(super) fn new(
+        names: &[&str],
+        (groups, parts): (Vec<Group>, Vec<Vec<Part>>),
+        direction: Direction,
+        (ranks, policies): (u32, Policies),
+    ) -> FileCall {
+        let asked = Asked::new(names, groups);
+        let by_group = asked.by_group.as_ref().and_then(|_| {
+            asked.each_group(|_, begin, end| match &parts[begin..end] {
+                [one] => Some(one.clone()),
+                several => Some(vec![one_part(several)?]),
+            })
+        });
+        let moving = Arc::new(Moving { asked, direction, ranks, policies, transfer: OnceLock::new() });
+        FileCall { moving, parts, by_group }
     }
 
-    /// What moves, now that all know what some rank cannot do.
-    pub(super) fn moving(&self, cannot: Ways) -> &Moving {
-        self.moving.get_or_init(|| {
-            let (asks, parts) = self.arrays.taken(cannot);
-            let (users, mine) = number_parts(parts);
-            let FileCall { direction, ranks, policies, .. } = *self;
-            Moving { transfer: Arc::new(Transfer { direction, asks, ranks, policies }), users, mine }
-        })
+    /// What this rank cannot do.
+    pub(super) fn cannot(&self) -> Ways {
+        let alone = self.moving.asked.by_group.is_some() && self.by_group.is_none();
+        if alone { TOGETHER } else { 0 }
+    }
+
+    /// This rank's parts, when some rank cannot do that.
+    fn taken(&self, cannot: Ways) -> Vec<Vec<Part>> {
+        self.by_group.clone().filter(|_| cannot & TOGETHER == 0).unwrap_or_else(|| self.parts.clone())
+    }
+
+    /// How arrays lie in this rank's memory: taken one by one, and together.
+    pub(super) fn lying(&self) -> Lying {
+        let lying = |cannot| laid(&number_parts(self.taken(cannot)).0);
+        Lying { apart: lying(TOGETHER), together: self.by_group.as_ref().map(|_| lying(0)) }
+    }
+
+    /// For the walk.
+    pub(super) fn compiled(&self, cannot: Ways) -> Compiled {
+        let (users, mine) = number_parts(self.taken(cannot));
+        Compiled { transfer: self.moving.transfer(cannot).clone(), users, mine, fault: None, vetted: None }
+    }
+}
+
+/// How arrays lie in a rank's memory.
+pub(super) struct Lying {
+    apart: Vec<Option<Laid>>,
+    together: Option<Vec<Option<Laid>>>,
+}
+
+impl Lying {
+    /// As they are taken when some rank cannot do that.
+    pub(super) fn taken(&self, cannot: Ways) -> &[Option<Laid>] {
+        self.together.as_ref().filter(|_| cannot & TOGETHER == 0).unwrap_or(&self.apart)
     }
 }
 
@@ -213,6 +240,10 @@ mod tests {
         Ask { name: name.into(), section: Section::whole(shape), spread, memory: ELEMENT, stored }
     }
 
+    fn call(names: &[&str], groups: Vec<Group>, parts: Vec<Vec<Part>>) -> FileCall {
+        FileCall::new(names, (groups, parts), Direction::Write, (2, Policies::default()))
+    }
+
     /// Rank 1's part of an array, somewhere in a memory.
     fn part(ask: &Ask, memory: &Memory, base: i64, order: &[usize]) -> Part {
         let owned = ask.spread.regular().unwrap().owned(1);
@@ -253,8 +284,7 @@ mod tests {
             Group { first: ask("a", &[3, 5], 8), memory: vec![ELEMENT, double] },
             Group { first: ask("c", &[5, 3], 128), memory: vec![ELEMENT] },
         ];
-        let parts = vec![Vec::new(); 3];
-        let asks = Arrays::new(&["a", "b", "c"], groups, parts).apart();
+        let asks = Asked::new(&["a", "b", "c"], groups).taken(TOGETHER);
         let other = Ask { memory: double, ..ask("b", &[3, 5], 68) };
         let own = [ask("a", &[3, 5], 8), other, ask("c", &[5, 3], 128)];
         assert_eq!(format!("{asks:?}"), format!("{own:?}"));
@@ -278,10 +308,10 @@ mod tests {
             let parts: Vec<Vec<Part>> =
                 (0..count).map(|i| vec![part(&first, &whole, place(i, &mut random), order)]).collect();
             let groups = vec![Group { first, memory: vec![ELEMENT; count as usize] }];
-            let arrays = Arrays::new(&["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts);
+            let arrays = call(&["0", "1", "2", "3", "4", "5"][..count as usize], groups, parts);
             assert_eq!(arrays.cannot(), 0);
-            let (asks, parts) = arrays.taken(0);
-            let (one, ask) = (&parts[0][0].exposed, &asks[0]);
+            let (transfer, parts) = (arrays.moving.transfer(0), arrays.taken(0));
+            let (one, ask) = (&parts[0][0].exposed, &transfer.asks[0]);
             let at = |one: &Exposed, index: &[u64]| one.memory.address() as i64 + one.view.address(index);
             let held = ask.spread.regular().unwrap().owned(1);
             let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
@@ -299,16 +329,17 @@ mod tests {
         let arrays = |order: &[usize]| {
             let parts = vec![vec![part(&first, &whole, 0, &[0, 1])], vec![part(&first, &whole, 100, order)]];
             let groups = vec![Group { first: first.clone(), memory: vec![ELEMENT; 2] }];
-            Arrays::new(&["a", "b"], groups, parts)
+            call(&["a", "b"], groups, parts)
         };
         let (alike, otherwise) = (arrays(&[0, 1]), arrays(&[1, 0]));
         assert_eq!((alike.cannot(), otherwise.cannot()), (0, TOGETHER));
-        assert_eq!((alike.taken(0).0.len(), alike.taken(0).1.len()), (1, 1));
+        assert_eq!((alike.moving.transfer(0).asks.len(), alike.taken(0).len()), (1, 1));
         // Who could takes them apart, too, when another rank cannot.
-        for arrays in [alike, otherwise] {
-            assert_eq!((arrays.taken(TOGETHER).0.len(), arrays.taken(TOGETHER).1.len()), (2, 2));
+        for arrays in [arrays(&[0, 1]), otherwise] {
+            let Compiled { transfer, users, .. } = arrays.compiled(TOGETHER);
+            assert_eq!((transfer.asks.len(), users.len(), arrays.lying().taken(TOGETHER).len()), (2, 2, 2));
         }
         let one = vec![Group { first: ask("a", &[4, 3], 0), memory: vec![ELEMENT] }];
-        assert_eq!(Arrays::new(&["a"], one, vec![Vec::new()]).cannot(), 0, "nothing is alike");
+        assert_eq!(call(&["a"], one, vec![Vec::new()]).cannot(), 0, "nothing is alike");
     }
 }

@@ -1,13 +1,13 @@
 //! Reading arrays of a file.
 
 use super::RawFile;
-use super::alike::{Arrays, FileCall, Group, Moving};
+use super::alike::{FileCall, Group, Lying, Moving};
 use super::disk::follow_disk;
 use crate::array::LocalArray;
 use crate::course::{Call, Target};
 use crate::error::Error;
 use crate::holding::Holding;
-use crate::planning::{Shaped, decided, laid};
+use crate::planning::{Shaped, decided};
 use crate::report::Report;
 use hyperslab_layout::{Casting, ElementType, Policies, Section};
 use hyperslab_plan::Direction;
@@ -19,16 +19,16 @@ use std::sync::Arc;
 /// Rank 0's side of a read.
 struct Reading {
     file: RawFile,
-    call: Arc<FileCall>,
+    moving: Arc<Moving>,
+    lying: Lying,
 }
 
 impl Target for Reading {
     fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Reading { file, call } = self;
+        let Reading { file, moving, lying } = self;
         file.attempts.check_still_there()?;
-        let Moving { transfer, users, .. } = call.moving(cannot);
-        let (wish, lying) = (&file.options.wish, laid(users));
-        let mut decision = decided(&file.comm, transfer, wish, file.held, &lying, &Shaped::default())?;
+        let (transfer, lying, wish) = (moving.transfer(cannot), lying.taken(cannot), &file.options.wish);
+        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
         follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
         Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
     }
@@ -82,19 +82,17 @@ impl RawFile {
             ("casting".into(), casting.name().into()),
         ];
         crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-        let call = Arc::new(FileCall::new(
-            Arrays::new(names, groups, parts),
-            Direction::Read,
-            self.ranks,
-            Policies::default(),
-        ));
+        let call = FileCall::new(names, (groups, parts), Direction::Read, (self.ranks, Policies::default()));
+        let reading = || -> Box<dyn Target> {
+            Box::new(Reading { file: self.clone(), moving: call.moving.clone(), lying: call.lying() })
+        };
         let report = self.comm.transfer(Call {
             what,
             fields,
-            cannot: call.arrays.cannot(),
+            cannot: call.cannot(),
             prepared: fault,
-            target: Box::new(|| Box::new(Reading { file: self.clone(), call: call.clone() })),
-            compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),
+            target: Box::new(reading),
+            compile: Box::new(|_, cannot| Ok(call.compiled(cannot))),
             // Nothing, but what was read must still be there.
             publishes: true,
             at_once: self.attempts.at_once(1),

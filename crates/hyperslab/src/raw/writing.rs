@@ -1,14 +1,14 @@
 //! Writing arrays of a file.
 
-use super::alike::{Arrays, FileCall, Moving};
+use super::alike::{FileCall, Group, Lying, Moving};
 use super::disk::{follow_disk, marker};
 use super::{Fields, FileArray, RawFile};
 use crate::array::LocalArray;
 use crate::attempts::{Change, Marker};
 use crate::course::{Call, Target};
 use crate::error::Error;
-use crate::holding::{Exposing, Holding};
-use crate::planning::{Shaped, decided, laid};
+use crate::holding::{Exposing, Holding, Part};
+use crate::planning::{Shaped, decided};
 use crate::report::Report;
 use crate::zarr::Mode;
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
@@ -21,7 +21,8 @@ use std::sync::Arc;
 /// Rank 0's side of a write.
 struct Putting {
     file: RawFile,
-    call: Arc<FileCall>,
+    moving: Arc<Moving>,
+    lying: Lying,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
     /// Where the last ends now \[B\].
@@ -39,11 +40,10 @@ impl Putting {
 
 impl Target for Putting {
     fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Putting { file, call, end, .. } = &*self;
+        let Putting { file, moving, lying, end, .. } = &*self;
         let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
-        let Moving { transfer, users, .. } = call.moving(cannot);
-        let mut decision =
-            decided(&file.comm, transfer, &file.options.wish, file.held, &laid(users), &Shaped::default())?;
+        let (transfer, lying, wish) = (moving.transfer(cannot), lying.taken(cannot), &file.options.wish);
+        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
         let proof = if file.mode.writes_new() {
             if self.is_first() {
                 attempts.make_file(&file.header, end)?;
@@ -145,7 +145,7 @@ impl RawFile {
         let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
         crate::described::describe(&mut fields, described);
         let whole = section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0;
-        let result = self.put(what, fields, fault, Arrays::new(&names, groups, parts), (before, whole));
+        let result = self.put(what, (&names, fields), fault, (groups, parts), (before, whole));
         if result.is_err() && new {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
@@ -160,9 +160,9 @@ impl RawFile {
     fn put(
         &self,
         what: String,
-        fields: Fields,
+        (names, fields): (&[&str], Fields),
         fault: Option<Fault>,
-        arrays: Arrays,
+        arrays: (Vec<Group>, Vec<Vec<Part>>),
         (before, whole): ((usize, u64), bool),
     ) -> Result<Report, Fault> {
         let (new, durable) = (self.mode.writes_new(), self.options.durable);
@@ -172,18 +172,19 @@ impl RawFile {
             (true, true) => Durability::Soon,
             (true, false) => Durability::Now,
         });
-        let call = Arc::new(FileCall::new(arrays, Direction::Write, self.ranks, policies));
+        let call = FileCall::new(names, arrays, Direction::Write, (self.ranks, policies));
         let putting = || -> Box<dyn Target> {
             let (file, end) = (self.clone(), self.laid().end);
-            Box::new(Putting { file, call: call.clone(), before, end, whole, marker: None })
+            let (moving, lying) = (call.moving.clone(), call.lying());
+            Box::new(Putting { file, moving, lying, before, end, whole, marker: None })
         };
         self.comm.transfer(Call {
             what,
             fields,
-            cannot: call.arrays.cannot(),
+            cannot: call.cannot(),
             prepared: fault,
             target: Box::new(putting),
-            compile: Box::new(|_, cannot| Ok(call.moving(cannot).compiled())),
+            compile: Box::new(|_, cannot| Ok(call.compiled(cannot))),
             // A new file becomes visible when it is closed.
             publishes: !new,
             at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },

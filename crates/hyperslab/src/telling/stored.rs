@@ -19,7 +19,7 @@ pub(super) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
 }
 
 pub(super) fn hear_stored(r: &mut Reader) -> Option<Stored> {
-    Some(Stored {
+    let stored = Stored {
         shape: list(r, |r| r.number())?,
         element: ElementType::from_numpy(&r.text()?)?,
         fill: r.bytes()?.into(),
@@ -33,7 +33,8 @@ pub(super) fn hear_stored(r: &mut Reader) -> Option<Stored> {
             2 => Change::InPlace,
             _ => return None,
         },
-    })
+    };
+    stored.fault().is_none().then_some(stored)
 }
 
 fn tell_strides(w: Writer, strides: &Strides) -> Writer {

@@ -90,18 +90,18 @@ impl Stored {
         })
     }
 
-    /// Where the chunk at these coordinates begins in its object \[B\].
-    pub fn chunk_offset(&self, at: &[u64]) -> u64 {
+    /// Whether the unit at these coordinates has a place in an object: all have, but for chunks that no table knows.
+    pub fn has_place(&self, at: &[u64]) -> bool {
         match &self.objects {
-            Objects::Table(table) => table.chunks.get(at).map_or(0, |address| address.offset),
-            Objects::One { .. } | Objects::Keyed(_) => 0,
+            Objects::Table(table) => table.chunks.contains_key(at),
+            Objects::One { .. } | Objects::Keyed(_) => true,
         }
     }
 
     /// Offset of an element in the one object that holds all \[B\].
     pub fn offset_of(&self, at: &[u64]) -> Option<u64> {
         let (_, offset) = self.object()?;
-        Some(offset + self.distance_of(at))
+        Some(offset.saturating_add(self.distance_of(at)))
     }
 
     /// How far behind the first element another one lies, where one object holds all \[B\].
@@ -119,15 +119,15 @@ impl Stored {
             return Some(offset);
         }
         let last: Vec<u64> = self.shape.iter().map(|&extent| extent - 1).collect();
-        Some(offset + self.distance_of(&last) + self.element.bytes())
+        Some(offset.saturating_add(self.distance_of(&last)).saturating_add(self.element.bytes()))
     }
 
     /// The array that follows so many others of the same kind in one object, without anything between them.
     #[must_use]
     pub fn after(mut self, others: u64) -> Stored {
-        let bytes = volume(&self.shape).unwrap_or(0) * self.element.bytes();
+        let bytes = volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.element.bytes());
         if let Objects::One { offset, .. } = &mut self.objects {
-            *offset += others * bytes;
+            *offset = offset.saturating_add(others.saturating_mul(bytes));
         }
         self
     }
@@ -145,6 +145,31 @@ impl Stored {
 
 /// Coding and change.
 impl Stored {
+    /// What of its parts does not go together, in words; nothing if all do.
+    pub fn fault(&self) -> Option<&'static str> {
+        let ndim = self.shape.len();
+        let chunked = self.chunk().is_some_and(|chunk| chunk.len() == ndim && !chunk.contains(&0));
+        let order = &self.strides.order;
+        match &self.objects {
+            _ if order.len() != ndim || !(0..ndim).all(|d| order.contains(&d)) => {
+                Some("its order of dimensions is no permutation")
+            }
+            Objects::One { .. } if self.unit != Unit::Free => Some("chunks that lie in one object need a table"),
+            Objects::Keyed(_) | Objects::Table(_) if !chunked => Some("objects of chunks need the shape of a chunk"),
+            Objects::Keyed(_) if self.change == Change::InPlace => Some("objects of chunks are made or replaced"),
+            Objects::One { .. } | Objects::Table(_) if self.is_read_whole() => {
+                Some("only objects of chunks are encoded")
+            }
+            Objects::One { .. } | Objects::Table(_) if self.change == Change::Replace => {
+                Some("only objects of chunks are replaced")
+            }
+            Objects::Keyed(_) | Objects::Table(_) if self.strides.record.is_some() => {
+                Some("only arrays in one object have records")
+            }
+            _ => None,
+        }
+    }
+
     /// How a chunk's elements are encoded, where its bytes are not simply the elements.
     pub fn codec(&self) -> Option<&Arc<dyn Codec>> {
         match &self.coding {
@@ -299,6 +324,33 @@ mod tests {
             assert_eq!(part.address(&[2, 0, 0]) as u64, stored.offset_of(&[3, 2, 1]).unwrap());
         }
         assert_eq!(records().offset_of(&[2, 1, 1]), Some(100 + 2 * 64 + 12));
+    }
+
+    #[test]
+    fn parts_that_do_not_go_together_are_named() {
+        let file = Stored::in_file(&[5, 3], ELEMENT, "f", 100);
+        let chunks = Stored::in_chunks(&[5, 3], ELEMENT, &[2, 2], Keys::nested("a/"), Coding::Trailer);
+        let table = Stored::in_table(&[5, 3], ELEMENT, &[2, 2], Table::default());
+        assert!([&file, &chunks, &table].into_iter().all(|stored| stored.fault().is_none()));
+        let wrong = [
+            file.clone().ordered(vec![0, 0]),
+            Stored { unit: chunks.unit.clone(), ..file.clone() },
+            Stored { coding: Coding::Trailer, ..file.clone() },
+            file.clone().changed(Change::Replace),
+            Stored { unit: Unit::Free, ..chunks.clone() },
+            Stored { unit: Unit::Chunk(vec![2, 0]), ..chunks.clone() },
+            Stored {
+                strides: records().strides,
+                shape: vec![5, 3, 2],
+                unit: Unit::Chunk(vec![2; 3]),
+                ..chunks.clone()
+            },
+            chunks.changed(Change::InPlace),
+            Stored { coding: Coding::Trailer, ..table },
+        ];
+        for stored in wrong {
+            assert!(stored.fault().is_some(), "{stored:?}");
+        }
     }
 
     #[test]

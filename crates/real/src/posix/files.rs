@@ -316,7 +316,12 @@ impl Files {
         let doing = Doing { verb: "writing", path: &path };
         let failed = |error: io::Error| doing.failed("", &error);
         let mut new = BTreeSet::new();
-        let spot = self.grounds.spot(object, &path, &mut new).map_err(failed)?;
+        let spot = self.grounds.spot(object, &path, &mut new);
+        // Also of a write that fails: who tries again finds them made.
+        if durability > Durability::Cached {
+            self.new.extend(new);
+        }
+        let spot = spot.map_err(failed)?;
         let (made, target) = if replace { self.grounds.beside(object, &path) } else { (None, path.clone()) };
         let hidden = made.transpose().map_err(failed)?;
         let file = hidden.as_ref().unwrap_or(&spot).create().map_err(failed)?;
@@ -342,7 +347,6 @@ impl Files {
             }
         }
         if durability > Durability::Cached {
-            self.new.extend(new);
             self.new.insert(path.clone());
             self.dirty.insert(path.clone());
         }
