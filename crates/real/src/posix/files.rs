@@ -111,14 +111,10 @@ impl Files {
         let striped = request.object().is_some_and(|object| self.is_striped(object));
         match request {
             Request::Write { object, moves, direct, durability } if direct || striped => {
-                if durability > Durability::Cached {
-                    let paths = self.paths(&object).0;
-                    self.dirty.extend(paths);
-                }
-                self.queue(ticket, &object, moves, Way::Write, direct)
+                self.queue(ticket, &object, moves, (Way::Write, durability), direct)
             }
             Request::Read { object, moves, direct } if direct || striped => {
-                self.queue(ticket, &object, moves, Way::Read, direct)
+                self.queue(ticket, &object, moves, (Way::Read, Durability::Cached), direct)
             }
             Request::WriteWhole { object, .. }
             | Request::Put { object, .. }
@@ -221,7 +217,7 @@ impl Files {
         ticket: Ticket,
         object: &str,
         moves: Moves,
-        way: Way,
+        (way, durability): (Way, Durability),
         direct: bool,
     ) -> Option<Result<Outcome, Fault>> {
         let paths = self.paths(object).0;
@@ -230,6 +226,9 @@ impl Files {
             Ok(files) => files,
             Err(fault) => return Some(Err(fault)),
         };
+        if durability > Durability::Cached {
+            self.dirty.extend(paths);
+        }
         let answer = Answer::new(&self.answers, ticket, moves.bytes(), files.len());
         let set = self.paths(object).1;
         for (number, handle) in files.into_iter().enumerate() {
