@@ -38,17 +38,17 @@ pub(super) fn runs(arrays: &[Numbered]) -> Vec<usize> {
 }
 
 /// What is asked of the arrays of a call: of each, it is made out of what is asked of the first one like it.
-struct Asked {
+struct Alike {
     names: Vec<String>,
     groups: Vec<Group>,
     /// What is asked when those that are alike are taken together, if any are.
     by_group: Option<Vec<Ask>>,
 }
 
-impl Asked {
-    fn new(names: &[&str], groups: Vec<Group>) -> Asked {
+impl Alike {
+    fn new(names: &[&str], groups: Vec<Group>) -> Alike {
         let names = names.iter().map(ToString::to_string).collect();
-        let mut asked = Asked { names, groups, by_group: None };
+        let mut asked = Alike { names, groups, by_group: None };
         if asked.groups.iter().any(|group| group.memory.len() > 1) {
             asked.by_group = asked.each_group(|first, begin, end| match end - begin {
                 1 => Some(first.clone()),
@@ -86,7 +86,7 @@ impl Asked {
 
 /// The transfer of a call, which is known once all ranks have said what they cannot do. It has nothing of anybody's memory.
 pub(super) struct Moving {
-    asked: Asked,
+    alike: Alike,
     direction: Direction,
     ranks: u32,
     policies: Policies,
@@ -98,7 +98,7 @@ impl Moving {
     pub(super) fn transfer(&self, cannot: Ways) -> &Arc<Transfer> {
         self.transfer.get_or_init(|| {
             let &Moving { direction, ranks, policies, .. } = self;
-            Arc::new(Transfer { direction, asks: self.asked.taken(cannot), ranks, policies })
+            Arc::new(Transfer { direction, asks: self.alike.taken(cannot), ranks, policies })
         })
     }
 }
@@ -120,20 +120,20 @@ impl FileCall {
         direction: Direction,
         (ranks, policies): (u32, Policies),
     ) -> FileCall {
-        let asked = Asked::new(names, groups);
+        let asked = Alike::new(names, groups);
         let by_group = asked.by_group.as_ref().and_then(|_| {
             asked.each_group(|_, begin, end| match &parts[begin..end] {
                 [one] => Some(one.clone()),
                 several => Some(vec![one_part(several)?]),
             })
         });
-        let moving = Arc::new(Moving { asked, direction, ranks, policies, transfer: OnceLock::new() });
+        let moving = Arc::new(Moving { alike: asked, direction, ranks, policies, transfer: OnceLock::new() });
         FileCall { moving, parts, by_group }
     }
 
     /// What this rank cannot do.
     pub(super) fn cannot(&self) -> Ways {
-        let alone = self.moving.asked.by_group.is_some() && self.by_group.is_none();
+        let alone = self.moving.alike.by_group.is_some() && self.by_group.is_none();
         if alone { TOGETHER } else { 0 }
     }
 
@@ -284,7 +284,7 @@ mod tests {
             Group { first: ask("a", &[3, 5], 8), memory: vec![ELEMENT, double] },
             Group { first: ask("c", &[5, 3], 128), memory: vec![ELEMENT] },
         ];
-        let asks = Asked::new(&["a", "b", "c"], groups).taken(TOGETHER);
+        let asks = Alike::new(&["a", "b", "c"], groups).taken(TOGETHER);
         let other = Ask { memory: double, ..ask("b", &[3, 5], 68) };
         let own = [ask("a", &[3, 5], 8), other, ask("c", &[5, 3], 128)];
         assert_eq!(format!("{asks:?}"), format!("{own:?}"));

@@ -45,7 +45,8 @@ fn tell_strides(w: Writer, strides: &Strides) -> Writer {
 
 fn hear_strides(r: &mut Reader) -> Option<Strides> {
     let order = list(r, |r| usize::try_from(r.number()?).ok())?;
-    Some(Strides { order, record: list(r, |r| r.number())?.pop() })
+    let record = list(r, |r| r.number())?;
+    (record.len() <= 1).then(|| Strides { order, record: record.first().copied() })
 }
 
 fn tell_unit(w: Writer, unit: &Unit) -> Writer {
