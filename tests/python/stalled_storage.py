@@ -24,6 +24,9 @@ STORAGE_SECONDS = 2.0
 STALL_SECONDS = 8.0
 #: Shorter, so that it shows that a rank that waits for storage is waited for by the others.
 PROGRESS_SECONDS = 1.0
+#: Instead of seconds: an opening right after the error named nothing as unfinished.
+BUSY = -1.0
+SHAPE = (64, 64)
 
 
 def main() -> None:
@@ -33,10 +36,17 @@ def main() -> None:
     dist = hs.Distribution.block((64, 64), 2)
     limits: dict[str, Any] = {"progress_seconds": PROGRESS_SECONDS, "storage_seconds": STORAGE_SECONDS}
 
+    def change_section(comm: hs.ThreadComm) -> None:
+        with hs.open_raw(directory / "b.raw", "r+", arrays={"a": (SHAPE, "f8")}, comm=comm, **limits) as file:
+            rows = hs.Distribution((32, SHAPE[1]), (2,), ("block", "*"))
+            file.write({"a": np.ones((16, SHAPE[1]))}, rows, section=slice(0, 32))
+
     def rank(comm: hs.ThreadComm) -> tuple[str, str, float]:
         # Not durable: after a durable write a thread of its own would still be removing things when the fault is armed.
         with hs.open(directory / "a.zarr", "w", comm=comm, durable=False) as made:
             made.write("before", np.zeros(dist.local_shape(comm)), dist)
+        with hs.open_raw(directory / "b.raw", "w", comm=comm, durable=False) as file:
+            file.write({"a": np.zeros((32, SHAPE[1]))}, hs.Distribution(SHAPE, (2,), ("block", "*")))
         store = hs.open(directory / "a.zarr", "r+", comm=comm, **limits)
         comm.barrier()
         if comm.rank == 0:
@@ -49,11 +59,17 @@ def main() -> None:
                 hs.open(directory / "a.zarr", "r+", comm=comm, **limits)
             elif mode == "anew":
                 hs.open(directory / "a.zarr", "w", comm=comm, **limits)
+            elif mode == "section":
+                change_section(comm)
             else:
                 # Chunks that are replaced are synced by the worker of the store.
                 store.write("before", np.ones(dist.local_shape(comm)), dist, section=(slice(0, 64), slice(0, 64)))
         except hs.Error as error:
             told = type(error).__name__, str(error), time.monotonic() - began
+            if mode == "section" and comm.rank == 1:
+                # At once: rank 0 may still be about to hear that its call has ended.
+                with hs.open_raw(directory / "b.raw", arrays={"a": (SHAPE, "f8")}) as file:
+                    told = (*told[:2], told[2] if file.unfinished else BUSY)
             if mode == "anew" and comm.rank == 1:
                 # Another job, while rank 0 of this one is still held up.
                 with hs.open(directory / "a.zarr", "w") as store:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fault_library import compiled, quick_directory
-from stalled_storage import STALL_SECONDS, STORAGE_SECONDS
+from stalled_storage import BUSY, STALL_SECONDS, STORAGE_SECONDS
 
 HERE = Path(__file__).parent
 #: What may pass between the limit and the error, on a machine that has other things to do, too [s].
@@ -83,6 +83,15 @@ def test_a_sync_that_hangs_keeps_no_rank() -> None:
     with quick_directory() as directory:
         for told in stalled(directory, "sync", 1, "update"):
             assert_stalled(told)
+
+
+def test_who_hears_that_a_call_failed_finds_no_lock_of_it() -> None:
+    with quick_directory() as directory:
+        # The first sync is that of the marker.
+        for kind, text, seconds in stalled(directory, "sync", 2, "section"):
+            assert kind == "TimeoutError", (kind, text)
+            assert "storage has not answered rank" in str(text)
+            assert seconds != BUSY, "the update that failed is taken for one that lives"
 
 
 @pytest.mark.parametrize(("name", "first"), [("mkdir", 1), ("write", 2)])

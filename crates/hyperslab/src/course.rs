@@ -90,10 +90,13 @@ impl Comm {
 
     /// The end of a call. After a failure that ends the use of the communicator, nothing more of what it asked for may begin:
     /// others may go on where it left off. Who finds that it ended in a call that had returned before hears why.
-    fn ended<T>(&self, machine: &mut Machine, party: &Party, result: Result<T, Fault>) -> Result<T, Fault> {
+    fn ended<T>(&self, machine: &mut Machine, party: &mut Party, result: Result<T, Fault>) -> Result<T, Fault> {
         if party.poisoned().is_some() {
             machine.cut();
             self.let_go();
+        }
+        if let Err(fault) = &result {
+            party.release(machine, fault);
         }
         match result {
             Err(fault) if fault.kind == FaultKind::Poisoned => {

@@ -18,6 +18,7 @@ pub(crate) mod tag {
     pub(crate) const TOLD: u8 = 11;
     pub(crate) const HEARD: u8 = 12;
     pub(crate) const GONE: u8 = 13;
+    pub(crate) const RELEASED: u8 = 14;
 }
 
 /// What has arrived and not been handled.
@@ -43,6 +44,8 @@ pub(crate) struct Inbox {
     pub(crate) gone: Vec<u32>,
     /// The failure that rank 0, or a rank that left, decided on for all.
     pub(crate) abort: Option<Fault>,
+    /// Rank 0 holds no lock any more of what failed.
+    pub(crate) released: bool,
 }
 
 impl Inbox {
@@ -85,6 +88,7 @@ impl Inbox {
                 self.told.push((call, from, reader.rest().to_vec()));
                 return Some(call);
             }
+            Some(tag::RELEASED) => self.released = true,
             Some(tag::GONE) => self.gone.push(from),
             Some(tag::HEARD) => self.heard.push((reader.number()?, from)),
             _ => {}

@@ -51,6 +51,12 @@ const EAGER_POLLS: u32 = 2;
 /// Longest doze; also bounds how late Ctrl-C is noticed.
 const DOZE: Duration = Duration::from_millis(2);
 
+/// What messages get to leave, before a rank looks after them no more.
+const LEAVING: Duration = Duration::from_millis(20);
+
+/// How long a rank whose call failed waits for rank 0 to release its locks.
+const RELEASE: Duration = Duration::from_secs(1);
+
 /// How long a server waits for those whom it serves.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
@@ -404,7 +410,7 @@ impl Party {
         for rank in (0..self.size).filter(|&rank| rank != self.rank) {
             world.transport().signal(rank, abort_of(&fault));
         }
-        self.wait(world, Duration::from_millis(20), |_| false);
+        self.wait(world, LEAVING, |_| false);
         self.poison(fault);
     }
 
@@ -417,6 +423,21 @@ impl Party {
             world.transport().signal(neighbour, vec![tag::GONE]);
         }
         self.wait(world, Duration::from_millis(5), |_| false);
+    }
+
+    /// Ends a call that reached a limit or was interrupted, once rank 0 has released its locks: the other ranks return only
+    /// then, since whoever reopens at once what they were at would else take the failed call for one that is under way. A
+    /// rank 0 that hangs or is gone keeps nobody for longer than a second.
+    pub fn release(&mut self, world: &mut dyn World, fault: &Fault) {
+        if self.poisoned.is_none() || !matches!(fault.kind, FaultKind::Timeout | FaultKind::Interrupted) {
+            return;
+        }
+        if self.rank == 0 {
+            (1..self.clients()).for_each(|rank| world.transport().signal(rank, vec![tag::RELEASED]));
+            self.wait(world, LEAVING, |_| false);
+        } else if !self.is_server() && !world.transport().is_gone(0) {
+            self.wait(world, RELEASE, |inbox| inbox.released);
+        }
     }
 
     /// Ends the life of this rank in the communicator; all further calls fail.
@@ -452,7 +473,7 @@ impl Party {
             if !decided {
                 // Servers, which wait without a limit, must not wait for a rank 0 that is gone.
                 self.names.servers().for_each(|server| world.transport().signal(server, abort_of(&fault)));
-                self.wait(world, Duration::from_millis(20), |_| false);
+                self.wait(world, LEAVING, |_| false);
             }
             return self.poison(fault);
         }
@@ -466,7 +487,7 @@ impl Party {
         };
         (1..self.size).for_each(|rank| world.transport().signal(rank, abort_of(&fault)));
         // Give the messages a moment to leave.
-        self.wait(world, Duration::from_millis(20), |_| false);
+        self.wait(world, LEAVING, |_| false);
         self.poison(fault)
     }
 
@@ -494,7 +515,7 @@ impl Party {
         for rank in (1..self.size).filter(|&rank| rank != self.rank) {
             world.transport().signal(rank, abort_of(&fault));
         }
-        self.wait(world, Duration::from_millis(20), |_| false);
+        self.wait(world, LEAVING, |_| false);
         self.poison(fault)
     }
 
