@@ -106,6 +106,8 @@ def test_a_thread_that_raises_outside_of_a_call_ends_the_call_of_the_others(tmp_
     def one(comm: hs.ThreadComm) -> None:
         store = hs.open(tmp_path / "a.zarr", "w", comm=comm, arrival_seconds=60)
         if comm.rank == ODD:
+            # Until the others have returned from opening, too: whoever is still in it fails there.
+            time.sleep(0.2)
             message = "the physics went wrong"
             raise ZeroDivisionError(message)
         began = time.monotonic()

@@ -42,7 +42,7 @@ fn asks(raw: Vec<RawAsk>) -> Vec<WriteAsk> {
     let ask = |(name, arrays, held, part): RawAsk| WriteAsk {
         name,
         arrays: locals(arrays),
-        holding: held.holding(),
+        holding: held.holding().into(),
         section: section(part),
     };
     raw.into_iter().map(ask).collect()

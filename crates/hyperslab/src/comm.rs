@@ -383,7 +383,7 @@ impl Comm {
     pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
         // What a child of this process would clear up is its parent's.
         if self.line().check_process().is_ok() {
-            let desk = self.member().machine.desk();
+            let desk = self.member().machine.names_desk();
             desk.later(work, at_once);
         }
     }

@@ -1,19 +1,18 @@
-//! The course of a collective call: agree, walk, agree, publish.
+//! The doors of collective calls: each waits for the calls before it, drives one of the state machines of `collective`, and
+//! lets others see how it goes: the queue, an observer, a trace, what is learned of plans.
 
 use crate::comm::{Comm, Member, Observer};
 use crate::line::Line;
-use crate::planning::Decision;
 use crate::recording::Noted;
-use crate::report::{Measured, Report};
-use crate::served;
-use hyperslab_plan::{Action, After, Direction, Facts, Mine, Overlap, Parameters, Program, Spread, Step, Transfer};
-use hyperslab_real::{Desk, Machine, Work};
-use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Agreed, Limits, Party, Question, Waits, Walk, Walked, Ways};
-use hyperslab_world::{Exposed, Fault, FaultKind, Names, Reader, Root, World};
-use std::collections::BTreeMap;
+use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, served};
+use hyperslab_format::zarr::Chain;
+use hyperslab_layout::Codec;
+use hyperslab_real::Machine;
+use hyperslab_walk::trace::Kind;
+use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
+use hyperslab_world::{Fault, FaultKind, Names, Work, World};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The target of calls that belong to no store.
@@ -27,55 +26,83 @@ pub(crate) fn new_target() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
+/// Codecs of other ranks.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
+    Some(Arc::new(Chain::from_bytes(bytes)?))
+}
+
+/// How often an observer is told.
+const OBSERVE: Duration = Duration::from_millis(100);
+
+/// Gives a party its limits back.
+struct Restoring<'a> {
+    party: &'a mut Party,
+    limits: Limits,
+}
+
+impl Drop for Restoring<'_> {
+    fn drop(&mut self) {
+        self.party.limits = self.limits;
+    }
+}
+
 impl Comm {
     /// Agrees that all ranks do the same, and gives everybody what rank 0 finds: what waits for nothing far away.
     pub(crate) fn agree(
         &self,
         question: Question,
-        mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
+        decide: impl FnOnce() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
-        self.agree_polled(question, |_| Some(decide()))
+        self.as_call(question, |machine, party, question| {
+            let (serves, mut decide) = (self.servers() > 0, Some(decide));
+            let agreed = party.agree(machine, question, || {
+                let told = decide.take().expect("it is decided once")()?;
+                Ok(if serves { served::plain(&told) } else { told })
+            })?;
+            if serves { served::payload(&agreed) } else { Ok(agreed) }
+        })
     }
 
     /// Agrees that all ranks do the same, and gives everybody what rank 0 finds or makes in storage. With `at_once`, on its
     /// own thread.
     pub(crate) fn agree_on(
         &self,
-        mut question: Question,
+        question: Question,
         at_once: bool,
         work: impl FnOnce() -> Result<Vec<u8>, Fault> + Send + 'static,
     ) -> Result<Vec<u8>, Fault> {
-        question.stores = true;
-        let mut work: Option<Work> = Some(Box::new(work));
-        self.agree_polled(question, move |desk| worked(desk, &mut work, at_once))
+        let question = Question { stores: true, ..question };
+        self.agree_by(question, Box::new(move |_| (Box::new(work), at_once)))
     }
 
     /// The same for an opening, with what rank 0 finds out when the others know that it sets to work in storage: whether
     /// the names are at hand. What `waits` besides is done on another thread.
     pub(crate) fn agree_on_opening(
         &self,
-        mut question: Question,
+        question: Question,
         names: Option<Arc<dyn Names>>,
         waits: bool,
         work: impl FnOnce(&dyn Names, bool) -> Result<Vec<u8>, Fault> + Send + 'static,
     ) -> Result<Vec<u8>, Fault> {
-        question.stores = true;
-        let mut begin = Some((names, work));
-        let (mut work, mut at_once): (Option<Work>, bool) = (None, false);
-        self.agree_polled(question, move |desk| {
-            if let Some((names, open)) = begin.take() {
-                let at_hand = names.as_ref().is_some_and(|names| names.is_at_hand());
-                at_once = at_hand && !waits;
-                work = Some(Box::new(move || open(&*names.expect("a rank without names has a fault"), at_hand)));
-            }
-            worked(desk, &mut work, at_once)
-        })
+        let question = Question { stores: true, ..question };
+        let begin: Begin = Box::new(move |_| {
+            let names = names.expect("a rank without names has a fault");
+            let at_hand = names.is_at_hand();
+            let work: Work = Box::new(move || work(&*names, at_hand));
+            (work, at_hand && !waits)
+        });
+        self.agree_by(question, begin)
     }
 
-    fn agree_polled(
+    fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
+        self.as_call(question, |machine, party, question| agreed(machine, party, question, begin))
+    }
+
+    /// A call that is one agreement.
+    fn as_call(
         &self,
         mut question: Question,
-        decide: impl FnMut(&Desk) -> Option<Result<Vec<u8>, Fault>>,
+        agreed: impl FnOnce(&mut Machine, &mut Party, Question) -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
         self.line().check_process().map_err(|fault| fault.context(&question.what))?;
         let mut member = self.member();
@@ -83,7 +110,7 @@ impl Comm {
         self.bring_failure(party, &mut question, NO_TARGET);
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &question.what, Kind::Commit);
-        let decided = self.decided(machine, party, question, decide);
+        let decided = agreed(machine, party, question);
         self.end_note(machine, party, noted, decided.as_ref().err());
         self.ended(machine, party, decided)
     }
@@ -92,7 +119,7 @@ impl Comm {
     /// others may go on where it left off. Who finds that it ended in a call that had returned before hears why.
     fn ended<T>(&self, machine: &mut Machine, party: &mut Party, result: Result<T, Fault>) -> Result<T, Fault> {
         if party.poisoned().is_some() {
-            machine.cut();
+            machine.store().cut();
             self.let_go();
         }
         if let Err(fault) = &result {
@@ -104,24 +131,6 @@ impl Comm {
             }
             result => result,
         }
-    }
-
-    /// Agrees on something that servers need not know.
-    fn decided(
-        &self,
-        machine: &mut Machine,
-        party: &mut Party,
-        question: Question,
-        mut decide: impl FnMut(&Desk) -> Option<Result<Vec<u8>, Fault>>,
-    ) -> Result<Vec<u8>, Fault> {
-        let desk = machine.desk();
-        if self.servers() == 0 {
-            return party.agree_with(machine, question, |_, _| decide(&desk)).map(|agreed| agreed.payload);
-        }
-        let told = party.agree_with(machine, question, |_, _| {
-            decide(&desk).map(|decided| decided.map(|payload| served::plain(&payload)))
-        })?;
-        served::payload(&told.payload)
     }
 
     /// Brings to an agreement what went wrong in a call that nobody waited for. Where no agreement is possible any more,
@@ -138,26 +147,27 @@ impl Comm {
     }
 
     /// Carries out a collective transfer.
-    pub(crate) fn transfer(&self, call: Call) -> Result<Report, Fault> {
-        self.line().check_process().map_err(|fault| fault.context(&call.what))?;
+    pub(crate) fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
+        self.line().check_process().map_err(|fault| fault.context(&arguments.what))?;
         let mut member = self.member();
         let Member { machine, party, observer } = &mut *member;
         self.heed_environment(machine, party)?;
-        let mut noted = self.begin_note(machine, party, &call.what, Kind::Plan);
-        let report = self.carry_out(machine, party, observer, call, &mut noted);
-        self.end_note(machine, party, noted, report.as_ref().err());
-        self.ended(machine, party, report)
+        let mut noted = self.begin_note(machine, party, &arguments.what, Kind::Plan);
+        // Only a rank that waits is told; the thread of the line must not call the user.
+        let observer = observer.as_mut().filter(|_| !self.is_inside());
+        let done = self.carry_out(machine, party, observer, arguments, &mut noted);
+        self.end_note(machine, party, noted, done.as_ref().err());
+        self.ended(machine, party, done)
     }
 
     fn carry_out(
         &self,
         machine: &mut Machine,
         party: &mut Party,
-        observer: &mut Option<Observer>,
-        call: Call,
+        observer: Option<&mut Observer>,
+        arguments: Arguments,
         noted: &mut Noted,
-    ) -> Result<Report, Fault> {
-        let started = Instant::now();
+    ) -> Result<Done, Fault> {
         let limits = party.limits;
         if self.is_inside() && self.line().needs_caller() {
             // A rank that computes for long moves no messages meanwhile, and that is allowed.
@@ -165,135 +175,29 @@ impl Comm {
         }
         let restoring = Restoring { party, limits };
         let party = &mut *restoring.party;
-        let Call { what, fields, cannot, prepared, target, compile, publishes, at_once } = call;
-        let mut question = Question { stores: true, cannot, ..Question::opening(what.clone(), fields, prepared) };
-        self.bring_failure(party, &mut question, NO_TARGET);
-        let target = (party.rank() == 0).then(|| Arc::new(Mutex::new(target())));
-        let desk = machine.desk();
-        // Rank 0's work with the target, for which nobody waits.
-        let afterwards = |work: fn(&mut dyn Target)| {
-            if let Some(target) = target.clone() {
-                desk.later(move || work(&mut **lock(&target)), at_once);
+        let writes = arguments.direction == hyperslab_plan::Direction::Write;
+        let mut call = Call::new(machine, (self.rank(), self.size()), arguments, decode);
+        if party.poisoned().is_none() {
+            call.bring(|| self.line().take_failure(NO_TARGET));
+        }
+        let mut watching = Watching { line: self.line(), observer, told: Instant::now(), steps: 0 };
+        let mut leaves = self.current().filter(|_| self.servers() > 0 && writes);
+        let mut opened = false;
+        let done = call.carry_out(machine, party, limits.progress, &mut |call, party| {
+            if let Some((transfer, decision)) = call.opened().filter(|_| !std::mem::replace(&mut opened, true)) {
+                noted.tell(party, transfer, decision);
             }
-        };
-        /// For what is given up because something does not answer.
-        const GRACE: Duration = Duration::from_secs(1);
-        // Who hears that a call failed may look at once at what is there, and finds no lock of it.
-        let clean = |poisoned: bool, undo: fn(&mut dyn Target)| {
-            afterwards(undo);
-            desk.finish(if poisoned { GRACE } else { limits.progress });
-        };
-        let opening = Opening { question, target: target.clone(), compile, at_once };
-        let opened = self.open(machine, party, opening);
-        let (Compiled { transfer, users, mine, fault, vetted }, decision, roots) = opened.inspect_err(|_| {
-            clean(party.poisoned().is_some(), |target| target.undo(false));
-        })?;
-        let opened = started.elapsed();
-        noted.tell(party, &transfer, &decision);
-        let Decision { parameters, predicted, .. } = decision;
-        let (bytes, writes) = (transfer.stored_bytes(), transfer.direction == Direction::Write);
-        let scale = if parameters.servers.is_empty() { 1 } else { parameters.servers.len() as u64 };
-        // Only a rank that waits is told; the thread of the line must not call the user.
-        let observer = observer.as_mut().filter(|_| !self.is_inside());
-        let watched = Watched { what: &what, total: bytes, scale, observer, line: self.line() };
-        machine.enter(roots.into());
-        let moved = match moved(machine, party, (transfer, users, mine), vetted, &parameters, watched) {
-            Ok(moved) => moved,
-            Err(fault) => {
-                // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
-                let nothing = party.poisoned().is_none();
-                machine.cut_if(!nothing);
-                clean(!nothing, if nothing { |target| target.undo(false) } else { |target| target.abandon() });
-                return Err(fault);
-            }
-        };
-        let (walked, outcome) = match moved {
-            Ok(walked) => (walked, fault),
-            Err(fault) => (Walked::default(), Some(fault)),
-        };
-        let (seconds, sync) = (started.elapsed().as_secs_f64(), walked.sync_ns as f64 / 1e9);
-        let open = opened.as_secs_f64();
-        let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
-        let report = Report { what: what.clone(), parameters, bytes, seconds, walked, predicted, measured };
-        if let Some(call) = self.current().filter(|_| self.servers() > 0 && writes) {
+            watching.look(call);
             // Also when something went wrong here: no other rank can know that before the end.
-            self.line().leave(call, report.clone());
-        }
-        let question =
-            Question { what: format!("end of {what}"), fault: outcome, stores: publishes, ..Question::default() };
-        let publishing = target.clone().filter(|_| publishes);
-        let mut work: Option<Work> = publishing.map(|target| Box::new(move || lock(&target).publish()) as Work);
-        let published = self.decided(machine, party, question, |desk| match publishes {
-            true => worked(desk, &mut work, at_once),
-            false => Some(Ok(Vec::new())),
-        });
-        if let Err(fault) = published {
-            machine.cut_if(party.poisoned().is_some());
-            clean(
-                party.poisoned().is_some(),
-                match fault.kind {
-                    // It is visible.
-                    FaultKind::Unsynced => |target| target.keep(),
-                    _ if party.poisoned().is_some() => |target| target.abandon(),
-                    _ => |target| target.undo(true),
-                },
-            );
-            return Err(Fault { text: fault.text.replacen("end of ", "", 1), ..fault });
-        }
-        afterwards(|target| target.tidy());
-        let whole = started.elapsed().as_secs_f64();
-        let measured = Measured { close: whole - seconds, ..report.measured };
-        let report = Report { seconds: whole, measured, ..report };
+            if let (Some(report), Some(current)) = (call.left(), leaves) {
+                self.line().leave(current, report.clone());
+                leaves = None;
+            }
+        })?;
         if party.rank() == 0 {
-            self.planning().done(&report);
+            self.planning().done(&done.report);
         }
-        Ok(report)
-    }
-
-    /// Agrees on a transfer; gives it, how it is carried out, and where its objects lie.
-    fn open(&self, machine: &mut Machine, party: &mut Party, opening: Opening) -> Result<Opened, Fault> {
-        let Opening { question, target, compile, at_once } = opening;
-        let what = question.what.clone();
-        let (mut compile, mut made) = (Some(compile), None);
-        let alone = machine.is_one_process();
-        let mut finish = |payload: &[u8], cannot: Ways| -> Result<Opened, Fault> {
-            let compile = compile.take().expect("a transfer is made once");
-            let mut r = Reader::new(payload);
-            let decision = r.bytes().and_then(Decision::from_bytes);
-            let roots = r.bytes().and_then(Root::decode);
-            let senseless = || Fault::new(FaultKind::Peer, "rank 0 sent parameters that make no sense");
-            let (decision, roots) = decision.zip(roots).ok_or_else(senseless)?;
-            Ok((compile(payload, cannot)?, decision, seen_by(roots, alone)))
-        };
-        let desk = machine.desk();
-        let mut target = target;
-        let mut prepare = |cannot| {
-            let prepare = target.take().map(|target| Box::new(move || lock(&target).prepare(cannot)) as Work);
-            worked(&desk, &mut { prepare }, at_once)
-        };
-        let compiled = if self.servers() == 0 {
-            let Agreed { payload, cannot } = party.agree_with(machine, question, |_, cannot| prepare(cannot))?;
-            finish(&payload, cannot)
-        } else {
-            let (ranks, limits) = (party.size(), party.limits);
-            let mut told = |payload: Vec<u8>, cannot| {
-                // Servers are told the transfer itself, so rank 0 makes it before it decides.
-                let (mut compiled, decision, roots) = finish(&payload, cannot)?;
-                compiled.transfer = compiled.transfer.among(ranks);
-                let told = served::opening(&payload, &what, &compiled.transfer, limits);
-                made = Some((compiled, decision, roots));
-                Ok(told)
-            };
-            let Agreed { payload, cannot } = party.agree_with(machine, question, |_, cannot| {
-                prepare(cannot).map(|payload| payload.and_then(|payload| told(payload, cannot)))
-            })?;
-            let heard = made.map_or_else(|| finish(&served::payload(&payload)?, cannot), Ok);
-            heard.map(|(compiled, decision, roots)| {
-                (Compiled { transfer: compiled.transfer.among(ranks), ..compiled }, decision, roots)
-            })
-        };
-        // All ranks make the same; one that cannot has met something that nobody could foresee.
-        compiled.map_err(|fault| party.abandon(machine, fault.context(&what)))
+        Ok(done)
     }
 
     /// Makes what was written below durable, on all ranks, then lets rank 0 go on. What went wrong in a call of `target`
@@ -306,79 +210,84 @@ impl Comm {
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &what, Kind::Commit);
         let mut question = Question::opening(what.clone(), fields, fault);
-        question.stores = publish.work.is_some();
         if question.fault.is_none() {
             self.bring_failure(party, &mut question, target);
             question.fault = question.fault.map(|fault| fault.context(&what));
         }
-        let sync = sync.filter(|_| party.poisoned().is_none());
-        let synced = self.synced_below(machine, party, &mut question, sync.as_deref());
-        let seconds = synced.as_ref().ok().copied();
-        let Publish { mut work, at_once } = publish;
-        let works = work.is_some();
-        let result = synced.and_then(|_| {
-            let work = |desk: &Desk| if works { worked(desk, &mut work, at_once) } else { Some(Ok(Vec::new())) };
-            self.decided(machine, party, question, work).map(|_| ())
+        let was_usable = party.poisoned().is_none();
+        let mut ending = Ending::new(question, sync.clone(), publish.0);
+        let (mut result, mut steps) = (None, 0);
+        let driven = party.drive(machine, |world, party| {
+            result = ending.poll(world, party);
+            if std::mem::replace(&mut steps, ending.walked().steps) != steps {
+                self.line().moves();
+            }
+            if result.is_some() { None } else { Some(ending.waits()) }
         });
-        if let Some(below) = sync.filter(|_| party.rank() == 0) {
-            self.planning().synced(&below, seconds.filter(|_| result.is_ok()));
+        let result = driven.and_then(|()| result.expect("driven until it was there"));
+        if let Some(below) = sync.filter(|_| party.rank() == 0 && was_usable) {
+            let seconds = Some(ending.synced_seconds()).filter(|_| result.is_ok());
+            self.planning().synced(&below, seconds);
         }
         self.end_note(machine, party, noted, result.as_ref().err());
         self.ended(machine, party, result)
     }
+}
 
-    /// Makes durable what was written below a name, if one is given; what goes wrong on this rank is for the agreement.
-    /// Gives how long it took this rank \[s\].
-    fn synced_below(
-        &self,
-        machine: &mut Machine,
-        party: &mut Party,
-        question: &mut Question,
-        below: Option<&str>,
-    ) -> Result<f64, Fault> {
-        let mut walked = Walked::default();
-        match below {
-            Some(below) if self.servers() > 0 => served::sync_servers(machine, party, question.clone(), below)?,
-            Some(below) if question.fault.is_none() => {
-                let watched = Watched::by_nobody(&question.what, self.line());
-                match synced(machine, party, below, watched)? {
-                    Ok(done) => walked = done,
-                    Err(fault) => question.fault = Some(fault),
-                }
-            }
-            _ => {}
+/// Drives an agreement to its end.
+fn agreed(machine: &mut Machine, party: &mut Party, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
+    let mut agreement = Agreement::open(party, question, Some(begin))?;
+    let mut result = None;
+    party.drive(machine, |world, party| {
+        result = agreement.poll(world, party);
+        if result.is_some() { None } else { Some(agreement.waits()) }
+    })?;
+    result.expect("driven until it was there").map(|agreed| agreed.payload)
+}
+
+/// Who is told how far a call is.
+struct Watching<'a> {
+    line: &'a Line,
+    observer: Option<&'a mut Observer>,
+    told: Instant,
+    steps: u64,
+}
+
+impl Watching<'_> {
+    fn look(&mut self, call: &Call) {
+        let walked = call.walked();
+        if std::mem::replace(&mut self.steps, walked.steps) != walked.steps {
+            self.line.moves();
         }
-        Ok(walked.sync_ns as f64 / 1e9)
+        let Some(observer) = self.observer.as_mut().filter(|_| self.told.elapsed() > OBSERVE) else { return };
+        let Some((transfer, decision)) = call.opened().filter(|_| walked.steps > 0) else { return };
+        self.told = Instant::now();
+        // By how much this rank's bytes stand for all.
+        let servers = &decision.parameters.servers;
+        let scale = if servers.is_empty() { 1 } else { servers.len() as u64 };
+        let total = transfer.stored_bytes();
+        observer((walked.store_bytes * scale).min(total), total);
     }
 }
 
-struct Opening<'a> {
-    question: Question,
-    target: Option<Arc<Mutex<Box<dyn Target>>>>,
-    compile: Compile<'a>,
-    at_once: bool,
-}
-
-type Opened = (Compiled, Decision, Vec<Root>);
-
-/// Begins work on rank 0 and gives what came of it, once it is known.
-fn worked(desk: &Desk, work: &mut Option<Work>, at_once: bool) -> Option<Result<Vec<u8>, Fault>> {
-    if let Some(work) = work.take() {
-        desk.begin(work, at_once);
-    }
-    desk.poll()
-}
-
-/// Roots as a rank needs them: ranks of one process see the same.
-pub(crate) fn seen_by(mut roots: Vec<Root>, one_process: bool) -> Vec<Root> {
-    if one_process {
-        roots.iter_mut().for_each(|root| root.proofs.clear());
-    }
-    roots
-}
-
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Walks a program to its end. The outer error is one that ended the call on all ranks.
+pub(crate) fn run(
+    machine: &mut Machine,
+    party: &mut Party,
+    (what, mut walk): (&str, Walk),
+    line: &Line,
+) -> Result<Result<Walked, Fault>, Fault> {
+    let (mut result, mut steps) = (None, 0);
+    party.begin_part();
+    party.drive(machine, |world: &mut dyn World, party| {
+        result = walk.poll(world, party);
+        if std::mem::replace(&mut steps, walk.walked().steps) != steps {
+            line.moves();
+        }
+        let waits = walk.waits();
+        if result.is_some() { None } else { Some(Waits { text: format!("{what}: {}", waits.text), ..waits }) }
+    })?;
+    Ok(result.expect("driven to its end"))
 }
 
 /// A call that ends something: what is done, what all ranks must mean by it, and what is made durable before.
@@ -403,216 +312,15 @@ impl End {
     }
 }
 
-/// What rank 0 does at the end of a call, if anything.
-pub(crate) struct Publish {
-    work: Option<Work>,
-    at_once: bool,
-}
+/// What rank 0 does at the end of a call, if anything, and whether at once.
+pub(crate) struct Publish(Option<(Work, bool)>);
 
 impl Publish {
     pub(crate) fn nothing() -> Publish {
-        Publish { work: None, at_once: true }
+        Publish(None)
     }
 
     pub(crate) fn by(at_once: bool, work: impl FnOnce() -> Result<(), Fault> + Send + 'static) -> Publish {
-        Publish { work: Some(Box::new(move || work().map(|()| Vec::new()))), at_once }
+        Publish(Some((Box::new(move || work().map(|()| Vec::new())), at_once)))
     }
-}
-
-/// Who is told how far a transfer is.
-pub(crate) struct Watched<'a> {
-    what: &'a str,
-    total: u64,
-    /// By how much this rank's bytes stand for all.
-    scale: u64,
-    observer: Option<&'a mut Observer>,
-    line: &'a Line,
-}
-
-impl<'a> Watched<'a> {
-    pub(crate) fn by_nobody(what: &'a str, line: &'a Line) -> Watched<'a> {
-        Watched { what, total: 0, scale: 1, observer: None, line }
-    }
-}
-
-/// Gives a party its limits back.
-struct Restoring<'a> {
-    party: &'a mut Party,
-    limits: Limits,
-}
-
-impl Drop for Restoring<'_> {
-    fn drop(&mut self) {
-        self.party.limits = self.limits;
-    }
-}
-
-/// How often an observer is told.
-const OBSERVE: Duration = Duration::from_millis(100);
-
-/// Walks a program to its end. The outer error is one that ended the call on all ranks.
-pub(crate) fn run(
-    machine: &mut Machine,
-    party: &mut Party,
-    mut walk: Walk,
-    mut watched: Watched,
-) -> Result<Result<Walked, Fault>, Fault> {
-    let mut result = None;
-    let mut told = Instant::now();
-    let mut steps = 0;
-    party.drive(machine, None, |world: &mut dyn World, party| {
-        result = walk.poll(world, party);
-        if std::mem::replace(&mut steps, walk.walked().steps) != steps {
-            watched.line.moves();
-        }
-        if let Some(observer) = watched.observer.as_mut().filter(|_| told.elapsed() > OBSERVE) {
-            told = Instant::now();
-            observer((walk.walked().store_bytes * watched.scale).min(watched.total), watched.total);
-        }
-        let waits = walk.waits();
-        if result.is_some() { None } else { Some(Waits { text: format!("{}: {}", watched.what, waits.text), ..waits }) }
-    })?;
-    Ok(result.expect("driven to its end"))
-}
-
-/// Carries out this rank's part of a transfer that all agreed on.
-pub(crate) fn moved(
-    machine: &mut Machine,
-    party: &mut Party,
-    (transfer, users, mine): (Arc<Transfer>, Vec<Exposed>, BTreeMap<u32, Vec<Mine>>),
-    vetted: Option<Fault>,
-    parameters: &Parameters,
-    watched: Watched,
-) -> Result<Result<Walked, Fault>, Fault> {
-    let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
-    let begin_ns = machine.clock().stamp_ns();
-    if may_refuse(&transfer) {
-        let fault = vetted.map(|fault| fault.context(watched.what));
-        let question = Question { what: watched.what.into(), fault, ..Question::default() };
-        party.agree(machine, question, || Ok(Vec::new()))?;
-    }
-    let facts = Arc::new(learn(machine, party, watched.what, &transfer, parameters, mine)?);
-    if let Some(trace) = &mut party.trace {
-        trace.push(Span::plain(Kind::Plan, begin_ns, machine.clock().stamp_ns()));
-    }
-    let program = parameters.strategy.program(&transfer, parameters, &facts, party.rank(), &views);
-    let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
-    let walked = run(machine, party, Walk::new(program, users).with_names(names), watched);
-    let walked = walked?;
-    machine.release_files();
-    Ok(walked)
-}
-
-/// Makes durable what this rank wrote to objects whose names begin so.
-pub(crate) fn synced(
-    machine: &mut Machine,
-    party: &mut Party,
-    below: &str,
-    watched: Watched,
-) -> Result<Result<Walked, Fault>, Fault> {
-    let step = Step { id: 0, round: 0, after: After::none(), action: Action::Sync { below: [below.into()].into() } };
-    let program = Program { lanes: vec![Box::new(std::iter::once(step))], ..Program::idle() };
-    run(machine, party, Walk::new(program, Vec::new()), watched)
-}
-
-/// What a rank walks: the transfer that all agreed on, and its own arrays.
-pub(crate) struct Compiled {
-    pub(crate) transfer: Arc<Transfer>,
-    /// The arrays, by the numbers under which they are exposed.
-    pub(crate) users: Vec<Exposed>,
-    /// Pieces of this rank that no distribution describes.
-    pub(crate) mine: BTreeMap<u32, Vec<Mine>>,
-    /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
-    pub(crate) fault: Option<Fault>,
-    /// What it found wrong with elements that it would write, and what all hear of before bytes move, if they
-    /// [may refuse](may_refuse) to.
-    pub(crate) vetted: Option<Fault>,
-}
-
-/// Whether ranks agree once more before they write, on what each found in its own elements: where an array exists already,
-/// of which rank 0 alone knew the type before. It follows from the transfer, since dedicated servers know nothing else.
-fn may_refuse(transfer: &Transfer) -> bool {
-    transfer.direction == Direction::Write
-        && transfer.asks.iter().any(|ask| {
-            let exists = ask.stored.is_replaced();
-            let nan_matters = ask.memory.kind.has_nan() && ask.stored.element.kind.is_integer();
-            exists && (nan_matters || ask.spread == Spread::Explicit)
-        })
-}
-
-/// Lets the ranks that handle storage know of pieces that no closed form describes, and refuses to write what several
-/// pieces hold.
-fn learn(
-    machine: &mut Machine,
-    party: &mut Party,
-    what: &str,
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-    mine: BTreeMap<u32, Vec<Mine>>,
-) -> Result<Facts, Fault> {
-    let mut facts = Facts::of_mine(mine);
-    if transfer.asks.iter().all(|ask| ask.spread != Spread::Explicit) {
-        return Ok(facts);
-    }
-    let told = facts.to_tell(transfer, parameters, party.rank());
-    for (from, told) in party.tell(machine, what, told)? {
-        facts.hear(from, told);
-    }
-    if transfer.direction == Direction::Write {
-        let fault = facts.overlap(transfer, parameters).map(|overlap| overlapping(what, transfer, &overlap));
-        let question = Question { what: what.into(), fault, ..Question::default() };
-        party.agree(machine, question, || Ok(Vec::new()))?;
-    }
-    Ok(facts)
-}
-
-fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
-    let Overlap { array, ranks: (first, second), at } = overlap;
-    let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
-    let name = &transfer.asks[*array as usize].name;
-    let text = format!("{what}: element {at:?} of '{name}' would be written by {who}: their pieces overlap");
-    Fault::new(FaultKind::Invalid, text)
-        .hint("each element may be written once; leave ghost cells out of the pieces that are written")
-}
-
-/// Makes a transfer of what rank 0 told, and of what some rank cannot do.
-pub(crate) type Compile<'a> = Box<dyn FnOnce(&[u8], Ways) -> Result<Compiled, Fault> + 'a>;
-
-/// What is written or read, as rank 0 sees it. It owns what it needs, since its work may be done on another thread.
-pub(crate) trait Target: Send {
-    /// When all ranks agree: makes ready, chooses, and tells. That begins with the parameters and the roots. Told what some
-    /// rank cannot do.
-    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault>;
-    /// When all ranks are done: makes it visible.
-    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
-        Ok(Vec::new())
-    }
-    /// When it failed: takes away what is not visible. Told whether data may have moved.
-    fn undo(&mut self, _moved: bool) {}
-    /// When it failed in a way that nobody knows who still writes.
-    fn abandon(&mut self) {}
-    /// When it is visible, but perhaps not durable: keeps what it replaced.
-    fn keep(&mut self) {}
-    /// When all ranks know that it succeeded: removes what it replaced, which may take long.
-    fn tidy(&mut self) {}
-}
-
-/// A collective transfer, as seen by one rank.
-pub(crate) struct Call<'a> {
-    /// What is done, for messages.
-    pub(crate) what: String,
-    /// What must be the same on all ranks.
-    pub(crate) fields: Vec<(String, String)>,
-    /// What this rank cannot do, and others perhaps can.
-    pub(crate) cannot: Ways,
-    /// What is wrong on this rank already.
-    pub(crate) prepared: Option<Fault>,
-    /// On rank 0: what is written or read.
-    pub(crate) target: Box<dyn FnOnce() -> Box<dyn Target> + 'a>,
-    /// On all ranks: the transfer, from what rank 0 told.
-    pub(crate) compile: Compile<'a>,
-    /// Whether there is anything to do to make it visible.
-    pub(crate) publishes: bool,
-    /// Whether rank 0's work with names is done on its own thread.
-    pub(crate) at_once: bool,
 }

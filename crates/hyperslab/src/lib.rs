@@ -27,37 +27,47 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod array;
+// How the files hang together:
+//
+// - `course.rs` has the doors of collective calls: each waits for its turn and drives a state machine of `collective`.
+//   `comm.rs` is a membership, `line.rs` the line in which its calls stand and the thread that carries out those that do not
+//   block, `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
+// - `zarr.rs` and `raw.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `raw/reading.rs` and `raw/writing.rs` are
+//   their targets, `zarr/step.rs` and `raw.rs` end what several calls wrote, `zarr/opening.rs` and `raw/disk.rs` open;
+//   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` keeps what all ranks saw.
+// - `attempts.rs` and `attempts/` hold what is written and not published: homes and lists of owners, roots, markers,
+//   publishing, what dead owners left (`recover.rs`), and `clean`; `owner.rs` tells who is dead. `held.rs` notices what others
+//   replace in the middle of a call.
+// - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
+//   machine. `calibrate.rs` and `calibrate/` time what ranks do together, by programs that only exchange messages or only write.
+// - `recording.rs` writes down what a party's recorder noted, call by call, and `trace.rs` is the form of it; `environment.rs`
+//   is where environment variables are read, `stderr.rs` what goes to the error output. `simulate.rs` and `simulate/` turn what
+//   is asked in JSON into a rehearsal: the one place where the real and the imagined machine are both known.
+
 mod attempts;
 pub mod calibrate;
-mod casting;
 mod comm;
 mod course;
-mod described;
 mod environment;
 mod error;
 mod held;
-mod holding;
 mod line;
 mod owner;
 mod planning;
 pub mod profile;
 mod raw;
 mod recording;
-mod report;
 mod request;
 mod served;
 pub mod simulate;
 mod stderr;
-mod telling;
 mod trace;
 mod zarr;
 
-pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use attempts::{Cleaned, clean};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
-pub use holding::Holding;
+pub use hyperslab_collective::{CHUNK_BYTES_MAX, Holding, LocalArray, Report, natural_chunks};
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{
@@ -69,7 +79,6 @@ pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Para
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use raw::{Contents, FileArray, RawFile};
-pub use report::Report;
 pub use request::Request;
 pub use trace::Predicted;
 pub use zarr::{ArrayInfo, Layout, Mode, NewArray, Options, Planned, Step, Store, WriteAsk, explain};

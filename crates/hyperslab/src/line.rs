@@ -3,9 +3,9 @@
 //! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
-use crate::array::LocalArray;
 use crate::course::{ANY_TARGET, NO_TARGET};
-use crate::report::Report;
+use hyperslab_collective::LocalArray;
+use hyperslab_collective::Report;
 use hyperslab_real::Interrupted;
 use hyperslab_real::relay::Pump;
 use hyperslab_world::{Fault, FaultKind};

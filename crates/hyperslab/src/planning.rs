@@ -4,14 +4,14 @@ mod learned;
 mod trials;
 
 use crate::comm::Comm;
-use crate::report::Report;
 use crate::{environment, stderr};
+use hyperslab_collective::{Decision, Predicted, Report};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Planner, Preference, Price, Resource,
     Strategy, Taken, Transfer, Use, explain,
 };
-use hyperslab_world::{Exposed, Fault, FaultKind, TreeStore, Writer};
+use hyperslab_world::{Fault, FaultKind, TreeStore};
 use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -24,39 +24,6 @@ use trials::Trials;
 const PLANS_MAX: usize = 1024;
 /// Writes that are remembered until a later call makes them durable.
 const UNSYNCED_MAX: usize = 1024;
-
-/// What rank 0 tells all others.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Decision {
-    pub(crate) parameters: Parameters,
-    /// What the transfer is expected to cost, by phase in the order of [`Phase::ALL`] \[s\].
-    pub(crate) predicted: Predicted,
-    /// And what a later call, to make durable what this one leaves in the cache \[s\].
-    pub(crate) later: f64,
-}
-
-/// Seconds by phase, in the order of [`Phase::ALL`] \[s\].
-pub(crate) type Predicted = [f64; Phase::ALL.len()];
-
-const SECONDS_BYTES: usize = 8 * (Phase::ALL.len() + 1);
-
-impl Decision {
-    /// As the first part of what rank 0 tells.
-    pub(crate) fn told(&self) -> Writer {
-        let seconds = self.predicted.iter().chain([&self.later]);
-        let mut bytes: Vec<u8> = seconds.flat_map(|seconds| seconds.to_le_bytes()).collect();
-        bytes.extend(self.parameters.to_bytes());
-        Writer::default().bytes(&bytes)
-    }
-
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Decision> {
-        let (seconds, parameters) = bytes.split_at_checked(SECONDS_BYTES)?;
-        let parameters = Parameters::from_bytes(parameters)?;
-        let mut seconds = seconds.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes));
-        let predicted = std::array::from_fn(|_| seconds.next().unwrap_or(0.0));
-        Some(Decision { parameters, predicted, later: seconds.next().unwrap_or(0.0) })
-    }
-}
 
 /// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
@@ -126,7 +93,7 @@ impl Planning {
                 }
             }
             let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
-            trials.hear(report.seconds - report.phases()[0].2, usual);
+            trials.hear(report.seconds() - report.phases()[0].2, usual);
         }
     }
 
@@ -154,25 +121,8 @@ fn lies_below(object: &str, name: &str) -> bool {
     object.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
 }
 
-/// Chooses parameters on rank 0, as the first part of what it tells. `held` bytes of the budget are set aside for copies
-/// of arrays. Dedicated servers are the only ones.
-pub(crate) fn choose_parameters(
-    comm: &Comm,
-    transfer: Transfer,
-    wish: &Preference,
-    held: u64,
-    laid: &[Option<Laid>],
-    shaped: &Shaped,
-) -> Result<Writer, Fault> {
-    Ok(decided(comm, &Arc::new(transfer), wish, held, laid, shaped)?.told())
-}
-
-/// How the arrays of this rank lie in its memory, for the model, which takes those of others to be alike.
-pub(crate) fn laid(users: &[Exposed]) -> Vec<Option<Laid>> {
-    users.iter().map(|user| Some(Laid::of(&user.view))).collect()
-}
-
-/// Chooses parameters.
+/// Chooses parameters on rank 0. `held` bytes of the budget are set aside for copies of arrays. Dedicated servers are the
+/// only ones.
 pub(crate) fn decided(
     comm: &Comm,
     transfer: &Arc<Transfer>,

@@ -1,30 +1,27 @@
 //! One file with a header of the user's own and arrays one after another; `.npy` files are the case of one array and
 //! NumPy's header.
 
-mod alike;
 mod disk;
 mod reading;
 mod requests;
 mod writing;
 
-use crate::array::LocalArray;
 use crate::attempts::Attempts;
 use crate::comm::Comm;
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
-use crate::holding::Holding;
-use crate::report::Report;
 use crate::zarr::{Mode, Options};
-use alike::{Group, Numbered};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
+use hyperslab_collective::Holding;
+use hyperslab_collective::LocalArray;
+use hyperslab_collective::Report;
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Casting, ElementType, Section};
-use hyperslab_plan::{Ask, Stored};
+use hyperslab_layout::{Casting, ElementType};
+use hyperslab_plan::Stored;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -94,7 +91,6 @@ pub struct RawFile {
     target: u64,
     /// Bytes of the buffers' budget that copies of arrays have \[B\].
     held: u64,
-    ranks: u32,
     /// Names in the directory that holds the file.
     directory: Arc<dyn Names>,
     name: String,
@@ -124,9 +120,6 @@ struct Laid {
     offsets: Vec<u64>,
     end: u64,
 }
-
-/// What ranks compare before bytes move: names and values.
-type Fields = Vec<(String, String)>;
 
 impl RawFile {
     /// Opens a file on all ranks.
@@ -269,7 +262,6 @@ impl RawFile {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
-            ranks: comm.size(),
             directory,
             name,
             hidden: heard.hidden,
@@ -348,35 +340,11 @@ impl RawFile {
         names.iter().map(number).collect()
     }
 
-    /// What is asked of arrays with these numbers in the file, those together that are alike, and how ranks hold it; `memory`
-    /// tells the type of the elements in the memories, by the position of the array in the call and the type in the file.
-    /// Without a holding every rank gets everything.
-    fn groups<'h>(
-        &self,
-        numbers: &[usize],
-        holding: Option<&'h Holding>,
-        section: Option<&Section>,
-        memory: impl Fn(usize, ElementType) -> ElementType,
-    ) -> Result<Vec<(Group, Cow<'h, Holding>)>, Fault> {
+    /// How arrays with these numbers in the file are stored.
+    fn stored(&self, numbers: &[usize]) -> Vec<Stored> {
         let (laid, object) = (self.laid(), self.object().into());
-        let each: Vec<Numbered> = numbers.iter().map(|&number| (number, &laid.arrays[number])).collect();
-        // Of pieces that no closed form describes, each array has its own.
-        let regular = holding.is_none_or(|holding| holding.regular().is_some());
-        let runs = if regular { alike::runs(&each) } else { vec![1; each.len()] };
-        let mut groups = Vec::with_capacity(runs.len());
-        let mut begin = 0;
-        for count in runs {
-            let (number, array) = each[begin];
-            let types: Vec<_> = (begin..begin + count).map(|position| memory(position, array.element)).collect();
-            let all = || Holding::replicated(&section.map_or_else(|| array.shape.clone(), Section::shape), self.ranks);
-            let held = holding.map_or_else(|| all().map(Cow::Owned), |held| Ok(Cow::Borrowed(held)))?;
-            let section = crate::zarr::checked_section(&array.name, section, &array.shape, held.shape())?;
-            let stored = self.stored_in(&object, array, laid.offsets[number]);
-            let first = Ask { name: array.name.clone(), section, spread: held.spread(), memory: types[0], stored };
-            groups.push((Group { first, memory: types }, held));
-            begin += count;
-        }
-        Ok(groups)
+        let each = numbers.iter().map(|&number| self.stored_in(&object, &laid.arrays[number], laid.offsets[number]));
+        each.collect()
     }
 
     /// Calls of this file use what those before them left.

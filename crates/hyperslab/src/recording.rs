@@ -6,9 +6,8 @@
 use crate::comm::{Comm, Member};
 use crate::environment;
 use crate::error::Error;
-use crate::planning::Decision;
-use crate::served;
 use crate::trace::{About, Header, block};
+use hyperslab_collective::{Decision, served};
 use hyperslab_plan::{Phase, Transfer};
 use hyperslab_real::{Machine, monotonic_ns, neighbour};
 use hyperslab_walk::trace::{Kind, Recorded, Recorder, Span};
@@ -89,9 +88,8 @@ pub(crate) struct Noted {
 
 impl Noted {
     /// A transfer is what all ranks have agreed on.
-    pub(crate) fn tell(&mut self, party: &mut Party, transfer: &Transfer, decision: &Decision) {
-        if let Some(trace) = &mut party.trace {
-            trace.decides(Kind::Commit);
+    pub(crate) fn tell(&mut self, party: &Party, transfer: &Transfer, decision: &Decision) {
+        if party.trace.is_some() {
             let mut predicted = decision.predicted;
             // The trace has the closing, too, which makes durable what the call leaves.
             predicted[Phase::Sync as usize] += decision.later;

@@ -1,11 +1,11 @@
 //! Calls that do not block.
 
-use crate::array::LocalArray;
 use crate::comm::{Comm, Inside};
 use crate::error::Error;
-use crate::holding::Holding;
 use crate::line::{Finished, Outcome};
-use crate::report::Report;
+use hyperslab_collective::Holding;
+use hyperslab_collective::LocalArray;
+use hyperslab_collective::Report;
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
 use hyperslab_world::{Fault, FaultKind};

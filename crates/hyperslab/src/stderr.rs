@@ -1,7 +1,7 @@
 //! What is told on the error output: explanations of transfers as they happen, for programs whose code nobody wants to touch,
 //! and what is wrong with the profile.
 
-use crate::report::Report;
+use hyperslab_collective::Report;
 use hyperslab_plan::Explanation;
 use std::sync::OnceLock;
 

@@ -3,7 +3,7 @@
 //! A file is a sequence of blocks, each written by one append: what a rank did in one call, or in a part of one. Of a
 //! program that was killed, the last block may be cut off; all before are whole.
 
-use crate::planning::Predicted as Seconds;
+use hyperslab_collective::Predicted as Seconds;
 use hyperslab_plan::{Direction, Parameters, Phase, Transfer};
 use hyperslab_walk::trace::{NONE, Recorded, Span};
 use serde::Serialize;

@@ -15,12 +15,12 @@ mod step;
 mod tests;
 mod writing;
 
-use crate::array::LocalArray;
 use crate::attempts::{Attempts, Home};
 use crate::comm::Comm;
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
-use crate::holding::Holding;
+use hyperslab_collective::Holding;
+use hyperslab_collective::LocalArray;
 use hyperslab_format::zarr::{
     ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
 };
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(crate) use call::{checked_section, destinations, listed, memory_type, wanted};
+pub(crate) use call::{into_each, listed, requests};
 pub use explain::{Layout, Planned, explain};
 use opening::Opened;
 pub use step::Step;
@@ -160,7 +160,7 @@ pub struct WriteAsk {
     /// This rank's part: one array, or one for each of its boxes.
     pub arrays: Vec<LocalArray>,
     /// How the ranks hold it.
-    pub holding: Holding,
+    pub holding: Arc<Holding>,
     /// The part of an existing array to write; without it, a new array is made.
     pub section: Option<Section>,
 }
@@ -168,12 +168,12 @@ pub struct WriteAsk {
 impl WriteAsk {
     /// A new array.
     pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays: vec![array], holding: distribution.into(), section: None }
+        WriteAsk { name: name.into(), arrays: vec![array], holding: Arc::new(distribution.into()), section: None }
     }
 
     /// A new array that each rank holds in pieces of its own.
     pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays, holding, section: None }
+        WriteAsk { name: name.into(), arrays, holding: Arc::new(holding), section: None }
     }
 
     /// Type of the elements in memory; a rank without pieces has none.
@@ -323,7 +323,7 @@ impl Store {
     /// The same on all ranks, when the store cannot be written or the metadata of a node make no sense.
     pub fn consolidate(&self) -> Result<(), Error> {
         let what = format!("consolidate '{}'", self.path().display());
-        let fault = self.check_writable(&what).err();
+        let fault = self.check_writable().err().map(|fault| fault.context(&what));
         let fields = vec![("group".to_string(), self.path().display().to_string())];
         let question = Question::opening(what.clone(), fields, fault);
         let (attempts, base) = (self.attempts.clone(), self.base());
@@ -491,9 +491,9 @@ impl Store {
         &self.options.wish
     }
 
-    fn check_writable(&self, what: &str) -> Result<(), Fault> {
+    fn check_writable(&self) -> Result<(), Fault> {
         if self.mode == Mode::Read {
-            return Err(Fault::new(FaultKind::Invalid, format!("{what}: the store is open for reading only"))
+            return Err(Fault::new(FaultKind::Invalid, "the store is open for reading only")
                 .hint("open it with mode r+ to change it"));
         }
         Ok(())

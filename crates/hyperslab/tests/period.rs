@@ -78,7 +78,7 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
                     walked = walk.poll(world, party);
                     if walked.is_some() { None } else { Some(walk.waits()) }
                 };
-                party.drive(&mut machine, None, step).unwrap();
+                party.drive(&mut machine, step).unwrap();
                 walked.unwrap().unwrap();
                 party.agree(&mut machine, Question::default(), || Ok(Vec::new())).unwrap();
             });

@@ -3,14 +3,10 @@
 
 use crate::wire::Bell;
 use crate::{lock, progress};
-use hyperslab_world::{Fault, FaultKind};
+use hyperslab_world::{Fault, FaultKind, Work};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-/// Work with names that gives something to tell the others. What it needs, it has.
-pub type Work = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
 
 /// One piece of work after another. Clones are the same desk.
 #[derive(Clone)]
@@ -84,13 +80,9 @@ impl Desk {
         }
     }
 
-    /// Waits until all that was begun is over, so long at most.
-    pub fn finish(&self, limit: Duration) {
-        const PAUSE: Duration = Duration::from_micros(50);
-        let (left, until) = (lock(&self.state).left.clone(), Instant::now() + limit);
-        while left.load(Ordering::Acquire) > 0 && Instant::now() < until {
-            std::thread::sleep(PAUSE);
-        }
+    /// Whether all that was begun is over.
+    pub fn is_idle(&self) -> bool {
+        lock(&self.state).left.load(Ordering::Acquire) == 0
     }
 
     /// A number that changes when the work comes forward.
@@ -112,6 +104,24 @@ impl Desk {
                 Outcome::Done(Err(gone()))
             }
         }
+    }
+}
+
+impl hyperslab_world::Desk for Desk {
+    fn begin(&mut self, work: Work, at_once: bool) {
+        Desk::begin(self, work, at_once);
+    }
+
+    fn poll(&mut self) -> Option<Result<Vec<u8>, Fault>> {
+        Desk::poll(self)
+    }
+
+    fn later(&mut self, work: Box<dyn FnOnce() + Send>, at_once: bool) {
+        Desk::later(self, work, at_once);
+    }
+
+    fn is_idle(&self) -> bool {
+        Desk::is_idle(self)
     }
 }
 
@@ -140,6 +150,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn wait(desk: &Desk) -> Result<Vec<u8>, Fault> {
         loop {
@@ -161,9 +172,10 @@ mod tests {
             first.store(7, Ordering::Relaxed);
         };
         desk.later(slow, false);
-        desk.finish(Duration::ZERO);
-        assert_eq!(order.load(Ordering::Relaxed), 0, "nobody waits longer than he wants to");
-        desk.finish(Duration::from_secs(60));
+        assert!(!desk.is_idle());
+        while !desk.is_idle() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(order.load(Ordering::Relaxed), 7);
         let seen = order.clone();
         desk.begin(Box::new(move || Ok(vec![seen.load(Ordering::Relaxed) as u8])), false);

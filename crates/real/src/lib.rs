@@ -1,4 +1,23 @@
 //! The machine at hand: threads and MPI, the memory of neighbours, POSIX files, and the clock.
+//!
+//! # Files
+//!
+//! `wire.rs` (ordered datagrams between threads) and `mpi/` (the same over MPI) are the lowest common ground; `bell.rs`
+//! is what a rank sleeps on, and `mpi/ringing.rs` how neighbours wake it up; `relay.rs` lets other threads use a wire
+//! that only one may call; `transport.rs` is one protocol over any wire; `neighbour.rs` and `neighbour/` copy between
+//! processes of one host (long runs straight, short ones of many arrays by way of one buffer, `neighbour/staged.rs`);
+//! `posix.rs` and `posix/` serve files from a worker thread (`posix/at_once.rs` reads what is cached, and short or on a
+//! node without a free core, on the caller's own thread, by calls that never wait, and short writes go from there to file
+//! systems of this host, `posix/at_hand.rs`; `posix/sieve.rs` reads short runs and their gaps by one call,
+//! `posix/sink.rs` writes those that follow each other by one, `posix/tap.rs` reads whole objects and sums their bytes,
+//! `posix/pieces.rs` goes on after calls that moved a part; `posix/carrier.rs` goes past the cache; `posix/grounds.rs`
+//! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
+//! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else); `desk.rs` is
+//! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is,
+//! `mounts.rs` whether a path leads to a disk of this host; `extents.rs` is places on the device; `calibration.rs` and
+//! `calibration/` time copies, files and names, and say which machine this is; `stripes.rs` says where the bytes of
+//! striped objects lie, `stripes/name.rs` what such objects are called, `striped.rs` is names of them; `stores.rs`
+//! chooses the store of a request by the name of its object.
 
 mod bell;
 mod below;
@@ -25,7 +44,7 @@ mod stripes;
 mod transport;
 pub mod wire;
 
-pub use desk::{Desk, Work};
+pub use desk::Desk;
 pub use directory::Directory;
 pub use machine::{Interrupted, Machine, monotonic_ns};
 pub use posix::{PosixStore, posix_fault};

@@ -10,7 +10,7 @@ use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
-    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Root, Store, Striped, Transport, World,
+    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -93,36 +93,9 @@ impl Machine {
         self.stores.posix.sends_on(sends_on);
     }
 
-    /// Objects of all further requests lie below these roots.
-    pub fn enter(&mut self, roots: Arc<[Root]>) {
-        self.stores.posix.enter(roots);
-    }
-
-    /// Begins nothing more of what the stores were asked for, for good.
-    pub fn cut(&mut self) {
-        self.stores.posix.cut();
-    }
-
-    /// The same if something has ended for good.
-    pub fn cut_if(&mut self, ended: bool) {
-        if ended {
-            self.cut();
-        }
-    }
-
-    /// Where work with names is done.
-    pub fn desk(&self) -> Desk {
+    /// Where work with names is done, for whoever has not the machine.
+    pub fn names_desk(&self) -> Desk {
         self.stores.desk.clone()
-    }
-
-    /// Whether all ranks are threads of this process.
-    pub fn is_one_process(&mut self) -> bool {
-        self.courier.wire().is_one_process()
-    }
-
-    /// Closes files that the store keeps open.
-    pub fn release_files(&mut self) {
-        self.stores.posix.release();
     }
 
     /// Asks this whether the user wants to stop, from now on.
@@ -181,6 +154,10 @@ impl World for Machine {
 
     fn clock(&mut self) -> &mut dyn Clock {
         &mut self.clock
+    }
+
+    fn desk(&mut self) -> &mut dyn hyperslab_world::Desk {
+        &mut self.stores.desk
     }
 
     fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {

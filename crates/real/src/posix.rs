@@ -144,21 +144,6 @@ impl PosixStore {
         self.at_once_bytes_max = at_once::CROWDED_BYTES_MAX;
     }
 
-    /// Objects of all further requests lie below these roots.
-    pub fn enter(&mut self, roots: Arc<[Root]>) {
-        self.tell(Work::Enter(roots));
-    }
-
-    /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
-    pub fn cut(&mut self) {
-        self.answers.cut();
-    }
-
-    /// Closes files that are kept open.
-    pub fn release(&mut self) {
-        self.tell(Work::Release);
-    }
-
     /// What the worker works with, if it has nothing to do.
     fn idle(&self) -> Option<MutexGuard<'_, Files>> {
         let busy = self.under_way > 0 || self.unheeded.load(Ordering::Acquire) > 0;
@@ -220,6 +205,18 @@ impl Store for PosixStore {
 
     fn advance(&self) -> u64 {
         self.advance.load(Ordering::Relaxed)
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.tell(Work::Enter(roots));
+    }
+
+    fn release(&mut self) {
+        self.tell(Work::Release);
+    }
+
+    fn cut(&mut self) {
+        self.answers.cut();
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::desk::Desk;
 use crate::posix::PosixStore;
 use crate::wire::Bell;
-use hyperslab_world::{Fault, MemoryTree, Outcome, Request, Store, Ticket, TreeStore};
+use hyperslab_world::{Fault, MemoryTree, Outcome, Request, Root, Store, Ticket, TreeStore};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Files of the file system, and of trees in memory.
 pub(crate) struct Stores {
@@ -56,5 +57,17 @@ impl Store for Stores {
 
     fn advance(&self) -> u64 {
         self.posix.advance().wrapping_add(self.desk.advance())
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.posix.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.posix.release();
+    }
+
+    fn cut(&mut self) {
+        self.posix.cut();
     }
 }

@@ -293,6 +293,10 @@ impl Transport for Courier {
         self.wire.rank()
     }
 
+    fn is_one_process(&mut self) -> bool {
+        self.wire.is_one_process()
+    }
+
     fn is_gone(&self, rank: u32) -> bool {
         self.wire.is_gone(rank)
     }

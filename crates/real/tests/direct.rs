@@ -5,7 +5,7 @@ mod common;
 use common::{Place, Rows, Told, Waited, seeds};
 use hyperslab_layout::Durability;
 use hyperslab_pack::Memory;
-use hyperslab_world::{FaultKind, Outcome, Request};
+use hyperslab_world::{FaultKind, Outcome, Request, Store as _};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;

@@ -4,6 +4,14 @@
 //! servers. Ranks agree and walk with the same code as on a real machine; nothing of it knows that time is virtual.
 //! A [`Rehearsal`] says which machine, how many ranks, and what they live through; its [`Outcome`] says how long it took
 //! and who was busy. The same rehearsal gives the same outcome, byte for byte.
+//!
+//! # Files
+//!
+//! `kernel.rs` keeps virtual time and the order of events; `machine.rs` is what they happen to. `world.rs` is a rank's
+//! seams over it, `rehearsal.rs` runs ranks through stages, `limits.rs` refuses what would need too much. `messages.rs`
+//! charges processors and wires (`network.rs`) for messages. `files.rs`, `calls.rs` and `metadata.rs` are files as
+//! callers see them, `servers.rs` what serves them, `blocks.rs` and `behind.rs` its caches, `drive.rs` the line before a
+//! disk, `disk/` the disks themselves; `placing.rs`, `allocation.rs` and `order.rs` say where on them files lie.
 #![forbid(unsafe_code)]
 
 mod allocation;

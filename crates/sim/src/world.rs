@@ -3,7 +3,8 @@
 use crate::machine::{Machine, Work};
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
-    Clock, Compute, Cost, Event, Exposed, Fault, Job, Outcome, Part, Request, Store, Ticket, Transport, World,
+    Clock, Compute, Cost, Desk, Event, Exposed, Fault, InlineDesk, Job, Outcome, Part, Request, Store, Ticket,
+    Transport, World,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,11 +14,12 @@ use std::time::Duration;
 pub(crate) struct RankWorld {
     machine: Rc<RefCell<Machine>>,
     rank: u32,
+    desk: InlineDesk,
 }
 
 impl RankWorld {
     pub(crate) fn new(machine: &Rc<RefCell<Machine>>, rank: u32) -> RankWorld {
-        RankWorld { machine: machine.clone(), rank }
+        RankWorld { machine: machine.clone(), rank, desk: InlineDesk::default() }
     }
 }
 
@@ -36,6 +38,11 @@ impl World for RankWorld {
 
     fn clock(&mut self) -> &mut dyn Clock {
         self
+    }
+
+    /// Work with names takes no time yet.
+    fn desk(&mut self) -> &mut dyn Desk {
+        &mut self.desk
     }
 
     /// Payloads without bytes need no memory of their own: all slots of a size share one, which nobody touches.

@@ -154,6 +154,8 @@ pub struct Consensus {
     names: Names,
     /// Whether rank 0 is at work for all, who wait.
     deciding: bool,
+    /// Whether ranks may come late.
+    arrives: bool,
     /// When this rank came, if that is recorded \[ns\].
     came_ns: Option<u64>,
 }
@@ -169,7 +171,7 @@ impl Consensus {
             merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
         }
         merged.add_faults(u64::from(question.fault.is_some()), question.fault.clone().map(|fault| (rank, fault)));
-        let missing = children.clone();
+        let (missing, arrives) = (children.clone(), question.opens || party.is_server());
         Consensus {
             call,
             question,
@@ -182,13 +184,15 @@ impl Consensus {
             asked: Vec::new(),
             names: party.names.clone(),
             deciding: false,
+            arrives,
             came_ns: None,
         }
     }
 
     /// What it waits for.
     pub fn waits(&self) -> Waits {
-        Waits { text: self.waits_for(), storage: self.deciding && self.parent.is_none() }
+        let storage = self.deciding && self.parent.is_none();
+        Waits { text: self.waits_for(), storage, arrival: self.arrives }
     }
 
     /// What it waits for, for messages.

@@ -3,6 +3,12 @@
 //! A collective call is: agree on what is asked ([`Consensus`]), walk the program ([`Walk`]), agree on how it went.
 //! All three are polled and never block, so many ranks can run in one thread and in virtual time; [`Party::drive`]
 //! is the one place that waits.
+//!
+//! # Files
+//!
+//! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
+//! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
+//! ahead; `party.rs` is a rank's life in a communicator and the only loop that waits.
 #![forbid(unsafe_code)]
 
 mod consensus;

@@ -37,11 +37,13 @@ pub struct Waits {
     pub text: String,
     /// Whether it waits for storage of its own, which has a limit of its own.
     pub storage: bool,
+    /// Whether it waits for ranks that may legitimately come late.
+    pub arrival: bool,
 }
 
 impl From<String> for Waits {
     fn from(text: String) -> Waits {
-        Waits { text, storage: false }
+        Waits { text, storage: false, arrival: false }
     }
 }
 
@@ -60,11 +62,45 @@ const RELEASE: Duration = Duration::from_secs(1);
 /// How long a server waits for those whom it serves.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// What a rank that waits knows of when somebody came forward, in one part of a call. Times are the clock's \[ns\].
+struct Watch {
+    part: u64,
+    start: u64,
+    /// When any rank came forward last.
+    last: u64,
+    /// When this rank did: what others do says nothing of its storage.
+    mine: u64,
+    /// When it last told others.
+    told: u64,
+    /// Whether it has come forward since. What it heard of others must not count, or two ranks that only wait would keep each
+    /// other waiting.
+    own: bool,
+    /// Polls without news.
+    quiet: u32,
+    advance: u64,
+    /// When each server was heard of.
+    heard: Vec<u64>,
+    /// Since when rank 0 is known to have ended while it worked in storage.
+    lost: Option<u64>,
+}
+
+impl Watch {
+    fn new(world: &mut dyn World, party: &Party) -> Watch {
+        let start = world.clock().now_ns();
+        let heard = vec![start; party.names.servers().len()];
+        let advance = world.store().advance();
+        let part = party.part;
+        Watch { part, start, last: start, mine: start, told: start, own: false, quiet: 0, advance, heard, lost: None }
+    }
+}
+
 /// One rank of a communicator.
 pub struct Party {
     rank: u32,
     size: u32,
     call: u64,
+    /// Number of what is waited for: an agreement, or what moves between two of them. Limits hold for each by itself.
+    part: u64,
     what: String,
     /// Limits on waiting; may change between calls.
     pub limits: Limits,
@@ -92,6 +128,7 @@ impl Party {
             rank,
             size,
             call: 0,
+            part: 0,
             what: String::new(),
             limits,
             inbox: Inbox::default(),
@@ -185,10 +222,16 @@ impl Party {
 
     pub(crate) fn next_call(&mut self, question: &Question) -> u64 {
         self.call += 1;
+        self.begin_part();
         self.patient = false;
         self.agreements += 1;
         self.what.clone_from(&question.what);
         self.call
+    }
+
+    /// Begins another part of a call, for which the limits on waiting hold anew. An agreement does so by itself.
+    pub fn begin_part(&mut self) {
+        self.part += 1;
     }
 
     /// Number of the agreement that began last.
@@ -221,9 +264,23 @@ impl Party {
     pub fn agree_with(
         &mut self,
         world: &mut dyn World,
-        mut question: Question,
+        question: Question,
         mut decide: impl FnMut(&mut dyn World, Ways) -> Option<Result<Vec<u8>, Fault>>,
     ) -> Result<Agreed, Fault> {
+        let mut consensus = self.open(question)?;
+        let mut result = None;
+        self.drive(world, |world, party| {
+            result = consensus.poll_with(world, party, &mut decide);
+            if result.is_some() { None } else { Some(consensus.waits()) }
+        })?;
+        result.expect("driven until it was there")
+    }
+
+    /// Begins an agreement, in which ranks also compare the number of the call and the version of this library.
+    ///
+    /// # Errors
+    /// When an earlier failure ended the use of this party.
+    pub fn open(&mut self, mut question: Question) -> Result<Consensus, Fault> {
         if let Some(fault) = &self.poisoned {
             let text = format!(
                 "{}: this handle cannot be used any more, since an earlier call failed: {}",
@@ -234,21 +291,11 @@ impl Party {
         let number = (self.call + 1).to_string();
         question.fields.insert(0, ("number of the call".into(), number));
         question.fields.insert(1, ("version of hyperslab".into(), env!("CARGO_PKG_VERSION").into()));
-        let mut arrival = question.opens.then_some(self.limits.arrival);
-        if self.is_server() {
-            arrival = Some(FOREVER);
-        }
-        let mut consensus = Consensus::new(self, question);
-        let mut result = None;
-        self.drive(world, arrival, |world, party| {
-            result = consensus.poll_with(world, party, &mut decide);
-            if result.is_some() { None } else { Some(consensus.waits()) }
-        })?;
-        result.expect("driven until it was there")
+        Ok(Consensus::new(self, question))
     }
 
-    /// Polls until there is nothing left to wait for. `step` says what it waits for, or `None` when it is over.
-    /// With an arrival limit, that limit holds from the start; otherwise the limit on progress does.
+    /// Polls until there is nothing left to wait for: `step` says what it waits for, or `None` when it is over. The limits on
+    /// waiting hold for each [part](Party::begin_part) of what it does.
     ///
     /// # Errors
     /// When a limit is reached, the user interrupts, or the link to other ranks breaks; then all ranks fail, and this
@@ -256,98 +303,108 @@ impl Party {
     pub fn drive(
         &mut self,
         world: &mut dyn World,
-        arrival: Option<Duration>,
         mut step: impl FnMut(&mut dyn World, &mut Party) -> Option<Waits>,
     ) -> Result<(), Fault> {
-        let start = world.clock().now_ns();
-        let (mut last, mut told, mut quiet) = (start, start, 0);
-        // When this rank itself last came forward: what others do says nothing of its storage.
-        let mut mine = start;
-        let mut advance = world.store().advance();
-        // Progress of this rank itself since it last told; what it heard of others must not count, or two ranks that
-        // only wait would keep each other waiting.
-        let mut own = false;
-        let mut heard = vec![start; self.names.servers().len()];
-        // Since when rank 0 is known to have ended while it worked in storage.
-        let mut lost = None;
+        let mut watch = Watch::new(world, self);
         loop {
             let begin_ns = self.trace.is_some().then(|| world.clock().stamp_ns());
-            if let Err(fault) = self.inbox.pump(world) {
+            // What an earlier call left may move no more: the others have been told that it failed.
+            if let Err(fault) = self.pump_alive(world) {
                 return Err(self.give_up(world, fault, false));
             }
             if let (Some(trace), Some(begin_ns)) = (&mut self.trace, begin_ns) {
                 trace.moving(begin_ns, world.clock().stamp_ns());
             }
-            let Some(Waits { text: waits_for, storage }) = step(world, self) else { return Ok(()) };
-            let now = world.clock().now_ns();
-            self.answer(world, &waits_for);
-            let alive = std::mem::take(&mut self.inbox.alive);
-            let advanced = std::mem::replace(&mut advance, world.store().advance()) != advance;
-            if std::mem::take(&mut self.progressed) || advanced {
-                (last, mine, quiet, own) = (now, now, 0, true);
-            } else {
-                quiet += 1;
+            let Some(waits) = step(world, self) else { return Ok(()) };
+            if watch.part != self.part {
+                watch = Watch::new(world, self);
             }
-            if !alive.is_empty() {
-                last = now;
-                self.heard.extend(alive);
+            if let Some(fault) = self.look(world, &mut watch, &waits) {
+                return Err(fault);
             }
-            let tells = now - told > nanos(self.limits.progress) / 4;
-            if tells {
-                self.tell_alive(world, std::mem::take(&mut own) || storage);
-                told = now;
-                if self.patient && world.transport().is_gone(0) {
-                    lost.get_or_insert(now);
-                }
-            }
-            if let Some(fault) = self.watch_servers(world, &mut heard, tells, now) {
-                return Err(self.end_call(world, fault, None));
-            }
-            let (since, limit) = match arrival {
-                // Who finds by itself that it took too long comes first.
-                _ if self.patient => (last, self.limits.storage.max(self.limits.progress) + self.grace()),
-                Some(limit) => (start, limit),
-                None => (last, self.limits.progress),
-            };
-            if let Some(fault) = self.inbox.abort.take() {
-                return Err(self.poison(fault));
-            }
-            if world.clock().interrupted() {
-                let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
-                return Err(self.give_up(world, Fault::new(FaultKind::Interrupted, text), false));
-            }
-            if lost.is_some_and(|since| now - since > nanos(self.limits.progress) / 4) {
-                // What it said last has arrived by now.
-                return Err(self.end_without_rank_0(world));
-            }
-            if storage {
-                if now - mine > nanos(self.limits.storage) {
-                    return Err(self.end_stalled(world, self.rank, &waits_for, self.limits.storage));
-                }
-            } else if self.patient && now - since > nanos(limit) {
-                return Err(self.end_stalled(world, 0, &waits_for, limit));
-            } else if now - since > nanos(limit) {
-                let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
-                return Err(self.give_up(world, Fault::new(FaultKind::Timeout, text), arrival.is_some()));
-            }
-            if let Some(&gone) = self.inbox.gone.first() {
-                let text = format!("{}: rank {gone} ended its program without this call", self.what);
-                let fault = Fault::new(FaultKind::Peer, text)
-                    .hint("every rank of the communicator must make the call; look at what that rank printed");
-                return Err(self.end_call(world, fault, None));
-            }
-            if let Some((from, fault, known)) = self.inbox.reports.first().cloned() {
-                let late = fault.kind == FaultKind::Timeout;
-                let fault = if late { fault } else { fault.context(format!("rank {from} gave up")) };
-                return Err(match known {
-                    true => self.end_call(world, fault, None),
-                    false => self.give_up(world, fault, arrival.is_some()),
-                });
-            }
-            if quiet > EAGER_POLLS {
+            if watch.quiet > EAGER_POLLS {
                 world.doze(DOZE);
             }
         }
+    }
+
+    /// Looks whether the others are there and go on, and whether this rank does. Gives the failure of the call once it has
+    /// ended.
+    fn look(&mut self, world: &mut dyn World, watch: &mut Watch, waits: &Waits) -> Option<Fault> {
+        let Waits { text: waits_for, storage, arrival } = waits;
+        let now = world.clock().now_ns();
+        self.answer(world, waits_for);
+        let tells = self.hear_of_progress(world, watch, *storage, now);
+        if let Some(fault) = self.watch_servers(world, &mut watch.heard, tells, now) {
+            return Some(self.end_call(world, fault, None));
+        }
+        let (since, limit) = match arrival {
+            // Who finds by itself that it took too long comes first.
+            _ if self.patient => (watch.last, self.limits.storage.max(self.limits.progress) + self.grace()),
+            // Those whom a server serves may come whenever they like.
+            true if self.is_server() => (watch.start, FOREVER),
+            true => (watch.start, self.limits.arrival),
+            false => (watch.last, self.limits.progress),
+        };
+        if let Some(fault) = self.inbox.abort.take() {
+            return Some(self.poison(fault));
+        }
+        if world.clock().interrupted() {
+            let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
+            return Some(self.give_up(world, Fault::new(FaultKind::Interrupted, text), false));
+        }
+        if watch.lost.is_some_and(|since| now - since > nanos(self.limits.progress) / 4) {
+            // What it said last has arrived by now.
+            return Some(self.end_without_rank_0(world));
+        }
+        if *storage {
+            if now - watch.mine > nanos(self.limits.storage) {
+                return Some(self.end_stalled(world, self.rank, waits_for, self.limits.storage));
+            }
+        } else if self.patient && now - since > nanos(limit) {
+            return Some(self.end_stalled(world, 0, waits_for, limit));
+        } else if now - since > nanos(limit) {
+            let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
+            return Some(self.give_up(world, Fault::new(FaultKind::Timeout, text), *arrival));
+        }
+        if let Some(&gone) = self.inbox.gone.first() {
+            let text = format!("{}: rank {gone} ended its program without this call", self.what);
+            let fault = Fault::new(FaultKind::Peer, text)
+                .hint("every rank of the communicator must make the call; look at what that rank printed");
+            return Some(self.end_call(world, fault, None));
+        }
+        let (from, fault, known) = self.inbox.reports.first().cloned()?;
+        let late = fault.kind == FaultKind::Timeout;
+        let fault = if late { fault } else { fault.context(format!("rank {from} gave up")) };
+        Some(match known {
+            true => self.end_call(world, fault, None),
+            false => self.give_up(world, fault, *arrival),
+        })
+    }
+
+    /// Takes note of who came forward since the last look, and says now and then that this rank does. Returns whether it is
+    /// time for that.
+    fn hear_of_progress(&mut self, world: &mut dyn World, watch: &mut Watch, storage: bool, now: u64) -> bool {
+        let alive = std::mem::take(&mut self.inbox.alive);
+        let before = std::mem::replace(&mut watch.advance, world.store().advance());
+        if std::mem::take(&mut self.progressed) || watch.advance != before {
+            (watch.last, watch.mine, watch.quiet, watch.own) = (now, now, 0, true);
+        } else {
+            watch.quiet += 1;
+        }
+        if !alive.is_empty() {
+            watch.last = now;
+            self.heard.extend(alive);
+        }
+        let tells = now - watch.told > nanos(self.limits.progress) / 4;
+        if tells {
+            self.tell_alive(world, std::mem::take(&mut watch.own) || storage);
+            watch.told = now;
+            if self.patient && world.transport().is_gone(0) {
+                watch.lost.get_or_insert(now);
+            }
+        }
+        tells
     }
 
     /// On rank 0: asks the servers now and then whether they are there. Clients may be late for good reasons, but a server
@@ -552,6 +609,31 @@ impl Party {
             );
             Fault::new(FaultKind::Timeout, text).hint("the process died or hangs; what it was writing is not published")
         }
+    }
+
+    /// Waits, while messages move, until something is over or so much time is; no other limit holds. Returns whether it is
+    /// over.
+    pub fn linger(
+        &mut self,
+        world: &mut dyn World,
+        limit: Duration,
+        mut over: impl FnMut(&mut dyn World) -> bool,
+    ) -> bool {
+        let start = world.clock().now_ns();
+        while !over(world) {
+            if world.clock().now_ns() - start > nanos(limit) {
+                return false;
+            }
+            // A link that breaks is for the next call to tell.
+            let _ = self.pump_alive(world);
+            world.doze(DOZE);
+        }
+        true
+    }
+
+    /// Takes what has arrived, unless the use of this party has ended: what a call that failed left must not go on to move.
+    fn pump_alive(&mut self, world: &mut dyn World) -> Result<(), Fault> {
+        if self.poisoned.is_some() { Ok(()) } else { self.inbox.pump(world) }
     }
 
     /// Handles messages until a condition holds or time is up; says which.

@@ -92,24 +92,3 @@ fn set_from(r: &mut Reader) -> Option<IndexSet> {
     let terms = (0..r.number()?).map(|_| IndexSet::progression(r.number()?, r.number()?, r.number()?, r.number()?));
     Some(IndexSet::union_of_disjoint(terms.collect::<Option<_>>()?))
 }
-
-impl Party {
-    /// Tells other ranks of pieces, and hears of theirs. Collective; waits.
-    ///
-    /// # Errors
-    /// The one failure that all ranks get.
-    pub fn tell(
-        &mut self,
-        world: &mut dyn World,
-        what: &str,
-        told: BTreeMap<u32, Told>,
-    ) -> Result<Vec<(u32, Told)>, Fault> {
-        let mut telling = Telling::new(world, self, told);
-        self.drive(world, None, |_, party| {
-            if telling.poll(party) { None } else { Some(format!("{what}: {}", telling.waits_for()).into()) }
-        })?;
-        let question = crate::Question { what: format!("exchange of pieces for {what}"), ..Default::default() };
-        self.agree(world, question, || Ok(Vec::new()))?;
-        telling.heard(self)
-    }
-}

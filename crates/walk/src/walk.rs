@@ -157,7 +157,7 @@ impl Walk {
 
     /// What it waits for.
     pub fn waits(&self) -> Waits {
-        Waits { text: self.waits_for(), storage: self.at_store > 0 }
+        Waits { storage: self.at_store > 0, ..self.waits_for().into() }
     }
 
     /// The same, whose failures in copies of arrays name them.

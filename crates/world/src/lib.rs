@@ -6,16 +6,24 @@
 //! [`World::doze`], so the same walker runs on threads, on MPI and in virtual time.
 //!
 //! A fifth, [`Names`], makes, lists, renames and removes files and directories. Only rank 0 changes anything by it, while
-//! all others wait in an agreement, so it is called and returns like a function.
+//! all others wait in an agreement. It is called and returns like a function, and what calls it is submitted to a
+//! [`Desk`] and asked for, so that limits on waiting hold while the system does not answer.
 //!
 //! What the seams do *not* promise: order of completion, atomicity of a write that a crash interrupts, durability
 //! before [`Request::Sync`], or that bytes move before both ends of a message have been submitted.
+//!
+//! # Files
+//!
+//! `names.rs` says what names promise and what not; `tree.rs` and `tree/` are directories and files in memory, for users
+//! whose ranks are threads and for tests; `memory_store.rs` holds objects only, and is the plainest store that tests
+//! compare with; `location.rs` is where users say that something is; `conformance.rs` holds the suites.
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod clock;
 mod compute;
 pub mod conformance;
+mod desk;
 mod fault;
 mod location;
 pub mod lockstep;
@@ -30,6 +38,7 @@ pub mod wrappers;
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job};
+pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind};
 pub use location::{Location, Striped};
 pub use memory_store::{MemoryStore, Objects};
@@ -45,7 +54,7 @@ use std::time::Duration;
 /// Names an operation in flight; chosen by who submits it.
 pub type Ticket = u64;
 
-/// The four seams together, as one rank sees them.
+/// The seams together, as one rank sees them.
 pub trait World {
     /// Messages to other ranks.
     fn transport(&mut self) -> &mut dyn Transport;
@@ -55,6 +64,8 @@ pub trait World {
     fn compute(&mut self) -> &mut dyn Compute;
     /// Time.
     fn clock(&mut self) -> &mut dyn Clock;
+    /// Where work with names is done.
+    fn desk(&mut self) -> &mut dyn Desk;
     /// Memory for a buffer slot, whose contents are whatever they are.
     ///
     /// # Errors

@@ -5,7 +5,9 @@
 //! not lean on buffering or order that a real transport happens to have. With a cost per byte it also keeps virtual
 //! time, in which each active side (see [`Here`]) moves one message at a time.
 
-use crate::{Clock, Compute, Event, Exposed, Fault, Here, InlineCompute, Part, Store, Ticket, Transport, World};
+use crate::{
+    Clock, Compute, Desk, Event, Exposed, Fault, Here, InlineCompute, InlineDesk, Part, Store, Ticket, Transport, World,
+};
 use hyperslab_layout::{View, nests};
 use hyperslab_pack::{CopyError, Memory, OutOfMemory, copy};
 use std::cell::RefCell;
@@ -271,6 +273,7 @@ pub struct HubWorld<S> {
     pub store: S,
     compute: InlineCompute,
     clock: HubClock,
+    desk: InlineDesk,
 }
 
 impl<S: Store> HubWorld<S> {
@@ -281,6 +284,7 @@ impl<S: Store> HubWorld<S> {
             store,
             compute: InlineCompute::default(),
             clock: HubClock { hub: hub.clone() },
+            desk: InlineDesk::default(),
         }
     }
 }
@@ -300,6 +304,10 @@ impl<S: Store> World for HubWorld<S> {
 
     fn clock(&mut self) -> &mut dyn Clock {
         &mut self.clock
+    }
+
+    fn desk(&mut self) -> &mut dyn Desk {
+        &mut self.desk
     }
 
     fn buffer(&mut self, bytes: u64) -> Result<Memory, OutOfMemory> {

@@ -1,6 +1,6 @@
 //! Stored objects: named sequences of bytes.
 
-use crate::{Fault, Ticket};
+use crate::{Fault, Root, Ticket};
 use hyperslab_layout::{Durability, Nest, Region, View, nests};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
@@ -154,4 +154,12 @@ pub trait Store {
     /// A number that changes when an operation in flight comes forward without being finished: making a large file
     /// durable may take longer than anybody waits for a sign of life.
     fn advance(&self) -> u64;
+    /// Objects of all further requests lie below these roots, which are to be proven before the first of them.
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        let _ = roots;
+    }
+    /// Closes what it keeps open for the requests so far.
+    fn release(&mut self) {}
+    /// Begins nothing more of what it was asked for, for good; what is under way ends when it does.
+    fn cut(&mut self) {}
 }

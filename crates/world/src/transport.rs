@@ -71,6 +71,10 @@ pub trait Transport {
     fn note(&mut self, to: u32, bytes: Vec<u8>) {
         self.signal(to, bytes);
     }
+    /// Whether all ranks are threads of this process, which see the same files and memories.
+    fn is_one_process(&mut self) -> bool {
+        false
+    }
     /// Whether the process of a rank is known to have ended. Of one on another host, nothing is known.
     fn is_gone(&self, rank: u32) -> bool {
         let _ = rank;

@@ -5,9 +5,10 @@ mod names;
 pub use names::FailingNames;
 
 use crate::lockstep::Hub;
-use crate::{Fault, Outcome, Request, Store, Ticket};
+use crate::{Fault, Outcome, Request, Root, Store, Ticket};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Counts requests.
 #[derive(Debug)]
@@ -49,6 +50,18 @@ impl<S: Store> Store for Recording<S> {
     fn advance(&self) -> u64 {
         self.inner.advance()
     }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.inner.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
+    fn cut(&mut self) {
+        self.inner.cut();
+    }
 }
 
 /// Fails one request, and does not carry it out.
@@ -85,6 +98,18 @@ impl<S: Store> Store for Failing<S> {
 
     fn advance(&self) -> u64 {
         self.inner.advance()
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.inner.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
+    fn cut(&mut self) {
+        self.inner.cut();
     }
 }
 
@@ -131,6 +156,18 @@ impl<S: Store> Store for Delaying<S> {
     fn advance(&self) -> u64 {
         self.inner.advance()
     }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.inner.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
+    fn cut(&mut self) {
+        self.inner.cut();
+    }
 }
 
 /// Carries requests out late and in an order that a seed decides, one for each poll: the worst legal store.
@@ -164,5 +201,17 @@ impl<S: Store> Store for Shuffling<S> {
 
     fn advance(&self) -> u64 {
         self.inner.advance()
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.inner.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
+    fn cut(&mut self) {
+        self.inner.cut();
     }
 }

@@ -4,7 +4,7 @@ use super::exchange::{Apart, Exchange};
 use super::part;
 use crate::Comm;
 use crate::comm::Member;
-use crate::course::{Watched, run};
+use crate::course::run;
 use hyperslab_pack::Memory;
 use hyperslab_plan::Program;
 use hyperslab_real::calibration::{Effort, Series, Turns};
@@ -154,7 +154,7 @@ pub(super) fn walked(comm: &Comm, what: &str, program: Program, users: Vec<Expos
     let begun = Instant::now();
     let mut member = comm.member();
     let Member { machine, party, .. } = &mut *member;
-    let outcome = run(machine, party, Walk::new(program, users), Watched::by_nobody(what, comm.line()))?;
+    let outcome = run(machine, party, (what, Walk::new(program, users)), comm.line())?;
     let seconds = begun.elapsed().as_secs_f64();
     drop(member);
     together(comm, what, outcome.err(), || true)?;

@@ -6,7 +6,7 @@ use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
 use hyperslab_plan::{Action, After, Lane, Place, Program, Step};
 use hyperslab_real::Directory;
 use hyperslab_real::calibration::{Effort, Series};
-use hyperslab_world::{Exposed, Fault, FaultKind, Names};
+use hyperslab_world::{Exposed, Fault, FaultKind, Names, World};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -76,7 +76,7 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
             let (program, user) = writing(&memory, names.full(&name).into(), offset, (request, count), sync);
             let seconds = walked(comm, what, program, vec![user])?;
             let mut member = comm.member();
-            member.machine.release_files();
+            member.machine.store().release();
             drop(member);
             // All have written before it goes.
             let fault = if makes { names.remove(&name).err() } else { None };

@@ -6,7 +6,7 @@
 //! rank 0 learns, and all ranks do what it decides.
 
 use crate::environment;
-use crate::report::Report;
+use hyperslab_collective::Report;
 use hyperslab_plan::{Resource, Strategy};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -175,7 +175,7 @@ fn bounded(value: f64, most: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Measured;
+    use hyperslab_collective::{Decision, Measured};
     use hyperslab_plan::Parameters;
     use hyperslab_walk::Walked;
 
@@ -185,15 +185,8 @@ mod tests {
         let parameters = Parameters { strategy, ..Parameters::default() };
         let predicted = [1e-3, predicted, 0.0, 0.0, 1e-3];
         let measured = Measured { open: 1e-3, moving: measured, sync: 0.0, close: 1e-3 };
-        Report {
-            what: "a test".into(),
-            parameters,
-            bytes: 1,
-            seconds: 1.0,
-            walked: Walked::default(),
-            predicted,
-            measured,
-        }
+        let decision = Decision { parameters, predicted, later: 0.0 };
+        Report::new("a test".into(), &decision, 1, (1.0, measured), Walked::default())
     }
 
     fn knows_nothing() -> Learned {

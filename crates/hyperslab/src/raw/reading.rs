@@ -1,40 +1,46 @@
 //! Reading arrays of a file.
 
 use super::RawFile;
-use super::alike::{FileCall, Group, Lying, Moving};
 use super::disk::follow_disk;
-use crate::array::LocalArray;
-use crate::course::{Call, Target};
 use crate::error::Error;
-use crate::holding::Holding;
 use crate::planning::{Shaped, decided};
-use crate::report::Report;
-use hyperslab_layout::{Casting, ElementType, Policies, Section};
-use hyperslab_plan::Direction;
-use hyperslab_walk::Ways;
+use crate::zarr::{into_each, requests};
+use hyperslab_collective::{Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Target, describe};
+use hyperslab_layout::{Casting, Policies, Section, Stored};
+use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Root};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Rank 0's side of a read.
 struct Reading {
     file: RawFile,
-    moving: Arc<Moving>,
-    lying: Lying,
+    stored: Vec<Stored>,
 }
 
 impl Target for Reading {
-    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Reading { file, moving, lying } = self;
-        file.attempts.check_still_there()?;
-        let (transfer, lying, wish) = (moving.transfer(cannot), lying.taken(cannot), &file.options.wish);
-        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
-        follow_disk(&mut decision.parameters, transfer, &*file.directory, (&file.name, 0))?;
-        Ok(decision.told().bytes(&Root::encode(&[file.root(file.proofs.clone())])).0)
+    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+        self.file.attempts.check_still_there()?;
+        Ok(std::mem::take(&mut self.stored))
     }
 
-    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
-        self.file.attempts.check_still_there().map(|()| Vec::new())
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+        let RawFile { comm, options, held, .. } = &self.file;
+        decided(comm, transfer, &options.wish, *held, laid, &Shaped::default())
+    }
+
+    fn begin(
+        &mut self,
+        _stored: &mut [Stored],
+        transfer: &Arc<Transfer>,
+        parameters: &mut Parameters,
+    ) -> Result<Vec<Root>, Fault> {
+        let file = &self.file;
+        follow_disk(parameters, transfer, &*file.directory, (&file.name, 0))?;
+        Ok(vec![file.root(file.proofs.clone())])
+    }
+
+    fn publish(&mut self) -> Result<(), Fault> {
+        self.file.attempts.check_still_there()
     }
 }
 
@@ -54,71 +60,63 @@ impl RawFile {
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
-        let rank = self.comm.rank();
-        let prepared = self.wanted(names, holding, section, into.as_deref()).and_then(|groups| {
-            // Each array by its name, and each box of it.
-            let stored = groups.iter().flat_map(|(group, _)| group.memory.iter().map(|_| group.first.stored.element));
-            let given = into.as_deref().unwrap_or_default().chunks(holding.map_or(1, Holding::arrays).max(1));
-            for ((stored, name), locals) in stored.zip(names).zip(given) {
-                locals
-                    .iter()
-                    .try_for_each(|local| crate::casting::check_casting(name, stored, local.element, casting))?;
-            }
-            let each = groups.iter().flat_map(|(group, held)| group.memory.iter().map(|&memory| (memory, &**held)));
-            let each = each.zip(names).map(|((memory, held), name)| (*name, memory, held));
-            let (parts, locals, unfit) = crate::zarr::destinations(each, into.as_deref(), (rank, self.ranks))?;
-            match unfit {
-                Some(unfit) => Err(unfit),
-                None => Ok((groups.into_iter().map(|(group, _)| group).collect(), parts, locals)),
-            }
+        let mut fields =
+            vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
+        describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+        let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
+        let mut arrays = requests(names, holding, section, locals.as_deref());
+        let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
+            let stored = self.stored(&numbers);
+            self.suit(&mut arrays, &stored, section, casting).map(|()| stored)
         });
-        let (groups, parts, locals, fault) = match prepared {
-            Ok((groups, parts, locals)) => (groups, parts, locals, None),
-            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
+        let (stored, fault) = match wanted {
+            Ok(stored) => (stored, None),
+            Err(fault) => (Vec::new(), Some(fault)),
         };
-        let mut fields = vec![
-            ("operation".to_string(), "read".to_string()),
-            ("file".into(), self.path().display().to_string()),
-            ("casting".into(), casting.name().into()),
-        ];
-        crate::described::describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
-        let call = FileCall::new(names, (groups, parts), Direction::Read, (self.ranks, Policies::default()));
-        let reading = || -> Box<dyn Target> {
-            Box::new(Reading { file: self.clone(), moving: call.moving.clone(), lying: call.lying() })
-        };
-        let report = self.comm.transfer(Call {
+        let target =
+            (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(Reading { file: self.clone(), stored }) });
+        let Done { arrays, report } = self.comm.transfer(Arguments {
             what,
             fields,
-            cannot: call.cannot(),
-            prepared: fault,
-            target: Box::new(reading),
-            compile: Box::new(|_, cannot| Ok(call.compiled(cannot))),
+            fault: fault.or(unfit),
+            direction: Direction::Read,
+            arrays,
+            locals,
+            casting,
+            policies: Policies::default(),
+            together: true,
+            target,
             // Nothing, but what was read must still be there.
             publishes: true,
             at_once: self.attempts.at_once(1),
         })?;
-        Ok((locals, report))
+        Ok((arrays, report))
     }
 
-    /// What is asked of arrays to read, and how ranks hold it.
-    fn wanted<'h>(
+    /// Makes sure, before anything moves, that what is read suits the arrays that it is read into: each rank knows how arrays of
+    /// a file are stored. Without a distribution, every rank gets everything.
+    fn suit(
         &self,
-        names: &[&str],
-        holding: Option<&'h Holding>,
+        arrays: &mut [ArrayRequest],
+        stored: &[Stored],
         section: Option<&Section>,
-        into: Option<&[LocalArray]>,
-    ) -> Result<Vec<(Group, Cow<'h, Holding>)>, Fault> {
-        let each = holding.map_or(1, Holding::arrays);
-        if into.is_some_and(|arrays| arrays.len() != names.len() * each) {
-            return Err(Fault::new(FaultKind::Invalid, "one array to read into is needed for each array read"));
+        casting: Casting,
+    ) -> Result<(), Fault> {
+        for (array, stored) in arrays.iter_mut().zip(stored) {
+            array.check_types(stored.element, Direction::Read, casting)?;
+            if array.holding.is_none() {
+                let shape = section.map_or_else(|| stored.shape.clone(), Section::shape);
+                array.holding = Some(Arc::new(Holding::replicated(&shape, self.comm.size())?));
+            }
         }
+        Ok(())
+    }
+
+    fn readable(&self) -> Result<(), Fault> {
         if self.mode.writes_new() {
             return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
                 .hint("close it, and open it with mode r"));
         }
-        let memory = |position: usize, stored: ElementType| {
-            crate::zarr::memory_type(into, position * each, ElementType::native(stored.kind))
-        };
-        self.groups(&self.numbers(names)?, holding, section, memory)
+        Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Reading and writing arrays of a file without waiting for it.
 
 use super::RawFile;
-use crate::array::LocalArray;
 use crate::comm::Unready;
-use crate::holding::Holding;
 use crate::request::{Request, Room, stage};
+use hyperslab_collective::Holding;
+use hyperslab_collective::LocalArray;
 use hyperslab_layout::{Casting, ElementType, Section};
 
 impl RawFile {

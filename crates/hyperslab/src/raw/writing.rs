@@ -1,19 +1,16 @@
 //! Writing arrays of a file.
 
-use super::alike::{FileCall, Group, Lying, Moving};
 use super::disk::{follow_disk, marker};
-use super::{Fields, FileArray, RawFile};
-use crate::array::LocalArray;
+use super::{FileArray, RawFile};
 use crate::attempts::{Change, Marker};
-use crate::course::{Call, Target};
 use crate::error::Error;
-use crate::holding::{Exposing, Holding, Part};
 use crate::planning::{Shaped, decided};
-use crate::report::Report;
 use crate::zarr::Mode;
-use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
-use hyperslab_plan::Direction;
-use hyperslab_walk::Ways;
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Decision, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
+};
+use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section, Stored};
+use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,8 +18,7 @@ use std::sync::Arc;
 /// Rank 0's side of a write.
 struct Putting {
     file: RawFile,
-    moving: Arc<Moving>,
-    lying: Lying,
+    stored: Vec<Stored>,
     /// How many arrays the file had before, and where the last of them ended \[B\].
     before: (usize, u64),
     /// Where the last ends now \[B\].
@@ -39,18 +35,30 @@ impl Putting {
 }
 
 impl Target for Putting {
-    fn prepare(&mut self, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Putting { file, moving, lying, end, .. } = &*self;
+    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+        Ok(std::mem::take(&mut self.stored))
+    }
+
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+        let RawFile { comm, options, held, .. } = &self.file;
+        decided(comm, transfer, &options.wish, *held, laid, &Shaped::default())
+    }
+
+    fn begin(
+        &mut self,
+        _stored: &mut [Stored],
+        transfer: &Arc<Transfer>,
+        parameters: &mut Parameters,
+    ) -> Result<Vec<Root>, Fault> {
+        let Putting { file, end, .. } = &*self;
         let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
-        let (transfer, lying, wish) = (moving.transfer(cannot), lying.taken(cannot), &file.options.wish);
-        let mut decision = decided(&file.comm, transfer, wish, file.held, lying, &Shaped::default())?;
         let proof = if file.mode.writes_new() {
             if self.is_first() {
                 attempts.make_file(&file.header, end)?;
             } else {
                 directory.resize(&file.hidden, end)?;
             }
-            follow_disk(&mut decision.parameters, transfer, directory, (&file.hidden, end))?;
+            follow_disk(parameters, transfer, directory, (&file.hidden, end))?;
             Proof::File(directory.full(&file.hidden).into())
         } else {
             let marked = attempts.mark(&marker(&file.name), &file.name, &Change::Torn(None))?;
@@ -60,20 +68,20 @@ impl Target for Putting {
                 return Err(fault);
             }
             let proof = marked.proof(directory);
-            follow_disk(&mut decision.parameters, transfer, directory, (&file.name, 0))?;
+            follow_disk(parameters, transfer, directory, (&file.name, 0))?;
             self.marker = Some(marked);
             proof
         };
-        Ok(decision.told().bytes(&Root::encode(&[self.file.root(vec![proof])])).0)
+        Ok(vec![self.file.root(vec![proof])])
     }
 
-    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
+    fn publish(&mut self) -> Result<(), Fault> {
         // What took its place may have parts of this update: the marker stays, without an owner.
         self.file.attempts.check_still_there()?;
-        let Some(marker) = self.marker.take() else { return Ok(Vec::new()) };
+        let Some(marker) = self.marker.take() else { return Ok(()) };
         // Only writing all of the file ends an earlier update that did not end.
         let stays = marker.was_there() && !self.whole;
-        self.file.attempts.unmark(marker, stays).map(|()| Vec::new())
+        self.file.attempts.unmark(marker, stays)
     }
 
     fn undo(&mut self, moved: bool) {
@@ -120,19 +128,13 @@ impl RawFile {
             let laid = self.laid();
             (laid.arrays.len(), laid.end)
         };
-        let at = (self.comm.rank(), self.ranks);
-        let mut exposing = Exposing::new(at);
-        let parts: Result<Vec<_>, Fault> =
-            arrays.iter().map(|(name, locals)| exposing.expose(holding, name, locals)).collect();
         let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
-            let memory = |position: usize, stored| crate::zarr::memory_type(Some(&arrays[position].1), 0, stored);
             self.check_cast(arrays, &numbers, casting)?;
-            let groups = self.groups(&numbers, Some(holding), section, memory)?;
-            Ok((numbers, groups.into_iter().map(|(group, _)| group).collect(), parts?))
+            Ok(numbers)
         });
-        let (indices, groups, parts, fault) = match prepared {
-            Ok((indices, groups, parts)) => (indices, groups, parts, None),
-            Err(fault) => (Vec::new(), Vec::new(), Vec::new(), Some(fault.context(&what))),
+        let (numbers, fault) = match prepared {
+            Ok(numbers) => (numbers, None),
+            Err(fault) => (Vec::new(), Some(fault)),
         };
         let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
         let mut fields = vec![
@@ -140,54 +142,52 @@ impl RawFile {
             ("file".into(), self.path().display().to_string()),
             ("bytes set aside for copies (staged)".into(), self.held.to_string()),
             ("type of the stored elements".into(), format!("{element:?}")),
-            ("casting".into(), casting.name().into()),
         ];
         let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-        crate::described::describe(&mut fields, described);
-        let whole = section.is_none() && indices.iter().collect::<HashSet<_>>().len() == before.0;
-        let result = self.put(what, (&names, fields), fault, (groups, parts), (before, whole));
-        if result.is_err() && new {
+        describe(&mut fields, described);
+        let whole = section.is_none() && numbers.iter().collect::<HashSet<_>>().len() == before.0;
+        let putting = || -> Box<dyn Target> {
+            let (stored, end) = (self.stored(&numbers), self.laid().end);
+            Box::new(Putting { file: self.clone(), stored, before, end, whole, marker: None })
+        };
+        let target = (self.comm.rank() == 0).then(putting);
+        let (held, selected) = (Arc::new(holding.clone()), section.cloned().map_or(Selected::Whole, Selected::Section));
+        let request = |(name, locals): &(String, Vec<LocalArray>)| ArrayRequest {
+            name: name.clone(),
+            selected: selected.clone(),
+            holding: Some(held.clone()),
+            memory: locals.iter().map(|array| array.element).collect(),
+        };
+        let done = self.comm.transfer(Arguments {
+            what,
+            fields,
+            fault,
+            direction: Direction::Write,
+            arrays: arrays.iter().map(request).collect(),
+            locals: Some(arrays.iter().map(|(_, locals)| locals.clone()).collect()),
+            casting,
+            policies: self.policies_of_writes(),
+            together: true,
+            target,
+            // A new file becomes visible when it is closed.
+            publishes: !new,
+            at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
+        });
+        if done.is_err() && new {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
             laid.offsets.truncate(before.0);
             laid.end = before.1;
         }
-        Ok(result?)
+        Ok(done?.report)
     }
 
-    /// Agrees on a write and carries it out; told how many arrays the file had before and where the last of them ended, and
-    /// whether nothing stays of them.
-    fn put(
-        &self,
-        what: String,
-        (names, fields): (&[&str], Fields),
-        fault: Option<Fault>,
-        arrays: (Vec<Group>, Vec<Vec<Part>>),
-        (before, whole): ((usize, u64), bool),
-    ) -> Result<Report, Fault> {
-        let (new, durable) = (self.mode.writes_new(), self.options.durable);
-        // A new file is made durable when it is closed.
-        let policies = Policies::of(match (durable, new) {
+    /// What is promised of what is written. A new file is made durable when it is closed.
+    fn policies_of_writes(&self) -> Policies {
+        Policies::of(match (self.options.durable, self.mode.writes_new()) {
             (false, _) => Durability::Cached,
             (true, true) => Durability::Soon,
             (true, false) => Durability::Now,
-        });
-        let call = FileCall::new(names, arrays, Direction::Write, (self.ranks, policies));
-        let putting = || -> Box<dyn Target> {
-            let (file, end) = (self.clone(), self.laid().end);
-            let (moving, lying) = (call.moving.clone(), call.lying());
-            Box::new(Putting { file, moving, lying, before, end, whole, marker: None })
-        };
-        self.comm.transfer(Call {
-            what,
-            fields,
-            cannot: call.cannot(),
-            prepared: fault,
-            target: Box::new(putting),
-            compile: Box::new(|_, cannot| Ok(call.compiled(cannot))),
-            // A new file becomes visible when it is closed.
-            publishes: !new,
-            at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
         })
     }
 
@@ -202,8 +202,7 @@ impl RawFile {
         let each =
             arrays.iter().zip(numbers).map(|((name, locals), &number)| (name, locals, laid.arrays[number].element));
         let rank = self.comm.rank();
-        each.into_iter()
-            .try_for_each(|(name, locals, stored)| crate::casting::check_cast(name, locals, stored, casting, rank))
+        each.into_iter().try_for_each(|(name, locals, stored)| check_cast(name, locals, stored, casting, rank))
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.

@@ -4,32 +4,21 @@ use super::known::check_relied;
 use super::shapes::separator;
 use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
-use crate::array::{LocalArray, natural_chunks};
-use crate::casting::{check_cast, check_casting};
-use crate::course::{Call, Compiled, Target};
-use crate::described::describe;
 use crate::error::{Error, format_fault};
 use crate::held::Held;
-use crate::holding::{Exposing, Holding, Part, number_parts};
-use crate::planning::{Shaped, choose_parameters};
-use crate::report::Report;
+use crate::planning::{Shaped, decided};
+use hyperslab_collective::{
+    Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
+    natural_chunks,
+};
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Ask, Direction, Laid, Transfer};
-use hyperslab_walk::Ways;
-use hyperslab_world::{Fault, FaultKind, Proof, Reader, Root, Writer, fingerprint};
-use std::cell::RefCell;
+use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
+use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// What rank 0 tells of an array: the directory that holds it, whether it is new, and its metadata.
-pub(super) struct Told {
-    pub(super) prefix: String,
-    pub(super) fresh: bool,
-    pub(super) metadata: ArrayMetadata,
-}
 
 /// The stored array that metadata describe.
 pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Stored {
@@ -42,61 +31,6 @@ pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Sto
         change: if fresh { Change::Fresh } else { Change::Replace },
         ..Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order)
     }
-}
-
-/// How arrays lie in the memory of this rank, of each the first part.
-fn lying(parts: &[Vec<Part>]) -> Vec<Option<Laid>> {
-    parts.iter().map(|parts| Some(Laid::of(&parts.first()?.exposed.view))).collect()
-}
-
-pub(super) fn tell(w: Writer, told: &[Told]) -> Result<Vec<u8>, Fault> {
-    let mut w = w;
-    for Told { prefix, fresh, metadata } in told {
-        let json = metadata.to_json(prefix).map_err(format_fault)?;
-        w = w.bytes(prefix.as_bytes()).number(u64::from(*fresh)).bytes(&json);
-    }
-    Ok(w.0)
-}
-
-fn hear(payload: &[u8]) -> Result<Vec<Told>, Fault> {
-    let mut r = Reader::new(payload);
-    // Parameters and roots come before.
-    r.bytes();
-    r.bytes();
-    let mut told = Vec::new();
-    while let Some(prefix) = r.text() {
-        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of an array in a way that makes no sense");
-        let fresh = r.number().ok_or_else(broken)? == 1;
-        let metadata = ArrayMetadata::parse(r.bytes().ok_or_else(broken)?, &prefix).map_err(format_fault)?;
-        told.push(Told { prefix, fresh, metadata });
-    }
-    Ok(told)
-}
-
-/// The section to move, checked against the stored array and the distribution.
-pub(crate) fn checked_section(
-    name: &str,
-    section: Option<&Section>,
-    shape: &[u64],
-    holding: &[u64],
-) -> Result<Section, Fault> {
-    let section = section.cloned().unwrap_or_else(|| Section::whole(shape));
-    let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
-    if let Err(error) = section.check(shape) {
-        let text = error.to_string();
-        let (text, hint) = text.split_once("\n  hint: ").unwrap_or((&text, "the array's shape bounds the section"));
-        return fail(format!("section {section} of '{name}': {text}"), hint);
-    }
-    if section.shape() != holding {
-        return fail(
-            format!(
-                "the distribution has shape {holding:?}, but section {section} of '{name}' (shape {shape:?}) has {:?}",
-                section.shape()
-            ),
-            "a distribution spreads the section's own index space: give it the section's shape",
-        );
-    }
-    Ok(section)
 }
 
 impl Store {
@@ -134,29 +68,10 @@ impl Store {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
         let update = asks.iter().any(|ask| ask.section.is_some());
-        let prepared = self.check_writable(&what).and_then(|()| check_asks(&names)).and_then(|()| {
-            if update {
-                return Ok(Vec::new());
-            }
-            asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()
-        });
-        let at = (self.comm.rank(), self.ranks);
-        let prepared = prepared.and_then(|metadata| {
-            let typed = |ask: &WriteAsk| typed(&ask.name, ask.element(), update || new.kind.is_some(), at.0);
-            asks.iter().try_for_each(typed).map(|()| metadata)
-        });
-        let prepared = prepared.and_then(|metadata| {
-            let mut each = asks.iter().zip(&metadata);
-            let cast = |(ask, of): (&WriteAsk, &ArrayMetadata)| {
-                check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, at.0)
-            };
-            each.try_for_each(cast).map(|()| metadata)
-        });
-        let (metadata, fault) = split(prepared);
-        let metadata = metadata.unwrap_or_default();
-        let parts = asks.iter().map(|ask| ask.holding.expose(&ask.name, &ask.arrays, at)).collect();
-        let (parts, unfit) = split::<Vec<Vec<Part>>>(parts);
-        let laid = lying(parts.as_deref().unwrap_or_default());
+        let (metadata, fault) = match self.check_write(asks, new, update) {
+            Ok(metadata) => (metadata, None),
+            Err(fault) => (Vec::new(), Some(fault)),
+        };
         let mut fields = vec![
             ("operation".to_string(), "write".to_string()),
             ("directory".into(), self.path().display().to_string()),
@@ -165,59 +80,49 @@ impl Store {
             "options of new arrays".into(),
             format!("{:?}", NewArray { attributes: Map::new(), casting: Casting::SameKind, ..new.clone() }),
         ));
-        fields.push(("casting".into(), new.casting.name().into()));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&a.holding), a.section.as_ref(), a.element())));
+        describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&*a.holding), a.section.as_ref(), a.element())));
         if !update {
             self.forget_known(names.iter().copied());
         }
-        let at_once = self.at_once_writing(asks.len());
-        let casting = new.casting;
-        let writing = || -> Box<dyn Target> {
-            Box::new(Writing {
-                store: self.clone(),
-                what: what.clone(),
-                asks: asks.to_vec(),
-                metadata,
-                new: new.clone(),
-                update,
-                laid,
-                hidden: Vec::new(),
-                markers: Vec::new(),
-                held: None,
-            })
-        };
-        let call = Call {
-            what: what.clone(),
+        let requests: Vec<ArrayRequest> = asks.iter().map(WriteAsk::request).collect();
+        let writing = || Writing::new(self.clone(), requests.clone(), metadata, new.clone(), update);
+        let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
+        let done = self.comm.transfer(Arguments {
+            what,
             fields,
-            cannot: 0,
-            prepared: fault.or(unfit).map(|fault| fault.context(&what)),
-            target: Box::new(writing),
-            compile: Box::new(|payload, _| {
-                let asked = hear(payload)?.into_iter().zip(asks);
-                let mut vetted = None;
-                let asks = asked.map(|(told, ask)| {
-                    let section =
-                        checked_section(&ask.name, ask.section.as_ref(), &told.metadata.shape, ask.holding.shape())?;
-                    if !told.fresh {
-                        let stored = told.metadata.stored_element();
-                        let found = check_cast(&ask.name, &ask.arrays, stored, casting, at.0).err();
-                        vetted = vetted.take().or(found);
-                    }
-                    Ok(ask.asked(section, stored(&told.metadata, &told.prefix, told.fresh)))
-                });
-                let asks = asks.collect::<Result<Vec<_>, Fault>>()?;
-                let policies = self.policies_of_writes();
-                let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: self.ranks, policies });
-                let (users, mine) = number_parts(parts.unwrap_or_default());
-                Ok(Compiled { transfer, users, mine, fault: None, vetted })
-            }),
+            fault,
+            direction: Direction::Write,
+            arrays: requests,
+            locals: Some(asks.iter().map(|ask| ask.arrays.clone()).collect()),
+            casting: new.casting,
+            policies: self.policies_of_writes(),
+            together: false,
+            target,
             publishes: true,
-            at_once,
+            at_once: self.at_once_writing(asks.len()),
+        })?;
+        Ok(done.report)
+    }
+
+    /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
+    fn check_write(&self, asks: &[WriteAsk], new: &NewArray, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
+        self.check_writable()?;
+        check_names(asks.iter().map(|ask| ask.name.as_str()))?;
+        let rank = self.comm.rank();
+        let metadata = match update {
+            true => Vec::new(),
+            false => asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()?,
         };
-        Ok(self.comm.transfer(call)?)
+        for ask in asks {
+            typed(&ask.name, ask.element(), update || new.kind.is_some(), rank)?;
+        }
+        for (ask, of) in asks.iter().zip(&metadata) {
+            check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, rank)?;
+        }
+        Ok(metadata)
     }
 
     /// Whether rank 0's work for a write of so many arrays is done on its own thread.
@@ -264,73 +169,43 @@ impl Store {
         casting: Casting,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
-        let at = (self.comm.rank(), self.ranks);
-        let mut prepared = check_asks(names).err();
-        if let (Some(holding), Some(name)) = (holding, names.first()) {
-            prepared = prepared.or(holding.check(name, at).err());
-        }
-        let each = holding.map_or(1, Holding::arrays);
-        if let Some(arrays) = &into {
-            let fits = |holding: &Holding| {
-                names
-                    .iter()
-                    .enumerate()
-                    .try_for_each(|(i, name)| holding.expose(name, &arrays[i * each..(i + 1) * each], at).map(|_| ()))
-            };
-            let wanted = names.len() * each;
-            let count = Fault::new(FaultKind::Invalid, format!("{wanted} arrays are read into {}", arrays.len()));
-            let counted = if arrays.len() == wanted { Ok(()) } else { Err(count) };
-            prepared = prepared.or(counted.and_then(|()| holding.map_or(Ok(()), fits)).err());
-        }
         let mut fields = vec![
             ("operation".to_string(), "read".to_string()),
             ("directory".into(), self.path().display().to_string()),
         ];
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        fields.push(("casting".into(), casting.name().into()));
         describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let relied = self.relied(names);
         if relied.iter().any(Option::is_some) {
             fields.push(("arrays as they were looked at".into(), format!("{relied:x?}")));
         }
-        let wanted_here = Reading {
-            store: self.clone(),
-            what: what.clone(),
-            names: names.iter().map(ToString::to_string).collect(),
-            holding: holding.cloned(),
-            section: section.cloned(),
-            relied,
-            memory: into.iter().flatten().map(|array| array.element).collect(),
-            casting,
-            // Boxes of an array lie alike, of which the first is told.
-            lying: into.iter().flatten().step_by(each.max(1)).map(|array| Some(array.laid())).collect(),
-        };
-        let arrays = RefCell::new(Vec::new());
-        let call = Call {
-            what: what.clone(),
+        let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
+        let arrays = requests(names, holding, section, locals.as_deref());
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> {
+            Box::new(Reading { store: self.clone(), names: names.clone(), relied, held: None })
+        });
+        let done = self.comm.transfer(Arguments {
+            what,
             fields,
-            cannot: 0,
-            prepared: prepared.map(|fault| fault.context(&what)),
-            target: Box::new(|| Box::new(ReadTarget { reading: wanted_here.clone(), held: None })),
-            compile: Box::new(|payload, _| {
-                let asks = wanted_here.asks(&hear(payload)?)?;
-                let (parts, locals, fault) = destinations(wanted(&asks), into.as_deref(), at)?;
-                arrays.replace(locals);
-                let (users, mine) = number_parts(parts);
-                let refused = wanted_here.check_types(&asks).err();
-                let (transfer, fault) = (Arc::new(wanted_here.transfer(asks)), refused.or(fault));
-                Ok(Compiled { transfer, users, mine, fault, vetted: None })
-            }),
+            fault: check_names(names.iter().map(String::as_str)).err().or(unfit),
+            direction: Direction::Read,
+            arrays,
+            locals,
+            casting,
+            policies: Policies::default(),
+            together: false,
+            target,
             // Nothing, but what was read must still be there.
             publishes: true,
             at_once: self.attempts.at_once(names.len()),
-        };
-        let report = self.comm.transfer(call).inspect_err(|fault| {
+        });
+        let Done { arrays, report } = done.inspect_err(|fault| {
             if fault.kind == FaultKind::Outdated {
-                self.forget_known(names.iter().copied());
+                self.forget_known(names.iter().map(String::as_str));
             }
         })?;
-        Ok((arrays.into_inner(), report))
+        Ok((arrays, report))
     }
 
     /// Appends to an array along one dimension: the array grows by the extent of what is written. Collective.
@@ -339,155 +214,108 @@ impl Store {
     /// The same on all ranks; the array has its old shape then.
     pub fn append(&mut self, ask: &WriteAsk, axis: usize, casting: Casting) -> Result<Report, Error> {
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
-        let (_, fault) = split(self.check_writable(&what).and_then(|()| check_name(&ask.name)));
-        let parts = ask.holding.expose(&ask.name, &ask.arrays, (self.comm.rank(), self.ranks));
-        let (parts, unfit) = split::<Vec<Part>>(parts);
-        let lying = lying(std::slice::from_ref(parts.as_ref().unwrap_or(&Vec::new())));
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
-        fields.push(("casting".into(), casting.name().into()));
         self.forget_known(std::iter::once(&*ask.name));
-        describe(&mut fields, std::iter::once((&*ask.name, Some(&ask.holding), None, ask.element())));
-        let appending = || -> Box<dyn Target> {
-            Box::new(Appending {
-                store: self.clone(),
-                what: what.clone(),
-                ask: ask.clone(),
-                axis,
-                casting,
-                laid: lying,
-                grown: None,
-            })
-        };
-        let call = Call {
-            what: what.clone(),
+        describe(&mut fields, std::iter::once((&*ask.name, Some(&*ask.holding), None, ask.element())));
+        let request = ArrayRequest { selected: Selected::End(axis), ..ask.request() };
+        let target = (self.comm.rank() == 0)
+            .then(|| -> Box<dyn Target> { Box::new(Appending::new(self.clone(), request.clone(), axis)) });
+        let done = self.comm.transfer(Arguments {
+            fault: self.check_writable().and_then(|()| check_name(&ask.name)).err(),
+            what,
             fields,
-            cannot: 0,
-            prepared: fault.or(unfit).map(|fault| fault.context(&what)),
-            target: Box::new(appending),
-            compile: Box::new(|payload, _| {
-                let told = hear(payload)?;
-                let one = told.first().ok_or_else(|| Fault::new(FaultKind::Peer, "rank 0 told of no array"))?;
-                let (users, mine) = number_parts(vec![parts.unwrap_or_default()]);
-                let transfer = Arc::new(Appending::transfer(self, ask, axis, one));
-                let (stored, rank) = (one.metadata.stored_element(), self.comm.rank());
-                let vetted = check_cast(&ask.name, &ask.arrays, stored, casting, rank).err();
-                Ok(Compiled { transfer, users, mine, fault: None, vetted })
-            }),
+            direction: Direction::Write,
+            arrays: vec![request],
+            locals: Some(vec![ask.arrays.clone()]),
+            casting,
+            policies: self.policies_of_writes(),
+            together: false,
+            target,
             publishes: true,
             at_once: self.at_once_writing(1),
-        };
-        Ok(self.comm.transfer(call)?)
+        })?;
+        Ok(done.report)
     }
 
     /// What stands before the keys of an array's chunks: its directory.
     pub(super) fn prefix(&self, name: &str) -> String {
         format!("{}/", self.directory().full(&format!("{}{name}", self.base())))
     }
-}
 
-/// What is read, as a rank asks for it.
-#[derive(Clone)]
-struct Reading {
-    store: Store,
-    what: String,
-    names: Vec<String>,
-    holding: Option<Holding>,
-    section: Option<Section>,
-    /// The fingerprint of the metadata of each array on which the caller relies.
-    relied: Vec<Option<u64>>,
-    /// Types of the arrays to read into, where there are some.
-    memory: Vec<ElementType>,
-    lying: Vec<Option<Laid>>,
-    casting: Casting,
-}
-
-impl Reading {
-    fn asks(&self, told: &[Told]) -> Result<Vec<(Ask, Holding)>, Fault> {
-        let each = told.iter().zip(&self.names).enumerate().map(|(i, (told, name))| {
-            let shape = self.section.as_ref().map_or_else(|| told.metadata.shape.clone(), Section::shape);
-            let replicated = || Holding::replicated(&shape, self.store.ranks);
-            let held = self.holding.clone().map_or_else(replicated, Ok)?;
-            let section = checked_section(name, self.section.as_ref(), &told.metadata.shape, held.shape())?;
-            let native = ElementType::native(told.metadata.element);
-            let memory = self.memory.get(i * held.arrays()).copied().unwrap_or(native);
-            let stored = stored(&told.metadata, &told.prefix, false);
-            Ok((Ask { name: name.clone(), section, spread: held.spread(), memory, stored }, held))
-        });
-        each.collect()
+    /// An array that is there: its metadata, how it is stored, and what proves that other ranks see the same.
+    pub(super) fn found(&self, name: &str) -> Result<(ArrayMetadata, Stored, Proof), Fault> {
+        let (directory, base) = (self.directory(), self.base());
+        let (metadata, bytes) = read_array(&*directory, &base, name)?;
+        let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
+        let stored = stored(&metadata, &self.prefix(name), false);
+        Ok((metadata, stored, Proof::Contents(key.into(), fingerprint(&bytes))))
     }
 
-    /// Refuses arrays to read into, each box of them, that the stored elements may not become.
-    fn check_types(&self, asks: &[(Ask, Holding)]) -> Result<(), Fault> {
-        let types = |i: usize, held: &Holding| self.memory.iter().skip(i * held.arrays()).take(held.arrays());
-        asks.iter().enumerate().try_for_each(|(i, (ask, held))| {
-            types(i, held).try_for_each(|&memory| check_casting(&ask.name, ask.stored.element, memory, self.casting))
-        })
-    }
-
-    fn transfer(&self, asks: Vec<(Ask, Holding)>) -> Transfer {
-        let asks = asks.into_iter().map(|(ask, _)| ask).collect();
-        Transfer { direction: Direction::Read, asks, ranks: self.store.ranks, policies: Policies::default() }
+    /// Chooses how to carry out a transfer of this store.
+    pub(super) fn decided(
+        &self,
+        transfer: &Arc<Transfer>,
+        laid: &[Option<Laid>],
+        shaped: &Shaped,
+    ) -> Result<Decision, Fault> {
+        decided(&self.comm, transfer, &self.options.wish, self.held, laid, shaped)
     }
 }
 
 /// Rank 0's side of a read.
-struct ReadTarget {
-    reading: Reading,
-    held: Option<Held>,
+struct Reading {
+    store: Store,
+    names: Vec<String>,
+    /// The fingerprint of the metadata of each array on which the caller relies.
+    relied: Vec<Option<u64>>,
+    /// The arrays, and what proves that other ranks see the same.
+    held: Option<(Held, Vec<Proof>)>,
 }
 
-impl Target for ReadTarget {
-    fn prepare(&mut self, _cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let Reading { store, names, .. } = &self.reading;
+impl Target for Reading {
+    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+        let Reading { store, names, relied, .. } = &*self;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(store.directory(), names.iter().map(|name| format!("{base}{name}")));
-        let told = self.reading.ready()?;
-        self.held = Some(held?);
-        Ok(told)
-    }
-
-    fn publish(&mut self) -> Result<Vec<u8>, Fault> {
-        let check = self.held.as_ref().map_or(Ok(()), |held| held.check("read"));
-        check.map(|()| Vec::new()).map_err(|fault| fault.context(&self.reading.what))
-    }
-}
-
-impl Reading {
-    fn ready(&self) -> Result<Vec<u8>, Fault> {
-        let (directory, base) = (self.store.directory(), self.store.base());
-        let each = self.names.iter().zip(&self.relied).map(|(name, &relied)| {
-            let (metadata, bytes) = read_array(&*directory, &base, name)?;
-            check_relied(name, relied, &bytes)?;
-            let below: Arc<str> = self.store.prefix(name).into();
-            let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
-            let proofs = vec![Proof::Contents(key.into(), fingerprint(&bytes))];
-            let root = Root { below: below.clone(), via: None, opening: self.store.attempts.opening, proofs };
-            Ok((Told { prefix: below.to_string(), fresh: false, metadata }, root))
+        let each = names.iter().zip(relied).map(|(name, &relied)| {
+            let (_, stored, proof) = store.found(name)?;
+            check_relied(name, relied, &proof)?;
+            Ok((stored, proof))
         });
-        let told: Result<Vec<(Told, Root)>, Fault> = each.collect();
-        let (told, roots): (Vec<Told>, Vec<Root>) =
-            told.map_err(|fault| fault.context(&self.what))?.into_iter().unzip();
-        let chosen = self.asks(&told).and_then(|asks| {
-            self.check_types(&asks)?;
-            let transfer = self.transfer(asks);
-            let (wish, shaped) = (&self.store.options.wish, Shaped::default());
-            choose_parameters(&self.store.comm, transfer, wish, self.store.held, &self.lying, &shaped)
-        });
-        tell(chosen.map_err(|fault| fault.context(&self.what))?.bytes(&Root::encode(&roots)), &told)
+        let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
+        self.held = Some((held?, proofs));
+        Ok(stored)
+    }
+
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+        self.store.decided(transfer, laid, &Shaped::default())
+    }
+
+    fn begin(
+        &mut self,
+        stored: &mut [Stored],
+        _transfer: &Arc<Transfer>,
+        _parameters: &mut Parameters,
+    ) -> Result<Vec<Root>, Fault> {
+        let proofs = self.held.iter().flat_map(|(_, proofs)| proofs.clone());
+        let opening = self.store.attempts.opening;
+        let root = |(stored, proof): (&mut Stored, Proof)| Root {
+            below: stored.below().clone(),
+            via: None,
+            opening,
+            proofs: vec![proof],
+        };
+        Ok(stored.iter_mut().zip(proofs).map(root).collect())
+    }
+
+    fn publish(&mut self) -> Result<(), Fault> {
+        self.held.as_ref().map_or(Ok(()), |(held, _)| held.check("read"))
     }
 }
 
-/// A value and a failure apart, so that a rank with a failure can still take part.
-fn split<T>(result: Result<T, Fault>) -> (Option<T>, Option<Fault>) {
-    match result {
-        Ok(value) => (Some(value), None),
-        Err(fault) => (None, Some(fault)),
-    }
-}
-
-fn check_asks(names: &[&str]) -> Result<(), Fault> {
+fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for name in names {
         check_name(name)?;
@@ -511,61 +339,52 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
 }
 
 impl WriteAsk {
-    /// What is asked of a stored array.
-    pub(super) fn asked(&self, section: Section, stored: Stored) -> Ask {
-        let memory = self.element().unwrap_or(stored.element);
-        Ask { name: self.name.clone(), section, spread: self.holding.spread(), memory, stored }
+    /// What is asked of all of a stored array, or of a section.
+    pub(super) fn request(&self) -> ArrayRequest {
+        ArrayRequest {
+            name: self.name.clone(),
+            selected: self.section.clone().map_or(Selected::Whole, Selected::Section),
+            holding: Some(self.holding.clone()),
+            memory: self.arrays.iter().map(|array| array.element).collect(),
+        }
     }
 }
 
-/// Type of the elements in memory: that of the first array to read into, or that of fresh ones.
-pub(crate) fn memory_type(into: Option<&[LocalArray]>, first: usize, fresh: ElementType) -> ElementType {
-    into.and_then(|arrays| arrays.get(first)).map_or(fresh, |array| array.element)
-}
-
-/// Parts to read into, the local arrays of all of them, and what is wrong with them.
-pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
-
-/// An array that is read: its name, the type of its elements in the memories, and how ranks hold it.
-pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Holding);
-
-/// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
-pub(crate) fn destinations<'a>(
-    wanted: impl Iterator<Item = Wanted<'a>>,
-    into: Option<&'a [LocalArray]>,
-    (rank, size): (u32, u32),
-) -> Result<Destinations, Fault> {
-    let (mut parts, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
-    let mut exposing = Exposing::new((rank, size));
-    for (name, memory, holding) in wanted {
-        let fresh = || {
-            let arrays = holding.stand_in(rank, memory)?;
-            Ok((holding.expose(name, &arrays, (rank, size))?, arrays))
-        };
-        let made = match into {
-            None => fresh(),
-            Some(all) => {
-                let first = locals.len().min(all.len());
-                let arrays = &all[first..all.len().min(first + holding.arrays())];
-                exposing.expose(holding, name, arrays).map(|parts| (parts, arrays.to_vec()))
-            }
-        };
-        let (part, arrays) = match made {
-            Ok(both) => both,
-            Err(unfit) => {
-                fault.get_or_insert(unfit);
-                fresh()?
-            }
-        };
-        parts.push(part);
-        locals.extend(arrays);
+/// Arrays to read into, array by array, of which a rank holds so many each; and what is wrong with their number.
+pub(crate) fn into_each(
+    into: Option<Vec<LocalArray>>,
+    arrays: usize,
+    each: usize,
+) -> (Option<Vec<Vec<LocalArray>>>, Option<Fault>) {
+    let Some(into) = into else { return (None, None) };
+    let wanted = arrays * each;
+    if into.len() != wanted {
+        let text = format!("{wanted} arrays are read into {}", into.len());
+        return (
+            None,
+            Some(Fault::new(FaultKind::Invalid, text).hint("give one array for each that is read, or each box")),
+        );
     }
-    Ok((parts, locals, fault))
+    let mut into = into.into_iter();
+    (Some((0..arrays).map(|_| into.by_ref().take(each).collect()).collect()), None)
 }
 
-/// What is read by these.
-pub(crate) fn wanted(asks: &[(Ask, Holding)]) -> impl Iterator<Item = Wanted<'_>> {
-    asks.iter().map(|(ask, holding)| (&*ask.name, ask.memory, holding))
+/// What is asked of arrays that are all held alike, and read into these.
+pub(crate) fn requests(
+    names: &[&str],
+    holding: Option<&Holding>,
+    section: Option<&Section>,
+    locals: Option<&[Vec<LocalArray>]>,
+) -> Vec<ArrayRequest> {
+    let holding = holding.cloned().map(Arc::new);
+    let selected = section.cloned().map_or(Selected::Whole, Selected::Section);
+    let request = |(number, name): (usize, &&str)| ArrayRequest {
+        name: (*name).to_string(),
+        selected: selected.clone(),
+        holding: holding.clone(),
+        memory: locals.map_or(Vec::new(), |locals| locals[number].iter().map(|array| array.element).collect()),
+    };
+    names.iter().enumerate().map(request).collect()
 }
 
 pub(super) fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
@@ -578,16 +397,6 @@ pub(super) fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, F
     let mut grown = shape.to_vec();
     grown[axis] += by[axis];
     Ok(grown)
-}
-
-/// The last `by[axis]` indices of a grown array.
-pub(super) fn tail(shape: &[u64], by: &[u64], axis: usize) -> Section {
-    let mut section = Section::whole(shape);
-    section.dims[axis].start = shape[axis] - by[axis];
-    section.dims[axis].block = by[axis].max(1);
-    section.dims[axis].stride = by[axis].max(1);
-    section.dims[axis].count = u64::from(by[axis] > 0);
-    section
 }
 
 /// Names as a list for messages.

@@ -1,12 +1,12 @@
 //! What a transfer would do, without doing it.
 
 use super::NewArray;
-use super::call::{checked_section, stored};
+use super::call::stored;
 use super::shapes::{Open, reshaped};
-use crate::array::natural_chunks;
 use crate::error::{Error, format_fault};
-use crate::holding::{Holding, number_parts};
 use crate::planning::said_of_chunks;
+use hyperslab_collective::{Holding, number_parts};
+use hyperslab_collective::{checked_section, natural_chunks};
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
@@ -93,7 +93,7 @@ fn all_facts(
     transfer: &Arc<Transfer>,
     choice: &Choice,
     size: u32,
-    parts: impl Fn(u32) -> Result<crate::holding::Exposure, Fault>,
+    parts: impl Fn(u32) -> Result<hyperslab_collective::Exposure, Fault>,
 ) -> Result<Vec<Arc<Facts>>, Fault> {
     let mine = (0..size).map(|rank| parts(rank).map(|(_, mine)| mine)).collect::<Result<Vec<_>, _>>()?;
     let all = Facts::of_all(transfer, &choice.parameters, mine);

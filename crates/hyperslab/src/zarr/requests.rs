@@ -1,10 +1,10 @@
 //! Reading and writing arrays of a group without waiting for it.
 
 use super::{NewArray, Store, WriteAsk};
-use crate::array::LocalArray;
 use crate::comm::Unready;
-use crate::holding::Holding;
 use crate::request::{Request, Room, stage};
+use hyperslab_collective::Holding;
+use hyperslab_collective::LocalArray;
 use hyperslab_layout::{Casting, Section};
 
 impl Store {
@@ -21,7 +21,7 @@ impl Store {
     /// it (a larger one is taken alone, and waits for requests before it), and what remains is for slots.
     pub fn write_later(&self, mut asks: Vec<WriteAsk>, new: NewArray, staged: bool) -> Request {
         self.forget_known(asks.iter().map(|ask| ask.name.as_str()));
-        let arrays = asks.iter_mut().map(|ask| (ask.name.as_str(), &mut ask.arrays, &ask.holding));
+        let arrays = asks.iter_mut().map(|ask| (ask.name.as_str(), &mut ask.arrays, &*ask.holding));
         match stage(&self.comm, &self.options.wish, staged, arrays) {
             Ok(room) => {
                 let mut store = self.with_room(&room);

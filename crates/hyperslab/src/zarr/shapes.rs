@@ -7,7 +7,7 @@
 
 use super::NewArray;
 use super::call::stored;
-use crate::array::CHUNK_BYTES_MAX;
+use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes};

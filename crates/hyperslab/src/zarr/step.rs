@@ -29,7 +29,8 @@ impl Store {
     /// When a node of that name exists, or the store cannot be written.
     pub fn step(&self, name: &str, attributes: Map<String, Value>, hooked: bool) -> Result<Step, Error> {
         let what = format!("step '{name}' of '{}'", self.path().display());
-        let fault = self.check_writable(&what).and_then(|()| check_name(name)).and_then(|()| {
+        let writable = self.check_writable().map_err(|fault| fault.context(&what));
+        let fault = writable.and_then(|()| check_name(name)).and_then(|()| {
             if self.staged.is_some() {
                 return Err(Fault::new(FaultKind::Unsupported, format!("{what}: a step cannot hold another step")));
             }

@@ -132,6 +132,13 @@ impl Stored {
         self
     }
 
+    /// Whether it is what [`Stored::after`] makes of the one before it: of the same kind, and right behind it in one object.
+    pub fn follows(&self, before: &Stored) -> bool {
+        let (Some((object, offset)), Some((same, _))) = (self.object(), before.object()) else { return false };
+        let next = || before.clone().after(1).object().is_some_and(|(_, next)| next == offset);
+        object == same && before.strides.record.is_none() && self.is_like(before) && self.fill == before.fill && next()
+    }
+
     /// This array and those that follow it so in one object, as one with a dimension more, the first.
     #[must_use]
     pub fn stacked(mut self, count: u64) -> Stored {

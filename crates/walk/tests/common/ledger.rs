@@ -76,4 +76,16 @@ impl<S: Store> Store for Ledger<S> {
     fn advance(&self) -> u64 {
         self.inner.advance()
     }
+
+    fn enter(&mut self, roots: std::sync::Arc<[hyperslab_world::Root]>) {
+        self.inner.enter(roots);
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
+    fn cut(&mut self) {
+        self.inner.cut();
+    }
 }

@@ -1,4 +1,8 @@
-"""Checking what is stored; `hyperslab.verify` is the way in."""
+"""Checking what is stored; `hyperslab.verify` is the way in.
+
+Walks directories by itself, with bounds and without opening special files, and reads chunks by the library's own
+reader.
+"""
 
 from __future__ import annotations
 

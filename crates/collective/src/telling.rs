@@ -2,10 +2,11 @@
 
 mod stored;
 
+use crate::Decode;
 use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Holes, Overlapping, Policies, Section, Triplet};
 use hyperslab_plan::{Ask, Direction, Spread, Transfer};
 use hyperslab_world::{Reader, Writer};
-use stored::{hear_stored, tell_stored};
+pub(crate) use stored::{hear_stored, tell_stored};
 
 /// Most dimensions, arrays or codecs that are believed: what is told came from this library, but a number that makes no
 /// sense must not become an allocation.
@@ -19,11 +20,11 @@ pub(crate) fn tell(transfer: &Transfer) -> Vec<u8> {
 }
 
 /// Reads what [`tell`] made.
-pub(crate) fn hear(bytes: &[u8]) -> Option<Transfer> {
+pub(crate) fn hear(bytes: &[u8], decode: Decode) -> Option<Transfer> {
     let mut r = Reader::new(bytes);
     let direction = if r.number()? == 1 { Direction::Read } else { Direction::Write };
     let (ranks, policies) = (r.number()?.try_into().ok()?, hear_policies(&mut r)?);
-    let asks = list(&mut r, hear_ask)?;
+    let asks = list(&mut r, |r| hear_ask(r, decode))?;
     Some(Transfer { direction, asks, ranks, policies })
 }
 
@@ -60,7 +61,7 @@ fn tell_ask(w: Writer, ask: &Ask) -> Writer {
     tell_stored(w, &ask.stored)
 }
 
-fn hear_ask(r: &mut Reader) -> Option<Ask> {
+fn hear_ask(r: &mut Reader, decode: Decode) -> Option<Ask> {
     let name = r.text()?;
     let triplet = |r: &mut Reader| {
         Some(Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? })
@@ -71,7 +72,7 @@ fn hear_ask(r: &mut Reader) -> Option<Ask> {
         _ => Spread::Explicit,
     };
     let memory = ElementType::from_numpy(&r.text()?)?;
-    Some(Ask { name, section, spread, memory, stored: hear_stored(r)? })
+    Some(Ask { name, section, spread, memory, stored: hear_stored(r, decode)? })
 }
 
 fn tell_distribution(w: Writer, distribution: &Distribution) -> Writer {
@@ -116,9 +117,13 @@ fn list<T>(r: &mut Reader, mut one: impl FnMut(&mut Reader) -> Option<T>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_format::zarr::{BytesCodec, Codecs, KeyEncoding, KeyStyle, Separator};
+    use hyperslab_format::zarr::{BytesCodec, Chain, Codecs, KeyEncoding, KeyStyle, Separator};
     use hyperslab_layout::stored::{Address, Change, Stored, Strides, Table};
     use hyperslab_layout::{ByteOrder, Kind};
+
+    fn decode(bytes: &[u8]) -> Option<std::sync::Arc<dyn hyperslab_layout::Codec>> {
+        Some(std::sync::Arc::new(Chain::from_bytes(bytes)?))
+    }
 
     fn asks() -> Vec<Ask> {
         let element = ElementType { kind: Kind::Float32, order: ByteOrder::Big };
@@ -166,7 +171,7 @@ mod tests {
         let odd = Policies { overlapping: Overlapping::Any, holes: Holes::Kept, durability: Durability::Soon };
         for (direction, policies) in [(Direction::Read, odd), (Direction::Write, Policies::of(Durability::Now))] {
             let transfer = Transfer { direction, asks: asks(), ranks: 70000, policies };
-            let heard = hear(&tell(&transfer)).unwrap();
+            let heard = hear(&tell(&transfer), decode).unwrap();
             // Neither has equality; how they are shown has all of both.
             assert_eq!(format!("{heard:?}"), format!("{transfer:?}"));
         }
@@ -177,13 +182,13 @@ mod tests {
         let bytes =
             tell(&Transfer { direction: Direction::Read, asks: asks(), ranks: 3, policies: Policies::default() });
         for end in 0..bytes.len() {
-            assert!(hear(&bytes[..end]).is_none(), "{end} of {} bytes", bytes.len());
+            assert!(hear(&bytes[..end], decode).is_none(), "{end} of {} bytes", bytes.len());
         }
         for at in 0..bytes.len() {
             let mut bent = bytes.clone();
             bent[at] = 0xff;
             // Whatever comes out, nothing breaks.
-            let _ = hear(&bent);
+            let _ = hear(&bent, decode);
         }
     }
 }

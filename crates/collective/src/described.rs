@@ -4,12 +4,12 @@ use crate::holding::Holding;
 use hyperslab_layout::{ElementType, Section};
 
 /// What ranks compare of one array: its name, how the ranks hold it, which section of it, and the type of its elements.
-pub(crate) type Described<'a> = (&'a str, Option<&'a Holding>, Option<&'a Section>, Option<ElementType>);
+pub type Described<'a> = (&'a str, Option<&'a Holding>, Option<&'a Section>, Option<ElementType>);
 
 /// Adds what ranks compare of the arrays of a call. What an array has in common with the one before it is not said again:
 /// of hundreds of arrays in one call, nearly all are held alike. What is said follows from nothing else, so that ranks
 /// which say the same ask for the same.
-pub(crate) fn describe<'a>(fields: &mut Vec<(String, String)>, arrays: impl Iterator<Item = Described<'a>>) {
+pub fn describe<'a>(fields: &mut Vec<(String, String)>, arrays: impl Iterator<Item = Described<'a>>) {
     let (mut held, mut selected, mut typed) = (None, None, None);
     for (name, holding, section, element) in arrays {
         fields.push((format!("array {}", fields.len()), format!("'{name}'")));

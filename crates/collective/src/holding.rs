@@ -55,17 +55,19 @@ impl fmt::Display for Holding {
 
 /// An array of this rank as it takes part in a transfer, and which elements it holds where no closed form says so.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) exposed: Exposed,
-    pub(crate) region: Option<Region>,
+pub struct Part {
+    /// The memory, and how elements lie in it.
+    pub exposed: Exposed,
+    /// Which elements it has, where no closed form says so.
+    pub region: Option<Region>,
 }
 
 /// The arrays of a rank that take part in a transfer, by the numbers under which they are exposed, and its own pieces.
-pub(crate) type Exposure = (Vec<Exposed>, BTreeMap<u32, Vec<Mine>>);
+pub type Exposure = (Vec<Exposed>, BTreeMap<u32, Vec<Mine>>);
 
 /// Gives the parts of each array their numbers: the first part of array i is exposed under i, further ones behind all
 /// arrays.
-pub(crate) fn number_parts(arrays: Vec<Vec<Part>>) -> Exposure {
+pub fn number_parts(arrays: Vec<Vec<Part>>) -> Exposure {
     let (mut first, mut further) = (Vec::with_capacity(arrays.len()), Vec::new());
     let mut mine = BTreeMap::new();
     let count = arrays.len();
@@ -140,7 +142,10 @@ impl Holding {
     }
 
     /// All of an array of this shape on each rank.
-    pub(crate) fn replicated(shape: &[u64], ranks: u32) -> Result<Holding, Fault> {
+    ///
+    /// # Errors
+    /// When there can be no such array.
+    pub fn replicated(shape: &[u64], ranks: u32) -> Result<Holding, Fault> {
         Distribution::replicated(shape, u64::from(ranks))
             .map(Holding::Regular)
             .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
@@ -170,7 +175,8 @@ impl Holding {
         }
     }
 
-    pub(crate) fn spread(&self) -> Spread {
+    /// What a planner is told of it.
+    pub fn spread(&self) -> Spread {
         self.regular().map_or(Spread::Explicit, |distribution| Spread::Regular(distribution.clone()))
     }
 
@@ -269,12 +275,7 @@ impl Holding {
     ///
     /// # Errors
     /// When pieces lie outside of the array.
-    pub(crate) fn imagined(
-        &self,
-        name: &str,
-        element: ElementType,
-        (rank, size): (u32, u32),
-    ) -> Result<Vec<Part>, Fault> {
+    pub fn imagined(&self, name: &str, element: ElementType, (rank, size): (u32, u32)) -> Result<Vec<Part>, Fault> {
         self.check(name, (rank, size))?;
         let array = |shape: Vec<u64>| {
             let order: Vec<usize> = (0..shape.len()).collect();

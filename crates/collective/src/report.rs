@@ -1,6 +1,6 @@
 //! What a transfer did.
 
-use crate::planning::Predicted;
+use crate::decision::{Decision, Predicted};
 use hyperslab_plan::{Parameters, Strategy};
 use hyperslab_walk::Walked;
 use std::fmt;
@@ -8,25 +8,48 @@ use std::fmt;
 /// What was chosen for a transfer and what it cost, as seen by this rank.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    pub(crate) what: String,
-    pub(crate) parameters: Parameters,
-    pub(crate) bytes: u64,
-    pub(crate) seconds: f64,
-    pub(crate) walked: Walked,
-    pub(crate) predicted: Predicted,
-    pub(crate) measured: Measured,
+    what: String,
+    parameters: Parameters,
+    bytes: u64,
+    seconds: f64,
+    walked: Walked,
+    predicted: Predicted,
+    measured: Measured,
 }
 
 /// What the parts of a call took on this rank \[s\].
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) open: f64,
-    pub(crate) moving: f64,
-    pub(crate) sync: f64,
-    pub(crate) close: f64,
+pub struct Measured {
+    /// Until all ranks had agreed.
+    pub open: f64,
+    /// While elements moved.
+    pub moving: f64,
+    /// While what was written was made durable.
+    pub sync: f64,
+    /// From then on to the end.
+    pub close: f64,
 }
 
 impl Report {
+    /// What was asked, chosen and done, so many bytes in so many seconds, of which the parts took these.
+    pub fn new(
+        what: String,
+        decision: &Decision,
+        bytes: u64,
+        (seconds, measured): (f64, Measured),
+        walked: Walked,
+    ) -> Report {
+        let Decision { parameters, predicted, .. } = decision;
+        Report { what, parameters: parameters.clone(), bytes, seconds, walked, predicted: *predicted, measured }
+    }
+
+    /// The same once the call is over, after so many seconds in all.
+    #[must_use]
+    pub(crate) fn closed(self, seconds: f64) -> Report {
+        let measured = Measured { close: seconds - self.seconds, ..self.measured };
+        Report { seconds, measured, ..self }
+    }
+
     /// What was asked.
     pub fn what(&self) -> &str {
         &self.what
@@ -70,7 +93,7 @@ impl Report {
     }
 
     /// What the data were expected to move for, and did, made durable \[s\].
-    pub(crate) fn moving(&self) -> (f64, f64) {
+    pub fn moving(&self) -> (f64, f64) {
         let [_, exchange, storage, sync, _] = self.predicted;
         (exchange + storage + sync, self.measured.moving + self.measured.sync)
     }

@@ -6,6 +6,9 @@ use hyperslab_pack::first_nan;
 use hyperslab_world::{Fault, FaultKind};
 
 /// Refuses a change of the element type of an array that the rule does not allow.
+///
+/// # Errors
+/// When it does not, saying what of the values would be lost.
 pub(crate) fn check_casting(name: &str, from: ElementType, to: ElementType, casting: Casting) -> Result<(), Fault> {
     let (from, to) = (from.kind, to.kind);
     if casting.allows(from, to) {
@@ -35,7 +38,10 @@ fn lost(from: Kind, to: Kind) -> &'static str {
 
 /// Refuses to write local arrays whose elements the rule does not allow to become this type, or that have a NaN where
 /// it is an integer. Reads the arrays only in that last case.
-pub(crate) fn check_cast(
+///
+/// # Errors
+/// On the rank that has them.
+pub fn check_cast(
     name: &str,
     arrays: &[LocalArray],
     to: ElementType,

@@ -1,13 +1,13 @@
 //! How an array lies in storage, as bytes.
 
 use super::{list, numbers};
-use hyperslab_format::zarr::Chain;
+use crate::Decode;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Stored, Strides, Table, Unit};
 use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
-pub(super) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
+pub(crate) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
     let Stored { shape, element, fill, strides, unit, objects, coding, change } = stored;
     let w = numbers(w, shape).bytes(element.numpy().as_bytes()).bytes(fill);
     let w = tell_unit(tell_strides(w, strides), unit);
@@ -18,7 +18,7 @@ pub(super) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
     })
 }
 
-pub(super) fn hear_stored(r: &mut Reader) -> Option<Stored> {
+pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
     let stored = Stored {
         shape: list(r, |r| r.number())?,
         element: ElementType::from_numpy(&r.text()?)?,
@@ -26,7 +26,7 @@ pub(super) fn hear_stored(r: &mut Reader) -> Option<Stored> {
         strides: hear_strides(r)?,
         unit: hear_unit(r)?,
         objects: hear_objects(r)?,
-        coding: hear_coding(r)?,
+        coding: hear_coding(r, decode)?,
         change: match r.number()? {
             0 => Change::Fresh,
             1 => Change::Replace,
@@ -109,11 +109,11 @@ fn tell_coding(w: Writer, coding: &Coding) -> Writer {
     }
 }
 
-fn hear_coding(r: &mut Reader) -> Option<Coding> {
+fn hear_coding(r: &mut Reader, decode: Decode) -> Option<Coding> {
     Some(match r.number()? {
         0 => Coding::Plain,
         1 => Coding::Trailer,
-        2 => Coding::Encoded(Arc::new(Chain::from_bytes(r.bytes()?)?)),
+        2 => Coding::Encoded(decode(r.bytes()?)?),
         _ => return None,
     })
 }

@@ -101,12 +101,15 @@ impl LocalArray {
     }
 
     /// Bytes of the elements \[B\].
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.element.bytes())
     }
 
     /// A dense copy in memory of this library, in the same order of dimensions.
-    pub(crate) fn copied(&self, name: &str) -> Result<LocalArray, Fault> {
+    ///
+    /// # Errors
+    /// When there is no memory for it, or elements lie outside of the memory.
+    pub fn copied(&self, name: &str) -> Result<LocalArray, Fault> {
         self.check(name)?;
         let bytes = self.bytes();
         let memory = Memory::allocate(bytes.max(1)).map_err(|_| {

@@ -1,0 +1,73 @@
+//! An agreement of all ranks, for which rank 0 perhaps works in storage.
+
+use crate::served;
+use hyperslab_walk::{Agreed, Consensus, Party, Question, Waits, Ways};
+use hyperslab_world::{Fault, Work, World};
+
+/// Gives what rank 0 does when all have answered, told what some rank cannot do, and whether it does that at once.
+pub type Begin = Box<dyn FnOnce(Ways) -> (Work, bool) + Send>;
+
+/// What rank 0 does in an agreement.
+enum Decides {
+    /// Nothing, or not yet.
+    Nothing,
+    /// This, once all have answered.
+    Begins(Begin),
+    /// The desk has it.
+    Begun,
+}
+
+/// An agreement under way on one rank.
+pub struct Agreement {
+    consensus: Consensus,
+    decides: Decides,
+    /// Whether what rank 0 tells concerns clients only; else its work says what servers are told.
+    plain: bool,
+}
+
+impl Agreement {
+    /// Begins an agreement, for which rank 0 does something, if anything. It concerns clients only.
+    ///
+    /// # Errors
+    /// When an earlier failure ended the use of this party.
+    pub fn open(party: &mut Party, question: Question, begin: Option<Begin>) -> Result<Agreement, Fault> {
+        let decides = begin.map_or(Decides::Nothing, Decides::Begins);
+        Ok(Agreement { consensus: party.open(question)?, decides, plain: true })
+    }
+
+    /// The same where rank 0's work tells servers, too: as [`served`] says it.
+    pub(crate) fn with_servers(self) -> Agreement {
+        Agreement { plain: false, ..self }
+    }
+
+    /// Goes on; gives what all ranks get once it is over.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Agreed, Fault>> {
+        let Agreement { consensus, decides, plain } = self;
+        let serves = served::has_servers(party);
+        let wraps = serves && *plain;
+        let told = |payload: Vec<u8>| if wraps { served::plain(&payload) } else { payload };
+        let agreed = consensus.poll_with(world, party, &mut |world, cannot| {
+            match std::mem::replace(decides, Decides::Begun) {
+                Decides::Nothing => {
+                    *decides = Decides::Nothing;
+                    return Some(Ok(told(Vec::new())));
+                }
+                Decides::Begins(begin) => {
+                    let (work, at_once) = begin(cannot);
+                    world.desk().begin(work, at_once);
+                }
+                Decides::Begun => {}
+            }
+            world.desk().poll().map(|decided| decided.map(told))
+        })?;
+        Some(agreed.and_then(|agreed| match serves {
+            true => Ok(Agreed { payload: served::payload(&agreed.payload)?, ..agreed }),
+            false => Ok(agreed),
+        }))
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        self.consensus.waits()
+    }
+}

@@ -1,0 +1,541 @@
+//! A collective call that moves arrays: agree, move, agree, publish.
+
+use crate::agreement::{Agreement, Begin};
+use crate::alike::{Group, Lying, Parts, TOGETHER, groups, runs, transfer};
+use crate::array::LocalArray;
+use crate::casting::check_cast;
+use crate::decision::Decision;
+use crate::holding::{Exposing, Exposure, Holding, Part, number_parts};
+use crate::moving::{Moving, may_refuse};
+use crate::report::{Measured, Report};
+use crate::request::ArrayRequest;
+use crate::served;
+use crate::target::{Nothing, Target};
+use crate::telling::{hear_stored, tell_stored};
+use crate::{Decode, Fields};
+use hyperslab_layout::{Casting, ElementType, Policies};
+use hyperslab_plan::{Direction, Transfer};
+use hyperslab_walk::trace::Kind;
+use hyperslab_walk::{Agreed, Limits, Party, Question, Waits, Walked, Ways};
+use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What this rank brings to a call.
+pub struct Arguments {
+    /// What is done, for messages.
+    pub what: String,
+    /// What must be the same on all ranks.
+    pub fields: Fields,
+    /// What is wrong on this rank already.
+    pub fault: Option<Fault>,
+    /// Which way.
+    pub direction: Direction,
+    /// What is asked for.
+    pub arrays: Vec<ArrayRequest>,
+    /// This rank's part of each array: one local array, or one for each of its boxes. Fresh ones are read into when not given.
+    pub locals: Option<Vec<Vec<LocalArray>>>,
+    /// Which changes of the element type are allowed.
+    pub casting: Casting,
+    /// What is promised of what is written.
+    pub policies: Policies,
+    /// Whether arrays may lie in one object, so that those that follow each other there are moved as one.
+    pub together: bool,
+    /// On rank 0: what is written or read.
+    pub target: Option<Box<dyn Target>>,
+    /// Whether there is anything to do to make it visible.
+    pub publishes: bool,
+    /// Whether rank 0's work with names is done on its own thread.
+    pub at_once: bool,
+}
+
+/// What a call gave.
+pub struct Done {
+    /// The arrays that were read into.
+    pub arrays: Vec<LocalArray>,
+    /// What it did.
+    pub report: Report,
+}
+
+type Shared = Arc<Mutex<Box<dyn Target>>>;
+
+fn lock(target: &Shared) -> MutexGuard<'_, Box<dyn Target>> {
+    target.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Such a call, under way on one rank.
+pub struct Call {
+    what: String,
+    direction: Direction,
+    policies: Policies,
+    together: bool,
+    casting: Casting,
+    /// This rank, and how many there are that ask.
+    at: (u32, u32),
+    arrays: Arc<[ArrayRequest]>,
+    locals: Option<Vec<Vec<LocalArray>>>,
+    /// The parts, where it is known how this rank holds the arrays before it is known how they are stored.
+    parts: Option<Parts>,
+    question: Option<Question>,
+    target: Option<Shared>,
+    publishes: bool,
+    at_once: bool,
+    decode: Decode,
+    stage: Stage,
+    /// When it began, and when it was open \[ns\].
+    times: (u64, u64),
+    opened: Option<Opened>,
+    /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
+    fault: Option<Fault>,
+    given: Vec<LocalArray>,
+    report: Option<Report>,
+}
+
+enum Stage {
+    New,
+    Opening(Agreement),
+    Moving(Box<Moving>),
+    Closing(Agreement),
+    Over,
+}
+
+/// What all ranks agreed on.
+struct Opened {
+    transfer: Arc<Transfer>,
+    decision: Decision,
+}
+
+/// What a rank moves.
+struct Compiled {
+    transfer: Arc<Transfer>,
+    decision: Decision,
+    roots: Vec<Root>,
+    exposure: Exposure,
+    vetted: Option<Fault>,
+}
+
+impl Call {
+    /// A call of this rank, of so many that ask.
+    pub fn new(world: &mut dyn World, at: (u32, u32), arguments: Arguments, decode: Decode) -> Call {
+        let Arguments { what, mut fields, fault, direction, arrays, locals, casting, policies, .. } = arguments;
+        let Arguments { target, publishes, at_once, together, .. } = arguments;
+        fields.push(("casting".into(), casting.name().into()));
+        let (parts, unfit) = match exposed(&arrays, locals.as_deref(), at, together) {
+            Ok(parts) => (parts, None),
+            Err(unfit) => (None, Some(unfit)),
+        };
+        let cannot = match &parts {
+            Some(parts) => parts.cannot(),
+            // How they lie is not known yet.
+            None if together && locals.is_some() && runs(&arrays).iter().any(|run| run.len() > 1) => TOGETHER,
+            None => 0,
+        };
+        let fault = fault.or(unfit).map(|fault| fault.context(&what));
+        let question = Question { stores: true, cannot, ..Question::opening(what.clone(), fields, fault) };
+        let began = world.clock().stamp_ns();
+        Call {
+            what,
+            direction,
+            policies,
+            together,
+            casting,
+            at,
+            arrays: arrays.into(),
+            locals,
+            parts,
+            question: Some(question),
+            target: target.map(|target| Arc::new(Mutex::new(target))),
+            publishes,
+            at_once,
+            decode,
+            stage: Stage::New,
+            times: (began, began),
+            opened: None,
+            fault: None,
+            given: Vec::new(),
+            report: None,
+        }
+    }
+
+    /// Brings what went wrong in an earlier call of which nobody has heard, if nothing did in this one.
+    pub fn bring(&mut self, failure: impl FnOnce() -> Option<Fault>) {
+        if let Some(question) = self.question.as_mut().filter(|question| question.fault.is_none()) {
+            question.fault = failure();
+        }
+    }
+
+    /// What all agreed on, once they have.
+    pub fn opened(&self) -> Option<(&Arc<Transfer>, &Decision)> {
+        self.opened.as_ref().map(|opened| (&opened.transfer, &opened.decision))
+    }
+
+    /// What this rank has moved so far.
+    pub fn walked(&self) -> Walked {
+        match (&self.stage, &self.report) {
+            (Stage::Moving(moving), _) => moving.walked(),
+            (_, Some(report)) => report.walked(),
+            _ => Walked::default(),
+        }
+    }
+
+    /// What it did, once this rank's part of the data has moved: its arrays may be used again.
+    pub fn left(&self) -> Option<&Report> {
+        self.report.as_ref()
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        match &self.stage {
+            Stage::Opening(agreement) | Stage::Closing(agreement) => agreement.waits(),
+            Stage::Moving(moving) => moving.waits(),
+            Stage::New | Stage::Over => Waits::from(String::new()),
+        }
+    }
+
+    /// Goes on; gives the outcome once it is over. A failure is the same on all ranks.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Done, Fault>> {
+        loop {
+            let next = match &mut self.stage {
+                Stage::New => self.open(party),
+                Stage::Opening(agreement) => {
+                    let agreed = agreement.poll(world, party)?;
+                    agreed.and_then(|agreed| self.start(world, party, agreed))
+                }
+                Stage::Moving(moving) => {
+                    let moved = moving.poll(world, party)?;
+                    moved.and_then(|moved| self.close(world, party, moved))
+                }
+                Stage::Closing(agreement) => match agreement.poll(world, party)? {
+                    Ok(_) => return Some(Ok(self.done(world))),
+                    Err(fault) => Err(fault),
+                },
+                Stage::Over => return None,
+            };
+            match next {
+                Ok(stage) => self.stage = stage,
+                Err(fault) => return Some(Err(self.broken(world, party, fault))),
+            }
+        }
+    }
+
+    fn open(&mut self, party: &mut Party) -> Result<Stage, Fault> {
+        let question = self.question.take().expect("it is asked once");
+        let begin = self.target.clone().map(|target| -> Begin {
+            let preparing = Preparing {
+                what: self.what.clone(),
+                arrays: self.arrays.clone(),
+                lying: match (&self.parts, &self.locals) {
+                    (Some(parts), _) => parts.lying(),
+                    (None, locals) => Lying::of_locals(locals.as_deref().unwrap_or_default()),
+                },
+                casting: self.casting,
+                moves: (self.direction, self.policies, self.at.1),
+                servers: served::has_servers(party).then(|| (party.size(), party.limits)),
+            };
+            let at_once = self.at_once;
+            Box::new(move |cannot| (Box::new(move || preparing.prepare(&mut lock(&target), cannot)), at_once))
+        });
+        Agreement::open(party, question, begin).map(|agreement| Stage::Opening(agreement.with_servers()))
+    }
+
+    /// All ranks agreed, and rank 0 has told how.
+    fn start(&mut self, world: &mut dyn World, party: &mut Party, agreed: Agreed) -> Result<Stage, Fault> {
+        // All ranks make the same; one that cannot has met something that nobody could foresee.
+        let compiled = self.compile(&agreed).map_err(|fault| party.abandon(world, fault.context(&self.what)))?;
+        let Compiled { transfer, decision, roots, exposure, vetted } = compiled;
+        let transfer = transfer.among(party.size());
+        self.times.1 = world.clock().stamp_ns();
+        if let Some(trace) = &mut party.trace {
+            trace.decides(Kind::Commit);
+        }
+        enter(world, roots);
+        let parameters = decision.parameters.clone();
+        let moving = Moving::begin(world, party, &self.what, (transfer.clone(), exposure), vetted, parameters);
+        self.opened = Some(Opened { transfer, decision });
+        Ok(Stage::Moving(Box::new(moving?)))
+    }
+
+    /// Makes of what rank 0 told what this rank moves.
+    fn compile(&mut self, agreed: &Agreed) -> Result<Compiled, Fault> {
+        let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense");
+        let (decision, roots, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
+        let moves = (self.direction, self.policies, self.at.1);
+        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.cannot, moves)?;
+        let locals = self.locals.take();
+        let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, &taken, locals.as_deref())).flatten();
+        if self.direction == Direction::Read {
+            self.fault = taken.iter().zip(&transfer.asks).find_map(|((of, _), ask)| {
+                let check =
+                    |request: &ArrayRequest| request.check_types(ask.stored.element, self.direction, self.casting);
+                self.arrays[of.clone()].iter().find_map(|request| check(request).err())
+            });
+        }
+        let parts = match self.parts.take() {
+            Some(parts) => {
+                self.given = locals.unwrap_or_default().into_iter().flatten().collect();
+                parts
+            }
+            None => {
+                let into: Option<Vec<LocalArray>> = locals.map(|locals| locals.into_iter().flatten().collect());
+                let each = taken.iter().zip(&transfer.asks);
+                let wanted = each.flat_map(|((of, holding), ask)| {
+                    self.arrays[of.clone()].iter().map(|request| (&*request.name, ask.memory, &**holding))
+                });
+                let (parts, given, unfit) = destinations(wanted, into.as_deref(), self.at)?;
+                self.given = given;
+                self.fault = self.fault.take().or(unfit);
+                Parts::new(&self.arrays, parts, self.together)
+            }
+        };
+        let exposure = number_parts(taken.iter().map(|(of, _)| parts.of(of)).collect::<Result<_, Fault>>()?);
+        Ok(Compiled { transfer: Arc::new(transfer), decision, roots, exposure, vetted })
+    }
+
+    /// What this rank finds wrong with elements that would take the place of others.
+    fn vet(
+        &self,
+        transfer: &Transfer,
+        taken: &[(std::ops::Range<usize>, Arc<Holding>)],
+        locals: Option<&[Vec<LocalArray>]>,
+    ) -> Option<Fault> {
+        let mut each = taken.iter().zip(&transfer.asks).filter(|(_, ask)| ask.stored.is_replaced());
+        each.find_map(|((of, _), ask)| {
+            let (stored, rank) = (ask.stored.element, self.at.0);
+            let mut arrays = of.clone().filter_map(|i| Some((&self.arrays[i].name, locals?.get(i)?)));
+            arrays.find_map(|(name, locals)| check_cast(name, locals, stored, self.casting, rank).err())
+        })
+    }
+
+    /// This rank's part has moved, or failed to.
+    fn close(
+        &mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        moved: Result<Walked, Fault>,
+    ) -> Result<Stage, Fault> {
+        let (walked, fault) = match moved {
+            Ok(walked) => (walked, self.fault.take().map(|fault| fault.context(&self.what))),
+            Err(fault) => (Walked::default(), Some(fault)),
+        };
+        self.report = self.opened.as_ref().map(|Opened { transfer, decision }| {
+            let seconds = seconds_between(self.times.0, world.clock().stamp_ns());
+            let (open, sync) = (seconds_between(self.times.0, self.times.1), walked.sync_ns as f64 / 1e9);
+            let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
+            Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked)
+        });
+        let what = format!("{ENDING}{}", self.what);
+        let question = Question { what, fault, stores: self.publishes, ..Question::default() };
+        let begin = self.target.clone().filter(|_| self.publishes).map(|target| -> Begin {
+            let (at_once, what) = (self.at_once, self.what.clone());
+            let publish = move || lock(&target).publish().map(|()| Vec::new()).map_err(|fault| fault.context(what));
+            Box::new(move |_| (Box::new(publish), at_once))
+        });
+        Agreement::open(party, question, begin).map(Stage::Closing)
+    }
+
+    fn done(&mut self, world: &mut dyn World) -> Done {
+        self.stage = Stage::Over;
+        self.afterwards(world, |target| target.tidy());
+        let report = self.report.take().expect("made before the last agreement");
+        let report = report.closed(seconds_between(self.times.0, world.clock().stamp_ns()));
+        Done { arrays: std::mem::take(&mut self.given), report }
+    }
+
+    /// Ends it, since it has failed on all ranks, perhaps while nobody polled it: what was begun is taken back, on rank 0 and
+    /// after what it is at.
+    pub fn broken(&mut self, world: &mut dyn World, party: &Party, fault: Fault) -> Fault {
+        let poisoned = party.poisoned().is_some();
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        let opening = matches!(stage, Stage::New | Stage::Opening(_)) && self.opened.is_none();
+        if poisoned && !opening {
+            world.store().cut();
+        }
+        let closing = matches!(stage, Stage::Closing(_));
+        let undo: fn(&mut dyn Target) = match (&stage, fault.kind) {
+            (Stage::Over, _) => return fault,
+            _ if opening => |target| target.undo(false),
+            // It is visible.
+            (Stage::Closing(_), FaultKind::Unsynced) => |target| target.keep(),
+            _ if poisoned => |target| target.abandon(),
+            // Who was told that pieces overlap, or cannot be converted, leaves with it; nothing was written.
+            (Stage::New | Stage::Opening(_) | Stage::Moving(_), _) => |target| target.undo(false),
+            (Stage::Closing(_), _) => |target| target.undo(true),
+        };
+        self.afterwards(world, undo);
+        if closing { Fault { text: fault.text.replacen(ENDING, "", 1), ..fault } } else { fault }
+    }
+
+    /// Rank 0's work with the target, for which nobody waits.
+    fn afterwards(&mut self, world: &mut dyn World, work: fn(&mut dyn Target)) {
+        if let Some(target) = self.target.take() {
+            world.desk().later(Box::new(move || work(&mut **lock(&target))), self.at_once);
+        }
+    }
+
+    /// Carries it out, and waits for it; after a failure, for what takes back what was begun, so long at most. `watch` is told
+    /// of it after each step.
+    ///
+    /// # Errors
+    /// The one failure that all ranks get.
+    pub fn carry_out(
+        mut self,
+        world: &mut dyn World,
+        party: &mut Party,
+        patience: Duration,
+        watch: &mut dyn FnMut(&Call, &mut Party),
+    ) -> Result<Done, Fault> {
+        /// For what is given up because something does not answer.
+        const GRACE: Duration = Duration::from_secs(1);
+        let mut result = None;
+        let driven = party.drive(world, |world, party| {
+            result = self.poll(world, party);
+            watch(&self, party);
+            if result.is_some() { None } else { Some(self.waits()) }
+        });
+        let result = match driven {
+            Ok(()) => result.expect("driven until it was there"),
+            Err(fault) => Err(self.broken(world, party, fault)),
+        };
+        if result.is_err() {
+            // Who hears that a call failed may look at once at what is there, and finds no lock of it.
+            let limit = if party.poisoned().is_some() { GRACE } else { patience };
+            party.linger(world, limit, |world| world.desk().is_idle());
+        }
+        result
+    }
+}
+
+/// Lets the store know where objects of a transfer lie.
+pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
+    if world.transport().is_one_process() {
+        // All see the same.
+        roots.iter_mut().for_each(|root| root.proofs.clear());
+    }
+    world.store().enter(roots.into());
+}
+
+/// What the second question of a call begins with; errors do not say it.
+const ENDING: &str = "end of ";
+
+fn seconds_between(begin_ns: u64, end_ns: u64) -> f64 {
+    end_ns.saturating_sub(begin_ns) as f64 / 1e9
+}
+
+/// This rank's parts, where it is known how it holds the arrays.
+fn exposed(
+    arrays: &[ArrayRequest],
+    locals: Option<&[Vec<LocalArray>]>,
+    at: (u32, u32),
+    together: bool,
+) -> Result<Option<Parts>, Fault> {
+    let holdings = || arrays.iter().map(|request| request.holding.as_deref());
+    for (request, holding) in arrays.iter().zip(holdings()) {
+        holding.map_or(Ok(()), |holding| holding.check(&request.name, at))?;
+    }
+    let (Some(locals), true) = (locals, holdings().all(|holding| holding.is_some())) else { return Ok(None) };
+    let mut exposing = Exposing::new(at);
+    let each = arrays.iter().zip(holdings().flatten()).zip(locals);
+    let parts = each.map(|((request, holding), locals)| exposing.expose(holding, &request.name, locals));
+    Ok(Some(Parts::new(arrays, parts.collect::<Result<_, Fault>>()?, together)))
+}
+
+/// Rank 0's part of an opening. It has nothing of the memory of arrays, since it may hang in storage and be given up.
+struct Preparing {
+    what: String,
+    arrays: Arc<[ArrayRequest]>,
+    lying: Lying,
+    casting: Casting,
+    moves: (Direction, Policies, u32),
+    /// Where some ranks only serve: number of all ranks, and how long clients wait.
+    servers: Option<(u32, Limits)>,
+}
+
+impl Preparing {
+    fn prepare(&self, target: &mut Box<dyn Target>, cannot: Ways) -> Result<Vec<u8>, Fault> {
+        let told = self.told(&mut **target, cannot);
+        told.map_err(|fault| {
+            // Before any other rank hears of it: whoever looks at once finds nothing of it.
+            std::mem::replace(target, Box::new(Nothing)).undo(false);
+            fault.context(&self.what)
+        })
+    }
+
+    fn told(&self, target: &mut dyn Target, cannot: Ways) -> Result<Vec<u8>, Fault> {
+        let stored = target.look(self.lying.each())?;
+        for (request, stored) in self.arrays.iter().zip(&stored) {
+            request.check_types(stored.element, self.moves.0, self.casting)?;
+        }
+        let mut groups = groups(&self.arrays, stored);
+        let (wanted, taken) = transfer(&self.arrays, &groups, cannot, self.moves)?;
+        let wanted = Arc::new(wanted);
+        let laid: Vec<_> = taken.iter().map(|(of, _)| self.lying.of(of)).collect();
+        let mut decision = target.choose(&wanted, &laid)?;
+        let mut firsts: Vec<_> = groups.iter().map(|group| group.first.clone()).collect();
+        let roots = target.begin(&mut firsts, &wanted, &mut decision.parameters)?;
+        groups.iter_mut().zip(firsts).for_each(|(group, first)| group.first = first);
+        let payload = tell(&decision, &roots, &groups);
+        let Some((ranks, limits)) = self.servers else { return Ok(payload) };
+        // Servers are told the transfer itself, since they have no arguments to make it from.
+        let told = Arc::new(transfer(&self.arrays, &groups, cannot, self.moves)?.0).among(ranks);
+        Ok(served::opening(&payload, &self.what, &told, limits))
+    }
+}
+
+fn tell(decision: &Decision, roots: &[Root], groups: &[Group]) -> Vec<u8> {
+    let w = Writer::default().bytes(&decision.to_bytes()).bytes(&Root::encode(roots));
+    groups.iter().fold(w, |w, Group { arrays, first }| tell_stored(w.number(arrays.len() as u64), first)).0
+}
+
+/// What [`tell`] told, of so many arrays.
+fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Decision, Vec<Root>, Vec<Group>)> {
+    let mut r = Reader::new(payload);
+    let (decision, roots) = (Decision::from_bytes(r.bytes()?)?, Root::decode(r.bytes()?)?);
+    let (mut groups, mut begin) = (Vec::new(), 0);
+    while begin < arrays {
+        let count = usize::try_from(r.number()?).ok().filter(|&count| count > 0 && count <= arrays - begin)?;
+        let first = hear_stored(&mut r, decode)?;
+        groups.push(Group { arrays: begin..begin + count, first });
+        begin += count;
+    }
+    Some((decision, roots, groups))
+}
+
+/// Parts to read into, the local arrays of all of them, and what is wrong with them.
+pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
+
+/// An array that is read: its name, the type of its elements in the memories, and how ranks hold it.
+pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Holding);
+
+/// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
+pub(crate) fn destinations<'a>(
+    wanted: impl Iterator<Item = Wanted<'a>>,
+    into: Option<&'a [LocalArray]>,
+    (rank, size): (u32, u32),
+) -> Result<Destinations, Fault> {
+    let (mut parts, mut locals, mut fault) = (Vec::new(), Vec::new(), None);
+    let mut exposing = Exposing::new((rank, size));
+    for (name, memory, holding) in wanted {
+        let fresh = || {
+            let arrays = holding.stand_in(rank, memory)?;
+            Ok((holding.expose(name, &arrays, (rank, size))?, arrays))
+        };
+        let made = match into {
+            None => fresh(),
+            Some(all) => {
+                let first = locals.len().min(all.len());
+                let arrays = &all[first..all.len().min(first + holding.arrays())];
+                exposing.expose(holding, name, arrays).map(|parts| (parts, arrays.to_vec()))
+            }
+        };
+        let (part, arrays) = match made {
+            Ok(both) => both,
+            Err(unfit) => {
+                fault.get_or_insert(unfit);
+                fresh()?
+            }
+        };
+        parts.push(part);
+        locals.extend(arrays);
+    }
+    Ok((parts, locals, fault))
+}

@@ -1,0 +1,124 @@
+//! A call that ends something: makes durable what was written, on all ranks, and then lets rank 0 publish.
+
+use crate::agreement::{Agreement, Begin};
+use crate::served;
+use hyperslab_plan::{Action, After, Program, Step};
+use hyperslab_walk::{Party, Question, Waits, Walk, Walked};
+use hyperslab_world::{Fault, Work, World};
+
+/// Such a call, under way on one rank.
+pub struct Ending {
+    question: Option<Question>,
+    /// Begins of names below which everything is made durable.
+    below: Option<String>,
+    publish: Option<(Work, bool)>,
+    stage: Stage,
+    synced_ns: u64,
+}
+
+enum Stage {
+    New,
+    /// Servers, who wrote, make durable what they wrote.
+    Told(Agreement),
+    Syncing(Walk),
+    Agreeing(Agreement),
+    Over,
+}
+
+impl Ending {
+    /// A call that makes durable what was written below a name, if one is given, and in which rank 0 does `publish` then, at
+    /// once or not.
+    pub fn new(question: Question, below: Option<String>, publish: Option<(Work, bool)>) -> Ending {
+        let question = Question { stores: publish.is_some(), ..question };
+        Ending { question: Some(question), below, publish, stage: Stage::New, synced_ns: 0 }
+    }
+
+    /// Goes on; gives the outcome, the same on all ranks, once it is over.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<(), Fault>> {
+        loop {
+            let next = match &mut self.stage {
+                Stage::New => self.begin(party),
+                Stage::Told(agreement) => {
+                    let agreed = agreement.poll(world, party)?;
+                    agreed.and_then(|_| self.agree(party))
+                }
+                Stage::Syncing(walk) => {
+                    let walked = walk.poll(world, party)?;
+                    self.note(walked);
+                    self.agree(party)
+                }
+                Stage::Agreeing(agreement) => {
+                    let agreed = agreement.poll(world, party)?;
+                    self.stage = Stage::Over;
+                    return Some(agreed.map(drop));
+                }
+                Stage::Over => return None,
+            };
+            match next {
+                Ok(stage) => self.stage = stage,
+                Err(fault) => {
+                    self.stage = Stage::Over;
+                    return Some(Err(fault));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, party: &mut Party) -> Result<Stage, Fault> {
+        let question = self.question.as_ref().expect("it was not asked yet");
+        let sync = self.below.clone().filter(|_| party.poisoned().is_none());
+        match sync {
+            Some(below) if served::has_servers(party) => {
+                let told = served::syncing(&below);
+                let begin: Begin = Box::new(move |_| (Box::new(move || Ok(told)), true));
+                Agreement::open(party, question.clone(), Some(begin)).map(|told| Stage::Told(told.with_servers()))
+            }
+            Some(below) if question.fault.is_none() => {
+                party.begin_part();
+                Ok(Stage::Syncing(syncing(&below)))
+            }
+            _ => self.agree(party),
+        }
+    }
+
+    fn note(&mut self, walked: Result<Walked, Fault>) {
+        match walked {
+            Ok(walked) => self.synced_ns = walked.sync_ns,
+            Err(fault) => self.question.as_mut().expect("it was not asked yet").fault = Some(fault),
+        }
+    }
+
+    fn agree(&mut self, party: &mut Party) -> Result<Stage, Fault> {
+        let question = self.question.take().expect("it is asked once");
+        let begin = self.publish.take().map(|publish| -> Begin { Box::new(move |_| publish) });
+        Agreement::open(party, question, begin).map(Stage::Agreeing)
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        match &self.stage {
+            Stage::Told(agreement) | Stage::Agreeing(agreement) => agreement.waits(),
+            Stage::Syncing(walk) => {
+                let (waits, what) = (walk.waits(), self.question.as_ref().map_or("sync", |question| &question.what));
+                Waits { text: format!("{what}: {}", waits.text), ..waits }
+            }
+            Stage::New | Stage::Over => Waits::from(String::new()),
+        }
+    }
+
+    /// What this rank has done so far.
+    pub fn walked(&self) -> Walked {
+        if let Stage::Syncing(walk) = &self.stage { walk.walked() } else { Walked::default() }
+    }
+
+    /// How long this rank took to make durable what it wrote \[s\].
+    pub fn synced_seconds(&self) -> f64 {
+        self.synced_ns as f64 / 1e9
+    }
+}
+
+/// Makes durable what this rank wrote to objects whose names begin so.
+pub fn syncing(below: &str) -> Walk {
+    let step = Step { id: 0, round: 0, after: After::none(), action: Action::Sync { below: [below.into()].into() } };
+    Walk::new(Program { lanes: vec![Box::new(std::iter::once(step))], ..Program::idle() }, Vec::new())
+}

@@ -1,0 +1,185 @@
+//! What moves between the opening and the closing of a call: pieces that no closed form describes, then all elements.
+
+use crate::holding::Exposure;
+use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Spread, Transfer};
+use hyperslab_walk::trace::{Kind, Span};
+use hyperslab_walk::{Consensus, Party, Question, Telling, Waits, Walk, Walked};
+use hyperslab_world::{Exposed, Fault, FaultKind, World};
+use std::sync::Arc;
+
+/// A rank's part of a transfer that all agreed on, under way.
+pub struct Moving {
+    what: String,
+    transfer: Arc<Transfer>,
+    parameters: Parameters,
+    users: Vec<Exposed>,
+    facts: Facts,
+    stage: Stage,
+    begin_ns: u64,
+}
+
+enum Stage {
+    /// All hear what some rank found in its own elements, before anybody writes.
+    Vetting(Consensus),
+    /// This rank tells of its pieces.
+    Telling(Telling),
+    /// All have told.
+    Told(Consensus, Telling),
+    /// All hear of pieces that overlap.
+    Comparing(Consensus),
+    Walking(Walk),
+    Over,
+}
+
+impl Moving {
+    /// Begins with these arrays and pieces. `vetted` is what this rank found wrong with elements that it would write: all hear
+    /// of it before bytes move, if they [may refuse](may_refuse) to.
+    ///
+    /// # Errors
+    /// When an earlier failure ended the use of this party.
+    pub fn begin(
+        world: &mut dyn World,
+        party: &mut Party,
+        what: &str,
+        (transfer, (users, mine)): (Arc<Transfer>, Exposure),
+        vetted: Option<Fault>,
+        parameters: Parameters,
+    ) -> Result<Moving, Fault> {
+        let begin_ns = world.clock().stamp_ns();
+        let facts = Facts::of_mine(mine);
+        let (what, stage) = (what.to_string(), Stage::Over);
+        let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns };
+        moving.stage = if may_refuse(&moving.transfer) {
+            let fault = vetted.map(|fault| fault.context(&moving.what));
+            Stage::Vetting(party.open(moving.question(fault))?)
+        } else {
+            moving.tell(world, party)
+        };
+        Ok(moving)
+    }
+
+    fn question(&self, fault: Option<Fault>) -> Question {
+        Question { what: self.what.clone(), fault, ..Question::default() }
+    }
+
+    /// Goes on. The outer error ended the call on all ranks, or is known to all; the inner one is this rank's.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Result<Walked, Fault>, Fault>> {
+        let nothing = &mut || Ok(Vec::new());
+        loop {
+            let next = match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Vetting(mut consensus) => match consensus.poll(world, party, nothing) {
+                    Some(vetted) => vetted.map(|_| self.tell(world, party)),
+                    None => return self.waits_on(Stage::Vetting(consensus)),
+                },
+                Stage::Telling(mut telling) => match telling.poll(party) {
+                    true => {
+                        let what = format!("exchange of pieces for {}", self.what);
+                        let question = Question { what, ..Question::default() };
+                        party.open(question).map(|consensus| Stage::Told(consensus, telling))
+                    }
+                    false => return self.waits_on(Stage::Telling(telling)),
+                },
+                Stage::Told(mut consensus, telling) => match consensus.poll(world, party, nothing) {
+                    Some(told) => told.and_then(|_| self.hear(telling, party, world)),
+                    None => return self.waits_on(Stage::Told(consensus, telling)),
+                },
+                Stage::Comparing(mut consensus) => match consensus.poll(world, party, nothing) {
+                    Some(compared) => compared.map(|_| self.walk(world, party)),
+                    None => return self.waits_on(Stage::Comparing(consensus)),
+                },
+                Stage::Walking(mut walk) => match walk.poll(world, party) {
+                    Some(walked) => {
+                        world.store().release();
+                        return Some(Ok(walked));
+                    }
+                    None => return self.waits_on(Stage::Walking(walk)),
+                },
+                Stage::Over => return None,
+            };
+            match next {
+                Ok(stage) => self.stage = stage,
+                Err(fault) => return Some(Err(fault)),
+            }
+        }
+    }
+
+    fn waits_on<T>(&mut self, stage: Stage) -> Option<T> {
+        self.stage = stage;
+        None
+    }
+
+    /// Lets the ranks that handle storage know of pieces that no closed form describes.
+    fn tell(&mut self, world: &mut dyn World, party: &mut Party) -> Stage {
+        if self.transfer.asks.iter().all(|ask| ask.spread != Spread::Explicit) {
+            return self.walk(world, party);
+        }
+        let told = self.facts.to_tell(&self.transfer, &self.parameters, party.rank());
+        party.begin_part();
+        Stage::Telling(Telling::new(world, party, told))
+    }
+
+    /// Refuses to write what several pieces hold.
+    fn hear(&mut self, telling: Telling, party: &mut Party, world: &mut dyn World) -> Result<Stage, Fault> {
+        for (from, told) in telling.heard(party).map_err(|fault| party.abandon(world, fault))? {
+            self.facts.hear(from, told);
+        }
+        if self.transfer.direction == Direction::Read {
+            return Ok(self.walk(world, party));
+        }
+        let overlap = self.facts.overlap(&self.transfer, &self.parameters);
+        let fault = overlap.map(|overlap| overlapping(&self.what, &self.transfer, &overlap));
+        party.open(self.question(fault)).map(Stage::Comparing)
+    }
+
+    fn walk(&mut self, world: &mut dyn World, party: &mut Party) -> Stage {
+        if let Some(trace) = &mut party.trace {
+            trace.push(Span::plain(Kind::Plan, self.begin_ns, world.clock().stamp_ns()));
+        }
+        let users = std::mem::take(&mut self.users);
+        let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
+        let facts = Arc::new(std::mem::take(&mut self.facts));
+        let Moving { transfer, parameters, .. } = self;
+        let program = parameters.strategy.program(transfer, parameters, &facts, party.rank(), &views);
+        let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
+        party.begin_part();
+        Stage::Walking(Walk::new(program, users).with_names(names))
+    }
+
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        match &self.stage {
+            Stage::Vetting(consensus) | Stage::Told(consensus, _) | Stage::Comparing(consensus) => consensus.waits(),
+            Stage::Telling(telling) => format!("{}: {}", self.what, telling.waits_for()).into(),
+            Stage::Walking(walk) => {
+                let waits = walk.waits();
+                Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
+            }
+            Stage::Over => Waits::from(String::new()),
+        }
+    }
+
+    /// What this rank has done so far.
+    pub fn walked(&self) -> Walked {
+        if let Stage::Walking(walk) = &self.stage { walk.walked() } else { Walked::default() }
+    }
+}
+
+/// Whether ranks agree once more before they write, on what each found in its own elements: where an array exists already,
+/// of which rank 0 alone knew the type before. It follows from the transfer, since dedicated servers know nothing else.
+pub(crate) fn may_refuse(transfer: &Transfer) -> bool {
+    transfer.direction == Direction::Write
+        && transfer.asks.iter().any(|ask| {
+            let exists = ask.stored.is_replaced();
+            let nan_matters = ask.memory.kind.has_nan() && ask.stored.element.kind.is_integer();
+            exists && (nan_matters || ask.spread == Spread::Explicit)
+        })
+}
+
+fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
+    let Overlap { array, ranks: (first, second), at } = overlap;
+    let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
+    let name = &transfer.asks[*array as usize].name;
+    let text = format!("{what}: element {at:?} of '{name}' would be written by {who}: their pieces overlap");
+    Fault::new(FaultKind::Invalid, text)
+        .hint("each element may be written once; leave ghost cells out of the pieces that are written")
+}
