@@ -11,6 +11,7 @@ import hyperslab as hs
 import numpy as np
 import pytest
 
+from local_cases import LOCAL_CASES
 from mpi_launch import run_ranks
 from request_cases import CASES
 
@@ -19,6 +20,12 @@ from request_cases import CASES
 @pytest.mark.parametrize("name", CASES)
 def test_threads(name: str, ranks: int, tmp_path: Path) -> None:
     hs.threads(ranks, lambda comm: CASES[name](comm, tmp_path))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("name", LOCAL_CASES)
+def test_threads_with_local_calls(name: str, ranks: int, tmp_path: Path) -> None:
+    hs.threads(ranks, lambda comm: LOCAL_CASES[name](comm, tmp_path))
 
 
 @pytest.mark.mpi

@@ -298,6 +298,25 @@ impl Store {
         read.map(|(_, report)| Report(report))
     }
 
+    /// Reads all of an array, or of a section, into the given array, by this rank alone.
+    fn read_local(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        part: Option<RawSection>,
+        into: Vec<Py<Local>>,
+        unsafe_cast: bool,
+    ) -> PyResult<Report> {
+        let (into, part) = (locals(into), section(part));
+        let read = self.with(py, move |store| store.read_local(name, part.as_ref(), Some(into), casting(unsafe_cast)));
+        read.map(|(_, report)| Report(report))
+    }
+
+    /// Takes note of what others have made or removed.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |store| store.refresh())
+    }
+
     fn read_later(
         &self,
         py: Python<'_>,

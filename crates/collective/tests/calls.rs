@@ -415,12 +415,13 @@ fn a_rank_that_cannot_take_part_or_write_fails_all() {
         let _told = Told(seed);
         let mut case = Case::new(seed);
         let failing = case.random.u32(0..case.ranks);
+        let where_ = if case.ranks > 1 { format!("on rank {failing}: ") } else { String::new() };
         let file = case.file(true);
         let mut arguments = case.write(file);
         arguments[failing as usize].fault = Some(Fault::new(FaultKind::Invalid, "no such thing"));
         for result in case.run(arguments, NEVER) {
             let fault = result.err().expect("one rank cannot");
-            assert_eq!(fault.text, format!("on rank {failing}: a call: no such thing"));
+            assert_eq!(fault.text, format!("{where_}a call: no such thing"));
         }
         assert_eq!(case.logged(), ["undo"]);
         // The first request of a rank to its storage fails, if it has one.
@@ -430,7 +431,7 @@ fn a_rank_that_cannot_take_part_or_write_fails_all() {
         let failed = results.iter().filter(|result| result.is_err()).count();
         assert!(failed == 0 || failed == results.len(), "all ranks or none");
         for fault in results.iter().filter_map(|result| result.as_ref().err()) {
-            assert_eq!(fault.text, format!("on rank {failing}: no space left"));
+            assert_eq!(fault.text, format!("{where_}no space left"));
         }
         let expected: &[_] = match failed {
             0 => &["look", "choose", "begin", "publish", "tidy"],

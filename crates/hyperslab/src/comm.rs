@@ -332,12 +332,12 @@ impl Comm {
 
     /// As [`Comm::attend`], for a call that does not block.
     pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
-        self.refuse_later(target, false, what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint })
+        self.refuse_later(target, what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint })
     }
 
     /// The same, for a fault that was found here.
-    pub(crate) fn refuse_later(&self, target: u64, writes: bool, what: String, fault: Fault) -> Request {
-        self.leave(target, writes, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
+    pub(crate) fn refuse_later(&self, target: u64, what: String, fault: Fault) -> Request {
+        self.leave(target, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
     }
 
     pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {

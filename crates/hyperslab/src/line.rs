@@ -33,7 +33,6 @@ pub(crate) type Finished = (Vec<LocalArray>, Report);
 pub(crate) struct Outcome {
     /// The store or file that it belongs to.
     pub(crate) target: u64,
-    writes: bool,
     /// Set once the user's arrays may be used again, where that ends the call for him.
     left: OnceLock<Finished>,
     result: OnceLock<Result<Finished, Fault>>,
@@ -42,14 +41,8 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(target: u64, writes: bool) -> Arc<Outcome> {
-        Arc::new(Outcome {
-            target,
-            writes,
-            left: OnceLock::new(),
-            result: OnceLock::new(),
-            dropped: AtomicBool::new(false),
-        })
+    pub(crate) fn new(target: u64) -> Arc<Outcome> {
+        Arc::new(Outcome { target, left: OnceLock::new(), result: OnceLock::new(), dropped: AtomicBool::new(false) })
     }
 
     /// The failure, for somebody who made another call.
@@ -92,10 +85,6 @@ struct State {
 impl State {
     fn is_empty(&self) -> bool {
         self.jobs.is_empty() && self.current.is_none()
-    }
-
-    fn writes(&self) -> bool {
-        self.current.iter().chain(self.jobs.iter().map(|job| &job.outcome)).any(|outcome| outcome.writes)
     }
 }
 
@@ -263,11 +252,6 @@ impl Line {
     /// Waits until all calls before this one are over.
     pub(crate) fn drain(&self) {
         drop(self.wait(State::is_empty));
-    }
-
-    /// Waits until no call that writes is before this one.
-    pub(crate) fn drain_writes(&self) {
-        drop(self.wait(|state| !state.writes()));
     }
 
     /// Sets bytes aside for a copy. Copies share `most`; a larger one is taken alone. This waits for calls before it as

@@ -119,6 +119,9 @@ struct Laid {
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
+    /// How many of the arrays the user sees. Those that requests add are shown by the next call that blocks, or when the user
+    /// waits for the request, so that ranks see the same at the same place of the program.
+    shown: usize,
 }
 
 impl RawFile {
@@ -171,7 +174,7 @@ impl RawFile {
             open_file(names, how, at_hand, (&new_header, header_bytes, end)).map_err(|fault| fault.context(&what))
         };
         let file = RawFile::opened(comm, question, names, (mode, options, order), opened)?;
-        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end };
+        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end, shown: arrays.len() };
         Ok(file)
     }
 
@@ -200,7 +203,8 @@ impl RawFile {
         file.order = header.order();
         let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
         let (offsets, end) = lay_out(offset, &arrays)?;
-        *file.laid() = Laid { arrays, offsets, end };
+        let shown = arrays.len();
+        *file.laid() = Laid { arrays, offsets, end, shown };
         Ok(file)
     }
 
@@ -286,12 +290,11 @@ impl RawFile {
         self.laid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arrays, in the order of the file. In a new file, waits for requests under way that write.
+    /// The arrays, in the order of the file; of requests, those that the user has waited for, or that a call that blocks has.
+    /// Local.
     pub fn arrays(&self) -> Vec<FileArray> {
-        if self.mode.writes_new() && !self.comm.is_inside() {
-            self.comm.line().drain_writes();
-        }
-        self.laid().arrays.clone()
+        let laid = self.laid();
+        laid.arrays[..laid.shown.min(laid.arrays.len())].to_vec()
     }
 
     /// The name of the file, if one that a dead owner left unpublished was removed.
@@ -347,11 +350,24 @@ impl RawFile {
         each.collect()
     }
 
-    /// Calls of this file use what those before them left.
+    /// Calls of this file use what those before them left, which is shown from then on.
     fn await_calls(&self) {
         if !self.comm.is_inside() {
             self.comm.line().drain();
+            self.show(usize::MAX);
         }
+    }
+
+    /// Shows the user these arrays, and those before them.
+    fn show_named(&self, names: &[String]) {
+        let last = self.laid().arrays.iter().rposition(|array| names.contains(&array.name));
+        self.show(last.map_or(0, |last| last + 1));
+    }
+
+    /// Shows the user as many arrays.
+    fn show(&self, arrays: usize) {
+        let mut laid = self.laid();
+        laid.shown = laid.shown.max(arrays.min(laid.arrays.len()));
     }
 
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.
@@ -380,7 +396,8 @@ impl RawFile {
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let (empty, object) = (self.arrays().is_empty(), self.object());
+        self.await_calls();
+        let (empty, object) = (self.laid().arrays.is_empty(), self.object());
         let path = self.path().display().to_string();
         let end = End { sync: sync.then_some(object), fault, ..End::of(what, "close", &path) };
         let (attempts, header, name) = (self.attempts.clone(), self.header.clone(), self.name.clone());

@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering;
 pub struct Request {
     comm: Comm,
     outcome: Arc<Outcome>,
+    /// What the user sees once he knows that it succeeded.
+    shows: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Request {
@@ -27,7 +29,18 @@ impl Request {
     /// # Errors
     /// The same on all ranks.
     pub fn wait(&self) -> Result<(Vec<LocalArray>, Report), Error> {
-        Ok(self.comm.line().result(&self.outcome)?)
+        let finished = self.comm.line().result(&self.outcome)?;
+        // With dedicated servers a write may still fail, which a later call tells.
+        if let Some(shows) = self.shows.as_ref().filter(|_| self.comm.servers() == 0) {
+            shows();
+        }
+        Ok(finished)
+    }
+
+    /// The same, and this is done once the user knows that it succeeded.
+    pub(crate) fn showing(mut self, shows: impl Fn() + Send + Sync + 'static) -> Request {
+        self.shows = Some(Box::new(shows));
+        self
     }
 
     /// Whether it is over, well or not. Does not wait. Where MPI may be called only from the thread of the user, its
@@ -113,15 +126,14 @@ impl Comm {
     pub(crate) fn leave(
         &self,
         target: u64,
-        writes: bool,
         room: Option<&Room>,
         work: impl FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static,
     ) -> Request {
-        let outcome = Outcome::new(target, writes);
+        let outcome = Outcome::new(target);
         let comm = self.inside(Inside(outcome.clone()));
         let staged = room.map_or(0, |room| room.staged);
         let work = Box::new(move || work(&comm).map_err(Fault::from));
         self.submit(outcome.clone(), staged, work);
-        Request { comm: self.clone(), outcome }
+        Request { comm: self.clone(), outcome, shows: None }
     }
 }

@@ -7,6 +7,7 @@
 mod call;
 mod explain;
 mod known;
+mod listing;
 mod opening;
 mod requests;
 mod shapes;
@@ -29,12 +30,13 @@ use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use call::{into_each, listed, requests};
 pub use explain::{Layout, Planned, explain};
-use opening::Opened;
+use listing::Listing;
+use opening::{Opened, nodes_of};
 pub use step::Step;
 
 /// Names an update of an array in place that has not ended.
@@ -211,6 +213,10 @@ pub struct Store {
     above: Vec<String>,
     attributes: Map<String, Value>,
     known: known::Known,
+    listing: Listing,
+    /// Where it was opened, and this rank's own way to read it, once it has one.
+    location: Location,
+    alone: Arc<OnceLock<Comm>>,
 }
 
 impl Store {
@@ -225,6 +231,7 @@ impl Store {
     pub fn open(comm: &Comm, location: impl Into<Location>, mode: Mode, options: Options) -> Result<Store, Error> {
         let location = location.into();
         comm.set_limits(options.limits());
+        let at_location = location.clone();
         let what = format!("open '{location}' (mode {})", mode.name());
         let fields = vec![
             ("path".to_string(), location.to_string()),
@@ -277,6 +284,9 @@ impl Store {
             above: heard.above,
             attributes: heard.attributes,
             known: known::Known::default(),
+            listing: Listing::of(heard.nodes),
+            location: at_location,
+            alone: Arc::default(),
         })
     }
 
@@ -380,46 +390,64 @@ impl Store {
         format!("{}{name}", self.group)
     }
 
-    /// Names of the arrays in the group, sorted. Not collective, but it waits for requests under way that write.
+    /// Names of the arrays in the group, sorted: those that were there when the group was opened or [refreshed](Store::refresh),
+    /// and those that this program has made since. Of requests, those that the user has waited for, or that a call that blocks
+    /// has; with dedicated servers, what a write makes from the next call on. Local, and the same on all ranks at the same
+    /// place of the program.
     pub fn arrays(&self) -> Result<Vec<String>, Error> {
         self.nodes(NodeType::Array)
     }
 
-    /// Names of the groups and published steps in the group, sorted. Not collective; waits as [`Store::arrays`].
+    /// Names of the groups and published steps in the group, sorted. Local, as [`Store::arrays`].
     pub fn groups(&self) -> Result<Vec<String>, Error> {
         self.nodes(NodeType::Group)
     }
 
     fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
-        self.await_writes();
-        let directory = self.directory();
-        let mut names = Vec::new();
-        for name in directory.list(&self.base())? {
-            if name.starts_with('.') {
-                continue;
-            }
-            let key = format!("{}{name}/{METADATA_KEY}", self.base());
-            let Some(bytes) = directory.read(&key)? else { continue };
-            if node_type(&bytes, &key).map_err(format_fault)? == wanted {
-                names.push(name);
-            }
-        }
-        Ok(names)
+        let (directory, base) = (self.directory(), self.base());
+        let kind = |name: &str| {
+            let key = format!("{base}{name}/{METADATA_KEY}");
+            let Some(bytes) = directory.read(&key)? else { return Ok(None) };
+            node_type(&bytes, &key).map(Some).map_err(format_fault)
+        };
+        Ok(self.listing.of_kind(wanted, kind).map_err(|fault: Fault| fault)?)
     }
 
-    /// What is written by requests under way is to be seen by what looks at the store after them.
-    fn await_writes(&self) {
-        if !self.comm.is_inside() {
-            self.comm.line().drain_writes();
-        }
-    }
-
-    /// What an array is. Not collective, but it waits for requests under way that write.
+    /// Takes note of what others have made or removed in the group since it was opened. Collective.
     ///
     /// # Errors
-    /// When there is no such array, or its metadata make no sense.
+    /// The same on all ranks, when the group cannot be read.
+    pub fn refresh(&self) -> Result<(), Error> {
+        let path = self.path().display().to_string();
+        let fields = vec![("operation".to_string(), "refresh".to_string()), ("group".into(), path.clone())];
+        let question = Question::opening(format!("refresh '{path}'"), fields, None);
+        let (directory, base) = (self.directory(), self.base());
+        let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
+            let nodes = nodes_of(&*directory, &base)?;
+            Ok(nodes.iter().fold(Writer::default(), |told, name| told.bytes(name.as_bytes())).0)
+        })?;
+        let mut r = Reader::new(&told);
+        self.listing.refresh(std::iter::from_fn(|| r.text()));
+        self.forget_all();
+        Ok(())
+    }
+
+    /// A call that blocks comes after all before it: what requests have made is shown from now on.
+    fn settle(&self) {
+        if !self.comm.is_inside() {
+            self.comm.line().drain();
+            self.listing.settle();
+        }
+    }
+
+    /// What an array is, as this rank finds it; of one that requests under way make, what it will be. Local.
+    ///
+    /// # Errors
+    /// This rank's own: when there is no such array, or its metadata make no sense.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
-        self.await_writes();
+        if let Some(metadata) = self.listing.coming(name) {
+            return Ok(ArrayInfo { metadata });
+        }
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }
 
@@ -430,6 +458,7 @@ impl Store {
     /// # Errors
     /// The same on all ranks, when there is no such array, or its metadata make no sense.
     pub fn describe(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<ArrayInfo>, Error> {
+        self.settle();
         if let Some(known) = self.known(names).filter(|_| !fresh) {
             return Ok(known.into_iter().map(|metadata| ArrayInfo { metadata }).collect());
         }
@@ -473,12 +502,18 @@ impl Store {
                     .hint("groups() lists the groups and published steps")
             })?;
             GroupMetadata::parse(&bytes, &key).map_err(format_fault)?;
-            Ok(bytes)
+            let nodes = nodes_of(&*directory, &base)?;
+            Ok(nodes.iter().fold(Writer::default().bytes(&bytes), |told, name| told.bytes(name.as_bytes())).0)
         })?;
-        let attributes = GroupMetadata::parse(&told, name).map_err(format_fault)?.attributes;
+        let mut r = Reader::new(&told);
+        let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
+        let metadata = r.bytes().ok_or_else(senseless)?;
+        let attributes = GroupMetadata::parse(metadata, name).map_err(format_fault)?.attributes;
+        let listing = Listing::of(std::iter::from_fn(|| r.text()));
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
         let (removed, unfinished) = (Vec::new(), Vec::new());
-        Ok(Store { group: format!("{}{name}/", self.group), staged, removed, unfinished, attributes, ..self.clone() })
+        let group = format!("{}{name}/", self.group);
+        Ok(Store { group, staged, removed, unfinished, attributes, listing, ..self.clone() })
     }
 
     /// Changes what the user wants of the planner.
@@ -506,6 +541,7 @@ impl Store {
     pub fn flush(&self) -> Result<(), Error> {
         let path = self.path().display().to_string();
         let end = End::of(format!("flush of '{path}'"), "flush", &path);
+        self.settle();
         Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)
     }
 

@@ -425,8 +425,13 @@ fn failures(merged: &Merged, names: &Names) -> Fault {
     }
     let more = merged.fault_count - merged.faults.len() as u64;
     let (first, _) = distinct[0].clone();
-    let lines: Vec<String> =
-        distinct.iter().map(|(fault, ranks)| format!("on {}: {}", names.list(ranks), fault.text)).collect();
+    // Who is alone need not be told which rank it was.
+    let alone = names.clients() == 1 && names.servers().is_empty();
+    let line = |(fault, ranks): &(Fault, Vec<u32>)| match alone {
+        true => fault.text.clone(),
+        false => format!("on {}: {}", names.list(ranks), fault.text),
+    };
+    let lines: Vec<String> = distinct.iter().map(line).collect();
     let mut text = lines.join("\n  ");
     if more > 0 {
         text = format!("{text}\n  and on {more} more ranks");

@@ -13,6 +13,7 @@ import hyperslab as hs
 import mpi4py
 import numpy as np
 
+from local_cases import LOCAL_CASES
 from request_cases import CASES, compute_until, overlap, part, spread, whole
 
 
@@ -50,7 +51,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     if level != "multiple":
         below_multiple(comm, directory)
-    for name, case in CASES.items():
+    for name, case in (CASES | LOCAL_CASES).items():
         if level != "multiple" and case is overlap:
             continue
         path = directory / name

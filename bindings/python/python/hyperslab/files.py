@@ -145,7 +145,11 @@ def _named(
 
 
 class RawFile:
-    """An open file of arrays; made by `open_raw`."""
+    """An open file of arrays; made by `open_raw`.
+
+    Each method says whether it is collective; properties are local: they wait for nobody, and tell the same on all
+    ranks at the same place of the program.
+    """
 
     def __init__(
         self,
@@ -179,7 +183,7 @@ class RawFile:
 
     @property
     def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """Shape and type of each array, in the order of the file."""
+        """Shape and type of each array, in the order of the file; of requests, those that were waited for."""
         return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.arrays()}
 
     def write(

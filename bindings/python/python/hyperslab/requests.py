@@ -41,7 +41,7 @@ class Request(Generic[T]):
         _with_requests.add(comm)
 
     def wait(self) -> T:
-        """Wait for the end, and return what the blocking call returns. May be called again.
+        """Wait for the end, and return what the blocking call returns. Local; may be called again.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Request(Generic[T]):
         return self._result(self._core.wait())
 
     def test(self) -> bool:
-        """Whether it is over, well or not. Does not wait."""
+        """Whether it is over, well or not. Local, and does not wait."""
         return self._core.test()
 
     def __repr__(self) -> str:

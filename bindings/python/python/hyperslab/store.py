@@ -222,7 +222,12 @@ def _info(raw: _RawInfo) -> ArrayInfo:
 
 
 class Store:
-    """An open Zarr group. Made by `open`, `Store.group` and `Store.step`."""
+    """An open Zarr group. Made by `open`, `Store.group` and `Store.step`.
+
+    Each method says whether it is collective (all ranks of the communicator make the call) or local (any rank makes it
+    by itself, and it waits for nobody); properties are local. What local ones tell of the group is the same on all
+    ranks at the same place of the program: it changes only by collective calls, and by waiting for a request.
+    """
 
     def __init__(self, core: _core.Store, comm: _core.Comm) -> None:
         self._store = core
@@ -250,23 +255,34 @@ class Store:
         return attributes
 
     def arrays(self) -> list[str]:
-        """Names of the arrays, sorted. Not collective."""
+        """Names of the arrays, sorted. Local.
+
+        Those that were there when the group was opened or last refreshed, and those that this program has made since:
+        of requests, those that were waited for, by `Request.wait` or by a call that blocks. With dedicated servers, what
+        a write makes is listed from the next call on, since it may still fail when it has returned. The same on all
+        ranks at the same place of the program.
+        """
         return self._store.arrays()
 
     def groups(self) -> list[str]:
-        """Names of the groups and of the published steps, sorted. Not collective."""
+        """Names of the groups and of the published steps, sorted. Local, as `arrays`."""
         return self._store.groups()
 
+    def refresh(self) -> None:
+        """Take note of what other programs have made or removed in the group since it was opened. Collective."""
+        with calling(self._comm, f"refresh '{self.path}'"):
+            self._store.refresh()
+
     def __contains__(self, name: str) -> bool:
-        """Whether there is an array of this name."""
+        """Whether `arrays` has this name. Local."""
         return name in self.arrays()
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the arrays."""
+        """Names of the arrays. Local, as `arrays`."""
         return iter(self.arrays())
 
     def __getitem__(self, name: str) -> ArrayInfo:
-        """What an array is. Not collective."""
+        """What an array is, as this rank finds it; of one that requests under way make, what it will be. Local."""
         return _info(self._store.info(name))
 
     def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
@@ -569,8 +585,8 @@ class Store:
     def iread(self, name: Any, dist: Holding | None = None, *, out: Any = None, **options: Any) -> Request[Any]:
         """Read as `read` does, but return at once. Collective.
 
-        `out`, where it is given, must not be used before the request is over. Requests before this one that write are
-        waited for, since they decide what there is to be read.
+        `out`, where it is given, must not be used before the request is over. It reads what requests before it have
+        written.
 
         Returns
         -------
@@ -616,7 +632,7 @@ class Store:
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
         # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
         fresh = section is not None or (out is not None and dist is None)
-        # What does not block cannot ask the others: requests before it may still be under way.
+        # What does not block cannot ask the others; what requests under way make is known here.
         infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self[each] for each in names}
         part = section_of(section, next(iter(infos.values())).shape if infos else None)
         spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
@@ -629,6 +645,60 @@ class Store:
         given = None if dist is None else dist._core
         arguments = (names, given, part, raws, casting == "unsafe")
         return {each: targets[each] for each in names}, arguments, strategy
+
+    def read_local(
+        self,
+        name: str,
+        *,
+        section: SectionLike | None = None,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        casting: Casting = "same_kind",
+    ) -> NDArray[Any]:
+        """Read all of an array, or of a section of it, by this rank alone. Local.
+
+        No other rank need do the same, and it waits for no other rank and no request. An array that a request of this
+        program is writing is refused; what other programs or ranks are writing may be read half.
+
+        Parameters
+        ----------
+        name : str
+            The array.
+        section : optional
+            Only this part of the array.
+        out : array, optional
+            Read into this, in any memory order and with conversion to its type.
+        dtype : optional
+            Type of a fresh array; that of the stored elements by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
+
+        Returns
+        -------
+        ndarray
+            `out` where it was given.
+
+        Raises
+        ------
+        Error
+            This rank's own; the others do not hear of it.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write("rho", np.arange(6.0))
+        ...     store.read_local("rho", section=slice(2, 4))
+        array([2., 3.])
+        """
+        check_casting(casting)
+        info = self[name]
+        part = section_of(section, info.shape)
+        spread = _spread(info, part, None, 1)
+        if out is None:
+            out = spread.empty(0, info.dtype if dtype is None else type_of(type_code(dtype)))
+        self._store.read_local(name, part, describe_all(out, spread, 0, writable=True), casting == "unsafe")
+        return out
 
     def flush(self) -> None:
         """Wait for all requests. Collective.
@@ -709,7 +779,7 @@ class Step(Store):
         self._before_publish = before_publish
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Replace the attributes of the step, on all ranks alike; rank 0's are written."""
+        """Replace the attributes of the step. Local: all ranks must do the same, which publishing compares."""
         self._store.set_attributes(json_of(attributes))
 
     def close(self) -> None:

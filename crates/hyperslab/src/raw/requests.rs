@@ -22,16 +22,18 @@ impl RawFile {
         match stage(&self.comm, &self.options.wish, staged, staging) {
             Ok(room) => {
                 let mut file = self.with_room(&room);
-                self.comm.leave(self.target, true, Some(&room), move |comm| {
+                let (shown, names): (_, Vec<String>) = (self.clone(), arrays.iter().map(|a| a.0.clone()).collect());
+                let request = self.comm.leave(self.target, Some(&room), move |comm| {
                     file.comm = comm.clone();
                     let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
                     written.map(|report| (Vec::new(), report))
-                })
+                });
+                request.showing(move || shown.show_named(&names))
             }
             Err(fault) => {
                 let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
                 let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
-                self.comm.refuse_later(self.target, true, what, fault)
+                self.comm.refuse_later(self.target, what, fault)
             }
         }
     }
@@ -53,7 +55,7 @@ impl RawFile {
         let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
         let mut file = self.with_room(&room);
-        self.comm.leave(self.target, false, Some(&room), move |comm| {
+        self.comm.leave(self.target, Some(&room), move |comm| {
             file.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             file.read(&names, holding.as_ref(), section.as_ref(), into, casting)

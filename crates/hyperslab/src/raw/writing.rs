@@ -179,6 +179,9 @@ impl RawFile {
             laid.offsets.truncate(before.0);
             laid.end = before.1;
         }
+        if done.is_ok() && !self.comm.is_inside() {
+            self.show(usize::MAX);
+        }
         Ok(done?.report)
     }
 

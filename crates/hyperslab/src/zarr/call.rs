@@ -11,7 +11,7 @@ use hyperslab_collective::{
     Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
     natural_chunks,
 };
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, Value, fill_from_json};
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, NodeType, Value, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
 use hyperslab_pack::convert_scalar;
@@ -35,7 +35,7 @@ pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Sto
 
 impl Store {
     /// Metadata of a new array.
-    fn new_metadata(ask: &WriteAsk, new: &NewArray) -> Result<ArrayMetadata, Fault> {
+    pub(super) fn new_metadata(ask: &WriteAsk, new: &NewArray) -> Result<ArrayMetadata, Fault> {
         let kind = new.kind.or(ask.element().map(|element| element.kind));
         let kind = kind.unwrap_or(hyperslab_layout::Kind::Float64);
         let shape = ask.holding.shape();
@@ -87,6 +87,7 @@ impl Store {
         if !update {
             self.forget_known(names.iter().copied());
         }
+        self.settle();
         let requests: Vec<ArrayRequest> = asks.iter().map(WriteAsk::request).collect();
         let writing = || Writing::new(self.clone(), requests.clone(), metadata, new.clone(), update);
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
@@ -104,6 +105,10 @@ impl Store {
             publishes: true,
             at_once: self.at_once_writing(asks.len()),
         })?;
+        // What a request makes is shown when it is waited for.
+        if !update && !self.comm.is_inside() {
+            self.listing.show(names.iter().copied(), NodeType::Array);
+        }
         Ok(done.report)
     }
 
@@ -217,6 +222,7 @@ impl Store {
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(std::iter::once(&*ask.name));
+        self.settle();
         describe(&mut fields, std::iter::once((&*ask.name, Some(&*ask.holding), None, ask.element())));
         let request = ArrayRequest { selected: Selected::End(axis), ..ask.request() };
         let target = (self.comm.rank() == 0)

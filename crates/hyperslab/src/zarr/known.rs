@@ -59,6 +59,11 @@ impl Store {
         }
     }
 
+    /// Forgets all arrays.
+    pub(super) fn forget_all(&self) {
+        self.known.seen().clear();
+    }
+
     /// On what a read of these arrays relies: the fingerprint of the metadata of each, where it was looked at. One that the
     /// line carries out, perhaps after others that change them, relies on nothing.
     pub(super) fn relied(&self, names: &[&str]) -> Vec<Option<u64>> {

@@ -15,6 +15,8 @@ pub(super) struct Opened {
     found: Found,
     /// Groups above the store whose consolidated metadata go stale when it changes.
     above: Vec<String>,
+    /// Names of what may be nodes.
+    nodes: Vec<String>,
 }
 
 /// What all ranks are told of it.
@@ -24,17 +26,26 @@ pub(super) struct Heard {
     pub(super) attributes: Map<String, Value>,
     pub(super) found: Found,
     pub(super) above: Vec<String>,
+    pub(super) nodes: Vec<String>,
+}
+
+/// Names of what may be nodes of a group.
+pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<String>, Fault> {
+    let mut listed = names.list(group)?;
+    listed.retain(|name| !name.starts_with('.') && name != METADATA_KEY);
+    Ok(listed)
 }
 
 impl Opened {
     pub(super) fn told(&self) -> Vec<u8> {
-        let Opened { attempts, metadata, found, above } = self;
+        let Opened { attempts, metadata, found, above, nodes } = self;
         let told =
             Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
         let told = told.number(attempts.opening).bytes(metadata);
-        let told = told.number(above.len() as u64).number(found.removed.len() as u64);
-        above
+        let told = told.number(nodes.len() as u64).number(above.len() as u64).number(found.removed.len() as u64);
+        nodes
             .iter()
+            .chain(above)
             .chain(&found.removed)
             .chain(&found.unfinished)
             .fold(told, |told, name| told.bytes(name.as_bytes()))
@@ -49,13 +60,15 @@ impl Heard {
         let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
-        let (first, second) = r.number().zip(r.number()).ok_or_else(broken)?;
-        let mut above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let mut removed = above.split_off(above.len().min(first as usize));
-        let unfinished = removed.split_off(removed.len().min(second as usize));
+        let mut count = || r.number().map(|count| count as usize).ok_or_else(broken);
+        let (nodes_count, first, second) = (count()?, count()?, count()?);
+        let mut nodes: Vec<String> = std::iter::from_fn(|| r.text()).collect();
+        let mut above = nodes.split_off(nodes.len().min(nodes_count));
+        let mut removed = above.split_off(above.len().min(first));
+        let unfinished = removed.split_off(removed.len().min(second));
         let names = names.at(&home);
         let home = if base.is_empty() { Home::inside(names) } else { Home::beside(names, &base) };
-        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished }, above })
+        Ok(Heard { home, opening, attributes, found: Found { removed, unfinished }, above, nodes })
     }
 }
 
@@ -182,7 +195,8 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         left.unfinished.extend(unfinished(directory)?);
     }
     let above = if mode.writes() { consolidated_above(directory) } else { Vec::new() };
-    Ok(Some(Opened { attempts, metadata, found: left.and(Found::default()), above }))
+    let nodes = if anew { Vec::new() } else { nodes_of(directory, "")? };
+    Ok(Some(Opened { attempts, metadata, found: left.and(Found::default()), above, nodes }))
 }
 
 /// Makes the directory of a new store, and those above it. Returns whether it was not there.

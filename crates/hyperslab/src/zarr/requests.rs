@@ -1,11 +1,25 @@
 //! Reading and writing arrays of a group without waiting for it.
 
+use super::known::Known;
 use super::{NewArray, Store, WriteAsk};
-use crate::comm::Unready;
+use crate::comm::{Comm, Unready};
+use crate::error::Error;
 use crate::request::{Request, Room, stage};
-use hyperslab_collective::Holding;
-use hyperslab_collective::LocalArray;
+use hyperslab_collective::{Holding, LocalArray, Report};
+use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::{Casting, Section};
+use hyperslab_world::{Fault, FaultKind};
+
+/// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
+fn writes(asks: &[WriteAsk], new: &NewArray) -> Vec<(String, Option<ArrayMetadata>)> {
+    let update = asks.iter().any(|ask| ask.section.is_some());
+    let made = |ask: &WriteAsk| Store::new_metadata(ask, new).ok().filter(|_| !update);
+    asks.iter().map(|ask| (ask.name.clone(), made(ask))).collect()
+}
+
+fn made_by(writes: &[(String, Option<ArrayMetadata>)]) -> Vec<String> {
+    writes.iter().filter(|(_, made)| made.is_some()).map(|(name, _)| name.clone()).collect()
+}
 
 impl Store {
     /// The same for a call that the line carries out.
@@ -25,17 +39,50 @@ impl Store {
         match stage(&self.comm, &self.options.wish, staged, arrays) {
             Ok(room) => {
                 let mut store = self.with_room(&room);
-                self.comm.leave(self.target, true, Some(&room), move |comm| {
+                let writes = writes(&asks, &new);
+                self.listing.begin(&writes);
+                let (shown, made) = (self.listing.clone(), made_by(&writes));
+                let request = self.comm.leave(self.target, Some(&room), move |comm| {
                     store.comm = comm.clone();
-                    store.write(&asks, &new).map(|report| (Vec::new(), report))
-                })
+                    let written = store.write(&asks, &new);
+                    store.listing.end(&writes, written.is_ok());
+                    written.map(|report| (Vec::new(), report))
+                });
+                request.showing(move || shown.show(made.iter().map(String::as_str), NodeType::Array))
             }
             Err(fault) => {
                 let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
                 let what = format!("write of {} to '{}'", super::listed(&names), self.path().display());
-                self.comm.refuse_later(self.target, true, what, fault)
+                self.comm.refuse_later(self.target, what, fault)
             }
         }
+    }
+
+    /// Reads an array, or a section of it, by this rank alone, all of it into one local array. Local: no other rank need do
+    /// the same, and it waits for no request; so an array that one of this program's writes is refused.
+    ///
+    /// # Errors
+    /// This rank's own.
+    pub fn read_local(
+        &self,
+        name: &str,
+        section: Option<&Section>,
+        into: Option<Vec<LocalArray>>,
+        casting: Casting,
+    ) -> Result<(Vec<LocalArray>, Report), Error> {
+        if self.listing.is_under_way(name) {
+            let text =
+                format!("'{name}' of '{}' is being written by a request that is under way", self.path().display());
+            return Err(Fault::new(FaultKind::Invalid, text)
+                .hint("wait for the request before you read the array")
+                .into());
+        }
+        let comm = self.alone.get_or_init(Comm::alone);
+        // What lies in memory is reached by whoever has asked for its names.
+        comm.names(&self.location)?;
+        comm.set_limits(self.options.limits());
+        let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
+        store.read(&[name], None, section, into, casting)
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.
@@ -55,7 +102,7 @@ impl Store {
         let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
         let mut store = self.with_room(&room);
-        self.comm.leave(self.target, false, Some(&room), move |comm| {
+        self.comm.leave(self.target, Some(&room), move |comm| {
             store.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             store.read(&names, holding.as_ref(), section.as_ref(), into, casting)

@@ -1,10 +1,11 @@
 //! Steps: groups that become visible whole or not at all.
 
+use super::listing::Listing;
 use super::{METADATA_KEY, Store, check_name};
 use crate::attempts::Entry;
 use crate::course::{End, Publish, new_target};
 use crate::error::{Error, format_fault};
-use hyperslab_format::zarr::{GroupMetadata, Map, Value};
+use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 
@@ -19,6 +20,8 @@ pub struct Step {
     /// Where it lies until then.
     hidden: String,
     sync: bool,
+    /// Of the group that it is a step of, and its name there.
+    above: (Listing, String),
 }
 
 impl Store {
@@ -68,9 +71,12 @@ impl Store {
             removed: Vec::new(),
             unfinished: Vec::new(),
             attributes,
+            listing: Listing::default(),
             ..self.clone()
         };
-        Ok(Step { group, at, hidden, sync: self.options.durable })
+        self.settle();
+        let above = (self.listing.clone(), name.to_string());
+        Ok(Step { group, at, hidden, sync: self.options.durable, above })
     }
 }
 
@@ -149,6 +155,8 @@ impl Step {
         let result = self.group.comm.sync_and(end, self.group.target, work);
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             self.given_up();
+        } else {
+            self.above.0.show([&*self.above.1], NodeType::Group);
         }
         Ok(result?)
     }

@@ -1,0 +1,166 @@
+"""Verbs that are local, beside collective calls and requests, for any ranks: threads or MPI."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hyperslab as hs
+import numpy as np
+import pytest
+
+from request_cases import part, spread, whole
+
+#: So long a rank waits for what another one does after local calls [s].
+PATIENCE_SECONDS = 20.0
+#: What all wait for is over sooner, or a rank waited for one that waits for it.
+LIMITS: dict[str, Any] = {"arrival_seconds": 2 * PATIENCE_SECONDS}
+PROGRAMS = 8
+CALLS = 14
+
+
+def await_file(path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not path.exists():
+        assert time.monotonic() < deadline, f"'{path}' did not come: a rank that should have made it waits"
+        time.sleep(0.005)
+
+
+def nobody_is_waited_for(comm: Any, path: Path) -> None:
+    """A rank with a request under way looks around, before the others have made the call."""
+    dist = spread(comm)
+    with hs.open(path / "n.zarr", "w", comm=comm, durable=False, **LIMITS) as store:
+        store.write("old", part(comm, 7.0), dist)
+        if comm.rank > 0:
+            await_file(path / "looked")
+        request = store.iwrite("new", part(comm), dist)
+        read = store.iread("new", dist)
+        if comm.rank == 0:
+            assert store["old"].shape == store["new"].shape == whole().shape
+            assert np.array_equal(store.read_local("old"), whole(7.0))
+            if comm.size > 1:
+                assert store.arrays() == list(store) == ["old"]
+                assert "new" not in store
+                with pytest.raises(hs.InvalidError, match="is being written by a request that is under way"):
+                    store.read_local("new")
+            (path / "looked").touch()
+        request.wait()
+        assert store.arrays() == ["new", "old"]
+        assert np.array_equal(read.wait(), part(comm))
+    with hs.open_raw(path / "n.raw", "w", comm=comm, durable=False, **LIMITS) as file:
+        file.write({"old": part(comm)}, dist)
+        if comm.rank > 0:
+            await_file(path / "looked again")
+        request = file.iwrite({"new": part(comm)}, dist)
+        assert list(file.arrays) == ["old"]
+        if comm.rank == 0:
+            (path / "looked again").touch()
+        request.wait()
+        assert list(file.arrays) == ["old", "new"]
+
+
+def a_rank_alone(comm: Any, path: Path) -> None:
+    """What one rank reads, and fails to, is its own; what others make is seen after `refresh`."""
+    dist = spread(comm)
+    with hs.open(path / "l.zarr", "w", comm=comm, durable=False) as store:
+        store.write("a", part(comm), dist)
+        if comm.rank == comm.size - 1:
+            for _ in range(3):
+                found = store.read_local("a", section=(slice(1, 48, 3), slice(2, 9)))
+                assert np.array_equal(found, whole()[1:48:3, 2:9])
+            out = np.zeros(whole().shape, "f4", order="F")
+            assert store.read_local("a", out=out) is out
+            assert np.array_equal(out, whole().astype("f4"))
+            with pytest.raises(hs.NotFoundError, match="there is no array 'b'"):
+                store.read_local("b")
+            with pytest.raises(hs.InvalidError, match="cannot change from float64 to int32"):
+                store.read_local("a", dtype="i4")
+            with pytest.raises(hs.InvalidError) as wrong:
+                store.read_local("a", out=np.zeros(3))
+            assert "on rank" not in str(wrong.value).splitlines()[0].split("local part")[0]
+            with hs.open(path / "l.zarr", "r+", durable=False) as other:
+                other.write("made by another", np.ones(3))
+                with other.step("step") as step:
+                    step.write("x", np.ones(3))
+        comm.barrier()
+        assert (store.arrays(), store.groups()) == (["a"], [])
+        store.refresh()
+        assert (store.arrays(), store.groups()) == (["a", "made by another"], ["step"])
+        assert store.group("step").arrays() == ["x"]
+        with store.step("own") as step:
+            step.write("y", part(comm), dist)
+            assert step.arrays() == ["y"]
+        assert store.groups() == ["own", "step"]
+
+
+def any_mixture(comm: Any, path: Path) -> None:
+    """Ranks make the same collective calls and requests, and each does something local in between, at its own pace."""
+    for seed in range(PROGRAMS):
+        mixture(comm, path / f"m{seed}.zarr", seed)
+
+
+def mixture(comm: Any, path: Path, seed: int) -> None:
+    """One such program."""
+    same, own, dist = random.Random(seed), random.Random(1000 * seed + comm.rank), spread(comm)
+    written: dict[str, float] = {}
+    shown: set[str] = set()
+    under_way: list[tuple[str | None, Any, Any]] = []
+    with hs.open(path, "w", comm=comm, durable=False, **LIMITS) as store:
+
+        def look() -> None:
+            if own.random() < 0.3:
+                time.sleep(own.random() * 0.01)
+            assert store.arrays() == sorted(shown), f"seed {seed}"
+            for name in own.sample(sorted(written), min(2, len(written))):
+                assert store[name].shape == whole().shape
+            busy = {name for name, _, _ in under_way}
+            still = sorted(shown - busy)
+            if still:
+                name = own.choice(still)
+                rows = own.randrange(48)
+                assert np.array_equal(
+                    store.read_local(name, section=slice(rows, rows + 1)), whole(written[name])[[rows]]
+                )
+
+        def over() -> None:
+            for name, request, expected in under_way:
+                found = request.wait()
+                assert expected is None or np.array_equal(found, expected)
+                shown.update([name] if name else [])
+            under_way.clear()
+
+        for number in range(CALLS):
+            look()
+            kind = same.choice(["write", "iwrite", "iwrite", "iread", "read", "wait", "flush"])
+            name, start = f"a{number}", float(same.randrange(100))
+            if kind == "write":
+                store.write(name, part(comm, start), dist)
+                shown.update(each for each, _, _ in under_way if each)
+                written[name] = start
+                shown.add(name)
+            elif kind == "iwrite":
+                under_way.append((name, store.iwrite(name, part(comm, start), dist, staged=same.random() < 0.5), None))
+                written[name] = start
+            elif kind == "iread" and written:
+                name = same.choice(sorted(written))
+                under_way.append((None, store.iread(name, dist), part(comm, written[name])))
+            elif kind == "read" and written:
+                name = same.choice(sorted(written))
+                assert np.array_equal(store.read(name, dist), part(comm, written[name]))
+                shown.update(each for each, _, _ in under_way if each)
+            elif kind == "wait":
+                over()
+            elif kind == "flush":
+                store.flush()
+                shown.update(each for each, _, _ in under_way if each)
+        look()
+        over()
+        look()
+
+
+LOCAL_CASES: dict[str, Callable[[Any, Path], None]] = {
+    each.__name__: each for each in (nobody_is_waited_for, a_rank_alone, any_mixture)
+}

@@ -1,0 +1,25 @@
+"""Every verb is collective or local, and its page says which."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import hyperslab as hs
+import pytest
+
+CLASSES = [hs.Store, hs.Step, hs.RawFile, hs.Request]
+VERBS = [
+    (each, name)
+    for each in CLASSES
+    for name, member in vars(each).items()
+    if inspect.isfunction(member) and (not name.startswith("_") or name in {"__contains__", "__iter__", "__getitem__"})
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), VERBS, ids=lambda value: getattr(value, "__name__", value))
+def test_a_page_says_whether_its_verb_is_collective_or_local(owner: type, name: str) -> None:
+    page = inspect.getdoc(getattr(owner, name)) or ""
+    first = page.partition("\n\n")[0]
+    said = re.findall(r"\b(Collective|Local)\b", first)
+    assert len(said) == 1, f"{owner.__name__}.{name}: {first!r}"
