@@ -19,8 +19,10 @@
 
 mod clean;
 mod home;
+mod journal;
 mod marks;
 mod publish;
+mod records;
 mod recover;
 
 use crate::owner::Owner;
@@ -29,42 +31,17 @@ pub(crate) use home::Home;
 use hyperslab_format::zarr::{METADATA_KEY, consolidated};
 use hyperslab_real::here::token;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, TreeStore};
+pub(crate) use journal::Entry;
 pub(crate) use marks::{Change, Marker};
-use publish::ASIDE;
-pub(crate) use publish::Entry;
-pub(crate) use recover::{Found, Whose, complete, drop_idle_marker, is_torn, recover};
+use records::{ARRAY, OWNER, PARTS, UPDATES, shown};
+pub(crate) use records::{INSIDE, MARKER, is_torn};
+pub(crate) use recover::{Found, Whose, complete, drop_idle_marker, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where hidden things lie in a store, when they cannot lie beside it.
-pub(crate) const INSIDE: &str = ".hyperslab";
-/// In a root: what its owner has locked.
-const OWNER: &str = "owner";
-/// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
-const ARRAY: &str = "array";
-/// In a list of owners: in how many directories what he writes has parts.
-const PARTS: &str = "parts";
-/// Where chunks are made that are to replace others.
-const UPDATES: &str = "updates";
-/// Longest part of a name that only tells people what it is \[B\].
-const SHOWN_BYTES_MAX: usize = 120;
 /// How often another owner may remove a directory in which this one makes something.
 const TURNS_MAX: usize = 100;
-
-/// Part of a hidden name that tells people what it is; separators of paths are spelled.
-fn shown(path: &str) -> String {
-    let mut text = path.trim_end_matches('/').replace('%', "%25").replace('/', "%2F");
-    while text.len() > SHOWN_BYTES_MAX || !text.is_char_boundary(text.len()) {
-        text.pop();
-    }
-    text
-}
-
-/// What stands in such a part of a name.
-fn path_of(shown: &str) -> String {
-    shown.replace("%2F", "/").replace("%25", "%")
-}
 
 /// What an open store or file writes and has not yet published.
 pub(crate) struct Attempts {

@@ -1,10 +1,10 @@
 //! A rank's membership in a communicator.
 
 use crate::attempts::Attempts;
+use crate::environment;
 use crate::line::{Finished, Line, Outcome};
-use crate::planning::Planning;
+use crate::planning::{Planning, Plans};
 use crate::recording::Recording;
-use crate::request::Request;
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
 use hyperslab_real::renumber::Renumbered;
@@ -43,9 +43,7 @@ struct Shared {
     line: Line,
     member: Mutex<Member>,
     /// Used on rank 0.
-    planning: Mutex<Planning>,
-    /// Whether ranks are processes, which a launcher may have spread over several nodes.
-    processes: bool,
+    plans: Plans,
     recording: Mutex<Recording>,
     /// What was opened on it and is open, to be let go when it becomes unusable.
     attempts: Mutex<Vec<Weak<Attempts>>>,
@@ -90,7 +88,7 @@ impl Comm {
             }
             None => (wire, None),
         };
-        let crowded = ranks_here(processes, clients + servers)
+        let crowded = environment::ranks_here(processes, clients + servers)
             >= std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
@@ -100,16 +98,16 @@ impl Comm {
                 machine.count_by(pump.clone());
             }
             let member = Mutex::new(Member { machine, party, observer: None });
-            let (planning, recording) = (Mutex::default(), Mutex::new(Recording::from_environment()));
+            let plans = Plans::new(processes, clients, servers);
+            let recording = Mutex::new(Recording::from_environment());
             Shared {
-                processes,
                 rank,
                 size,
                 servers,
                 description,
                 line: Line::new(pump),
                 member,
-                planning,
+                plans,
                 recording,
                 attempts: Mutex::default(),
             }
@@ -215,18 +213,18 @@ impl Comm {
         all.iter().filter_map(Weak::upgrade).for_each(|attempts| attempts.let_go());
     }
 
+    /// How rank 0 chooses.
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.shared.plans
+    }
+
     /// What rank 0 knows of plans.
     pub(crate) fn planning(&self) -> MutexGuard<'_, Planning> {
-        self.shared.planning.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.plans.kept()
     }
 
     pub(crate) fn recording_of(&self) -> &Mutex<Recording> {
         &self.shared.recording
-    }
-
-    /// Ranks on this rank's node, as far as the launcher tells; of threads all.
-    pub(crate) fn ranks_per_node(&self, ranks: u32) -> u32 {
-        ranks_here(self.shared.processes, ranks)
     }
 
     pub(crate) fn line(&self) -> &Line {
@@ -330,16 +328,6 @@ impl Comm {
         self.attend_with(what, fault.context(what))
     }
 
-    /// As [`Comm::attend`], for a call that does not block.
-    pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
-        self.refuse_later(target, what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint })
-    }
-
-    /// The same, for a fault that was found here.
-    pub(crate) fn refuse_later(&self, target: u64, what: String, fault: Fault) -> Request {
-        self.leave(target, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
-    }
-
     pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {
         let question = Question::opening(what, Vec::new(), Some(fault.clone()));
         self.agree(question, || Ok(Vec::new())).err().unwrap_or(fault).into()
@@ -417,12 +405,6 @@ impl Comm {
     }
 }
 
-/// How many of so many ranks are on this rank's node, as far as the launcher tells; of threads all.
-fn ranks_here(processes: bool, ranks: u32) -> u32 {
-    let told = if processes { crate::environment::ranks_per_node() } else { None };
-    told.map_or(ranks, |local| local.clamp(1, ranks.max(1)))
-}
-
 /// A wire over an MPI communicator.
 fn mpi_wire(
     fortran: i32,
@@ -432,5 +414,5 @@ fn mpi_wire(
 ) -> Result<MpiWire, Fault> {
     let wire = MpiWire::connect(fortran, hint, limit, interrupted)?;
     let ranks = wire.size();
-    Ok(wire.beside(ranks_here(true, ranks)))
+    Ok(wire.beside(environment::ranks_here(true, ranks)))
 }

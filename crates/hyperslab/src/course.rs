@@ -2,7 +2,7 @@
 //! lets others see how it goes: the queue, an observer, a trace, what is learned of plans.
 
 use crate::comm::{Comm, Member, Observer};
-use crate::line::Line;
+use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, served};
 use hyperslab_format::zarr::Chain;
@@ -12,19 +12,7 @@ use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, FaultKind, Names, Work, World};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// The target of calls that belong to no store.
-pub(crate) const NO_TARGET: u64 = 0;
-/// All targets.
-pub(crate) const ANY_TARGET: u64 = u64::MAX;
-
-/// A number for a store, step or file whose calls are to be told from those of others; only this process knows it.
-pub(crate) fn new_target() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(NO_TARGET);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
 
 /// Codecs of other ranks.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {

@@ -81,6 +81,12 @@ pub(crate) fn ranks_per_node() -> Option<u32> {
     LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// How many of so many ranks are on this rank's node, as far as the launcher tells; of threads all.
+pub(crate) fn ranks_here(processes: bool, ranks: u32) -> u32 {
+    let told = if processes { ranks_per_node() } else { None };
+    told.map_or(ranks, |local| local.clamp(1, ranks.max(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,13 +34,14 @@
 //   block, `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
 // - `zarr.rs` and `raw.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `raw/reading.rs` and `raw/writing.rs` are
 //   their targets, `zarr/step.rs` and `raw.rs` end what several calls wrote, `zarr/opening.rs` and `raw/disk.rs` open;
-//   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` keeps what all ranks saw.
-// - `attempts.rs` and `attempts/` hold what is written and not published: homes and lists of owners, roots, markers,
-//   publishing, what dead owners left (`recover.rs`), and `clean`; `owner.rs` tells who is dead. `held.rs` notices what others
-//   replace in the middle of a call.
+//   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `zarr/listing.rs` keep what all ranks saw.
+// - `attempts.rs` and `attempts/` hold what is written and not published: what is left on disk (`records.rs`), homes and lists of
+//   owners, roots, markers, publishing and its journals, what dead owners left (`recover.rs`), and `clean`; `owner.rs` tells
+//   who is dead. `held.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
 //   machine. `calibrate.rs` and `calibrate/` time what ranks do together, by programs that only exchange messages or only write.
-// - `recording.rs` writes down what a party's recorder noted, call by call, and `trace.rs` is the form of it; `environment.rs`
+// - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
+//   `trace.rs` is the form of it; `environment.rs`
 //   is where environment variables are read, `stderr.rs` what goes to the error output. `simulate.rs` and `simulate/` turn what
 //   is asked in JSON into a rehearsal: the one place where the real and the imagined machine are both known.
 
@@ -52,6 +53,8 @@ mod environment;
 mod error;
 mod held;
 mod line;
+mod naming;
+mod noting;
 mod owner;
 mod planning;
 pub mod profile;

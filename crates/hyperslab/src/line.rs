@@ -3,7 +3,6 @@
 //! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
-use crate::course::{ANY_TARGET, NO_TARGET};
 use hyperslab_collective::LocalArray;
 use hyperslab_collective::Report;
 use hyperslab_real::Interrupted;
@@ -15,6 +14,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+/// The target of calls that belong to no store.
+pub(crate) const NO_TARGET: u64 = 0;
+/// All targets.
+pub(crate) const ANY_TARGET: u64 = u64::MAX;
+
+/// A number for a store, step or file whose calls are to be told from those of others; only this process knows it.
+pub(crate) fn new_target() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(NO_TARGET);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// How often somebody who waits asks whether the user wants to stop.
 const ASK: Duration = Duration::from_millis(50);

@@ -3,7 +3,6 @@
 mod learned;
 mod trials;
 
-use crate::comm::Comm;
 use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Predicted, Report};
 use hyperslab_plan::profile::Profile;
@@ -16,7 +15,7 @@ use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use trials::Trials;
 
@@ -35,6 +34,32 @@ fn kind(transfer: &Transfer, wish: &Preference) -> String {
     let free = Preference { buffer_bytes_max: wish.buffer_bytes_max, cached: wish.cached, ..Preference::default() };
     let forced = word(*wish == free, "", " forced");
     format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two())
+}
+
+/// How rank 0 of a communicator chooses.
+pub(crate) struct Plans {
+    kept: Mutex<Planning>,
+    /// Whether ranks are processes, which a launcher may have spread over several nodes.
+    processes: bool,
+    /// Number of the ranks that ask, and of those that only serve.
+    clients: u32,
+    servers: u32,
+}
+
+impl Plans {
+    pub(crate) fn new(processes: bool, clients: u32, servers: u32) -> Plans {
+        Plans { kept: Mutex::default(), processes, clients, servers }
+    }
+
+    /// What is kept from call to call.
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Planning> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ranks on this rank's node, as far as the launcher tells; of threads all.
+    fn ranks_per_node(&self, ranks: u32) -> u32 {
+        environment::ranks_here(self.processes, ranks)
+    }
 }
 
 /// What rank 0 keeps from call to call.
@@ -124,7 +149,7 @@ fn lies_below(object: &str, name: &str) -> bool {
 /// Chooses parameters on rank 0. `held` bytes of the budget are set aside for copies of arrays. Dedicated servers are the
 /// only ones.
 pub(crate) fn decided(
-    comm: &Comm,
+    plans: &Plans,
     transfer: &Arc<Transfer>,
     wish: &Preference,
     held: u64,
@@ -132,10 +157,10 @@ pub(crate) fn decided(
     shaped: &Shaped,
 ) -> Result<Decision, Fault> {
     let asked = wish;
-    let (transfer, mut wish) = served(comm, transfer, wish).map_err(|no| refused(no, wish, held))?;
+    let (transfer, mut wish) = served(plans, transfer, wish).map_err(|no| refused(no, wish, held))?;
     // Memory has no cache, and is durable as far as it can be.
     wish.cached |= transfer.objects_below().iter().any(|object| TreeStore::is_for(object));
-    let mut planning = comm.planning();
+    let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
     (transfer.fingerprint(), &wish, laid).hash(&mut hasher);
@@ -152,7 +177,7 @@ pub(crate) fn decided(
         Some(choice) => choice,
         None => {
             let profile = crate::profile::at_hand();
-            let machine = machine_at_hand(&profile, comm.ranks_per_node(transfer.ranks));
+            let machine = machine_at_hand(&profile, plans.ranks_per_node(transfer.ranks));
             let planner = Planner { profile: &profile, machine };
             let choice = Arc::new(
                 planner
@@ -197,12 +222,12 @@ pub(crate) struct Shaped {
 /// Chooses on rank 0 the shape of new chunks: the first, or one of the ladders that is clearly cheaper to use. What was
 /// learned is left out, so that the arrays of a program look alike on disk from run to run.
 pub(crate) fn choose_shape(
-    comm: &Comm,
+    plans: &Plans,
     first: &[u64],
     ladders: &[Vec<Vec<u64>>],
     uses: impl Fn(&[u64]) -> Vec<Use>,
 ) -> Taken {
-    let uses = |chunk: &[u64]| -> Vec<Use> { uses(chunk).into_iter().map(|one| as_served(comm, one)).collect() };
+    let uses = |chunk: &[u64]| -> Vec<Use> { uses(chunk).into_iter().map(|one| as_served(plans, one)).collect() };
     let natural = uses(first);
     let mut hasher = DefaultHasher::new();
     ladders.hash(&mut hasher);
@@ -210,13 +235,13 @@ pub(crate) fn choose_shape(
         (one.transfer.fingerprint(), one.times.to_bits(), &one.wish, &one.laid).hash(&mut hasher);
     }
     let key = hasher.finish();
-    let mut planning = comm.planning();
+    let mut planning = plans.kept();
     if let Some(taken) = planning.shapes.get(&key) {
         return taken.clone();
     }
     let profile = crate::profile::at_hand();
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
-    let machine = machine_at_hand(&profile, comm.ranks_per_node(ranks));
+    let machine = machine_at_hand(&profile, plans.ranks_per_node(ranks));
     let taken = Planner { profile: &profile, machine }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {
         planning.shapes.clear();
@@ -226,13 +251,13 @@ pub(crate) fn choose_shape(
 }
 
 /// A use as dedicated servers would carry it out.
-fn as_served(comm: &Comm, one: Use) -> Use {
+fn as_served(plans: &Plans, one: Use) -> Use {
     // Who reads later has servers of his own, if any.
     if one.transfer.direction == Direction::Read {
         return one;
     }
     // What is wrong with a wish is said where the transfer itself is planned.
-    match served(comm, &one.transfer, &one.wish) {
+    match served(plans, &one.transfer, &one.wish) {
         Ok((transfer, wish)) => Use { transfer, wish, ..one },
         Err(_) => one,
     }
@@ -273,8 +298,12 @@ fn refused(no: Infeasible, wish: &Preference, held: u64) -> Fault {
 }
 
 /// The same for a communicator with dedicated servers, which work by one strategy.
-fn served(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference) -> Result<(Arc<Transfer>, Preference), Infeasible> {
-    if comm.servers() == 0 {
+fn served(
+    plans: &Plans,
+    transfer: &Arc<Transfer>,
+    wish: &Preference,
+) -> Result<(Arc<Transfer>, Preference), Infeasible> {
+    if plans.servers == 0 {
         return Ok((transfer.clone(), wish.clone()));
     }
     if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::ServerDirected) {
@@ -283,9 +312,9 @@ fn served(comm: &Comm, transfer: &Arc<Transfer>, wish: &Preference) -> Result<(A
             hint: "leave the choice of the strategy open, or use the communicator without dedicated servers".into(),
         });
     }
-    let clients = comm.size();
-    let transfer = Arc::new(Transfer { ranks: clients + comm.servers(), ..(**transfer).clone() });
-    let servers = wish.servers.unwrap_or(comm.servers()).clamp(1, comm.servers());
+    let clients = plans.clients;
+    let transfer = Arc::new(Transfer { ranks: clients + plans.servers, ..(**transfer).clone() });
+    let servers = wish.servers.unwrap_or(plans.servers).clamp(1, plans.servers);
     let server_ranks = Some((clients..clients + servers).collect());
     let strategy = Some(Strategy::ServerDirected);
     Ok((transfer, Preference { strategy, server_ranks, servers: None, ..wish.clone() }))

@@ -8,8 +8,9 @@ mod writing;
 
 use crate::attempts::Attempts;
 use crate::comm::Comm;
-use crate::course::{End, Publish, new_target};
+use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
+use crate::line::new_target;
 use crate::zarr::{Mode, Options};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
 use hyperslab_collective::Holding;

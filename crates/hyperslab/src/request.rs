@@ -1,6 +1,6 @@
 //! Calls that do not block.
 
-use crate::comm::{Comm, Inside};
+use crate::comm::{Comm, Inside, Unready};
 use crate::error::Error;
 use crate::line::{Finished, Outcome};
 use hyperslab_collective::Holding;
@@ -135,5 +135,15 @@ impl Comm {
         let work = Box::new(move || work(&comm).map_err(Fault::from));
         self.submit(outcome.clone(), staged, work);
         Request { comm: self.clone(), outcome, shows: None }
+    }
+
+    /// As [`Comm::attend`], for a call that does not block.
+    pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
+        self.refuse_later(target, what.to_string(), Fault { kind: why.kind, text: why.text, hint: why.hint })
+    }
+
+    /// The same, for a fault that was found here.
+    pub(crate) fn refuse_later(&self, target: u64, what: String, fault: Fault) -> Request {
+        self.leave(target, None, move |comm| Err(comm.attend_with(&what, fault.context(&what))))
     }
 }

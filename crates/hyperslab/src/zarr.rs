@@ -18,8 +18,10 @@ mod writing;
 
 use crate::attempts::{Attempts, Home};
 use crate::comm::Comm;
-use crate::course::{End, Publish, new_target};
+use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
+use crate::line::new_target;
+use crate::naming::check_name;
 use hyperslab_collective::Holding;
 use hyperslab_collective::LocalArray;
 use hyperslab_format::zarr::{
@@ -39,8 +41,6 @@ use listing::Listing;
 use opening::{Opened, nodes_of};
 pub use step::Step;
 
-/// Names an update of an array in place that has not ended.
-pub(crate) const MARKER: &str = ".hyperslab-update";
 /// How often others may publish while consolidated metadata are written.
 const CONSOLIDATE_TURNS_MAX: usize = 100;
 
@@ -590,18 +590,4 @@ fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<(ArrayMet
             .hint("arrays() lists the arrays")
     })?;
     Ok((ArrayMetadata::parse(&bytes, &key).map_err(format_fault)?, bytes))
-}
-
-/// Names are single path components that no tool hides or takes for something else.
-pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
-    let bad = name.is_empty()
-        || name.starts_with('.')
-        || name.starts_with("__")
-        || name.contains(['/', '\\', '\0'])
-        || name == METADATA_KEY;
-    if bad {
-        return Err(Fault::new(FaultKind::Invalid, format!("'{name}' cannot be the name of an array or step"))
-            .hint("names are not empty, do not begin with '.' or '__', and contain no '/'"));
-    }
-    Ok(())
 }

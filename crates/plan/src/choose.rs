@@ -11,86 +11,24 @@
 //! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.
 
 mod candidates;
+mod choice;
 mod layouts;
 mod servers;
 mod why;
 
-use crate::price::{Effort, Memory, Price, Priced, Pricing};
+use crate::price::{Effort, Machine, Memory, Price, Priced, Pricing};
 use crate::profile::Profile;
 use crate::rounds::check_servers;
-use crate::strategies::{Infeasible, Servers, Strategy};
+use crate::strategies::Servers;
+use crate::strategy::{Infeasible, Strategy};
 use crate::transfer::{Exchange, Parameters, Transfer};
 use candidates::{first, variants};
+pub use choice::{Candidate, Choice, Preference};
 pub use layouts::{Taken, Use};
 pub(crate) use servers::spread as evenly;
 use std::cmp::Ordering;
 use std::sync::Arc;
 pub(crate) use why::seconds;
-
-/// How ranks lie on compute nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Machine {
-    /// Ranks on one compute node.
-    pub ranks_per_node: u32,
-    /// Cores that they share.
-    pub cores_per_node: u32,
-}
-
-/// What the user wants himself.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Preference {
-    /// This strategy and no other.
-    pub strategy: Option<Strategy>,
-    /// This many servers.
-    pub servers: Option<u32>,
-    /// These ranks are the servers, and no others.
-    pub server_ranks: Option<Vec<u32>>,
-    /// Most bytes of a subchunk \[B\].
-    pub subchunk_bytes: Option<u64>,
-    /// Most bytes of buffers on one rank \[B\].
-    pub buffer_bytes_max: Option<u64>,
-    /// Buffer slots of a server.
-    pub slots: Option<u32>,
-    /// Between whom data cross in two-phase I/O.
-    pub exchange: Option<Exchange>,
-    /// That storage has no way past its cache, so that none is looked at unless it is asked for by name.
-    pub cached: bool,
-}
-
-/// Parameters with their price.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Candidate {
-    /// The strategy and its parameters.
-    pub parameters: Parameters,
-    /// What it is expected to cost.
-    pub price: Price,
-}
-
-/// What was chosen, and why.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Choice {
-    /// The strategy and its parameters.
-    pub parameters: Parameters,
-    /// Why these, for people.
-    pub why: String,
-    /// What they are expected to cost.
-    pub price: Price,
-    /// All that were priced, the chosen ones among them, the cheapest first.
-    pub candidates: Vec<Candidate>,
-    /// Strategies that cannot carry out the transfer.
-    pub refused: Vec<(Strategy, Infeasible)>,
-}
-
-impl Choice {
-    /// The same on a machine on which moving data takes so many times longer than the model says.
-    #[must_use]
-    pub fn scaled(&self, factor: f64) -> Choice {
-        let mut scaled = self.clone();
-        scaled.price.scale_moving(factor);
-        scaled.candidates.iter_mut().for_each(|one| one.price.scale_moving(factor));
-        scaled
-    }
-}
 
 /// By how much prices must differ to be told apart, as a share.
 const MARGIN: f64 = 0.05;

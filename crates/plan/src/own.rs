@@ -4,7 +4,7 @@ use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::check_servers;
-use crate::strategies::Infeasible;
+use crate::strategy::Infeasible;
 use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
 use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
@@ -243,7 +243,7 @@ pub(crate) fn carry_chunk(lane: &mut Emitter, placed: &Placed, pieces: Pieces, f
 mod tests {
     use super::*;
     use crate::program::Action;
-    use crate::strategies::Strategy;
+    use crate::strategy::Strategy;
     use hyperslab_layout::stored::{Address, Coding, Keys, Stored, Table};
     use hyperslab_layout::{ElementType, Kind, Policies, Section, View, dense_strides};
 

@@ -19,7 +19,7 @@ mod sparse;
 use crate::emit::UNIT_ALIGN;
 use crate::facts::{Facts, Mine};
 use crate::program::{Lane, Program, Step};
-use crate::strategies::{Infeasible, Strategy};
+use crate::strategy::{Infeasible, Strategy};
 use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
 use crate::units::{Unit, Units};
 use course::Course;

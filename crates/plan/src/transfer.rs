@@ -1,6 +1,6 @@
 //! What is asked: a transfer of sections of arrays between the memories of ranks and storage.
 
-use crate::Strategy;
+use crate::strategy::Strategy;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Durability, ElementType, Policies, Section, Stored};
 use std::fmt;

@@ -258,9 +258,9 @@ class Store:
         """Names of the arrays, sorted. Local.
 
         Those that were there when the group was opened or last refreshed, and those that this program has made since:
-        of requests, those that were waited for, by `Request.wait` or by a call that blocks. With dedicated servers, what
-        a write makes is listed from the next call on, since it may still fail when it has returned. The same on all
-        ranks at the same place of the program.
+        of requests, those that were waited for, by `Request.wait` or by a call that blocks. With dedicated servers,
+        what a write makes is listed from the next call on, since it may still fail when it has returned. The same on
+        all ranks at the same place of the program.
         """
         return self._store.arrays()
 

@@ -1,10 +1,9 @@
 //! Removing on purpose what owners left of whom nobody can know whether they live.
 
-use super::recover::{Fate, Marked, fate, is_torn, marked_by, parts_of};
-use super::{Home, Whose, recover};
-use crate::owner::{Owner, is_token, line_of, lines};
-use crate::zarr::MARKER;
-use hyperslab_format::zarr::{Map, Value};
+use super::home::Home;
+use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_torn, parts_of};
+use super::recover::{Fate, Marked, Whose, fate, marked_by, recover};
+use crate::owner::{Owner, is_token, lines};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
@@ -112,7 +111,7 @@ fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>)
             continue;
         }
         let path = format!("{}{token}", home.prefix);
-        let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{}", super::OWNER) };
+        let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{}", OWNER) };
         if matches!(names.lock(&locked)?, Locked::Busy) {
             continue;
         }
@@ -135,19 +134,6 @@ fn disown(names: &dyn Names, marker: &str, lock: &dyn Lock) -> Result<(), Fault>
         return Ok(());
     }
     lock.add(&disowned_line())
-}
-
-/// A line of the marker of an update that did not end, and that nobody owns.
-pub(super) fn disowned_line() -> Vec<u8> {
-    let mut map = Map::new();
-    map.insert("owner".into(), Value::Null);
-    map.insert("readers".into(), "torn".into());
-    line_of(map)
-}
-
-/// Whether a marker was left to whoever comes next.
-pub(super) fn is_disowned(line: &Map<String, Value>) -> bool {
-    line.get("owner") == Some(&Value::Null)
 }
 
 #[cfg(test)]

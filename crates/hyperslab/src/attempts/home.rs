@@ -1,6 +1,6 @@
 //! Homes: where the hidden things of a store or file lie, and the list of their owners.
 
-use super::{INSIDE, recover};
+use super::records::{INSIDE, parts_of, unfinished_line};
 use crate::owner::{Owner, lines};
 use hyperslab_real::here::token;
 use hyperslab_world::{Fault, FaultKind, Names};
@@ -65,7 +65,7 @@ impl Home {
         let is_there = |other: &[u8]| {
             // Of a line that was written by half nobody knows anything.
             let Some(line) = lines(other).pop() else { return false };
-            if recover::parts_of(&line) != self.names.parts() {
+            if parts_of(&line) != self.names.parts() {
                 return true;
             }
             let named = |owner: Owner| [self.root(&owner.token), self.gone(&owner.token)];
@@ -86,7 +86,7 @@ impl Home {
 
     /// Lists an update that did not end, and that nobody owns any more.
     pub(super) fn list_unfinished(&self, name: &str) -> Result<(), Fault> {
-        let line = recover::unfinished_line(name);
+        let line = unfinished_line(name);
         let mut with = |mut before: Vec<u8>| {
             if !before.windows(line.len()).any(|other| other == line) {
                 before.extend(&line);

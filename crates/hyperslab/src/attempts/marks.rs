@@ -1,8 +1,9 @@
 //! Markers: what tells others that something is being changed in place, or about to be replaced, and keeps them from doing
 //! the same.
 
-use super::recover::{is_attempt, unfinished_line};
-use super::{Attempts, Home, UPDATES, clean, is_torn};
+use super::Attempts;
+use super::home::Home;
+use super::records::{UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
 use crate::owner::{Owner, line_of, lines};
 use hyperslab_format::zarr::Map;
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
@@ -132,7 +133,7 @@ impl Attempts {
         let lines = lines(note);
         let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
         let locks = self.names().locks("");
-        let disowned = lines.last().is_some_and(clean::is_disowned);
+        let disowned = lines.last().is_some_and(is_disowned);
         if !disowned && !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
             return Err(Owner::busy(owners.last(), what, &self.home.shown()));
         }
@@ -213,7 +214,7 @@ impl Attempts {
     pub(crate) fn leave_unfinished(&self, marker: Marker) {
         if !self.names().exists(&marker.name) {
             // It went with what was replaced meanwhile, and what is there now may have parts of the update.
-            let _ = self.names().write(&marker.name, &clean::disowned_line(), false);
+            let _ = self.names().write(&marker.name, &disowned_line(), false);
         }
         let _ = self.home.list_unfinished(&marker.shown);
     }

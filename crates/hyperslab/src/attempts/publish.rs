@@ -1,28 +1,10 @@
 //! Publishing: attempts take their visible names.
 
-use super::{Attempts, recover};
+use super::Attempts;
+use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
+use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};
 
-/// Something hidden that shall become visible; names below the home.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
-    pub(crate) from: String,
-    pub(crate) to: String,
-    /// Whether it may take the place of something.
-    pub(crate) replaces: bool,
-}
-
-/// An entry of a journal, for whoever finds it.
-pub(super) struct Noted {
-    pub(super) entry: Entry,
-    /// The version of what it was to replace, if anything was there: who comes later replaces nothing newer.
-    pub(super) over: Option<String>,
-}
-
-/// In a hidden directory that is to replace another: tells the new one from the old.
-pub(super) const NEW: &str = ".hyperslab-new";
-/// Ends the name of what was put aside to be replaced, where names cannot be exchanged.
-pub(super) const ASIDE: &str = ".aside";
 /// How often a name may be taken and set free by others meanwhile.
 const TURNS_MAX: usize = 100;
 
@@ -138,7 +120,7 @@ impl Attempts {
             };
             noted.push(Noted { entry: entry.clone(), over });
         }
-        let bytes = recover::journal_of(&self.home, &noted);
+        let bytes = journal_of(&self.home, &noted);
         names.create(&journal, &bytes, bytes.len() as u64)?;
         if self.durable {
             names.sync_files(&files)?;
@@ -182,31 +164,6 @@ fn publish_one(names: &dyn Names, entry: &Entry) -> Result<Took, Fault> {
     Err(Fault::new(FaultKind::Storage, format!("'{}' is made and removed by others all the time", names.full(to))))
 }
 
-/// Lets something hidden and something visible change places. Where names cannot be exchanged there is a moment without
-/// the visible one, and the journal tells the next opening to go on.
-pub(super) fn replace(names: &dyn Names, from: &str, to: &str) -> Result<(), Fault> {
-    if names.exchange(from, to)? {
-        return Ok(());
-    }
-    let aside = format!("{from}{ASIDE}");
-    names.rename(to, &aside)?;
-    if let Err(fault) = names.rename(from, to) {
-        return Err(match names.rename(&aside, to) {
-            Ok(()) => fault,
-            Err(_) => half_published(names, to, &fault),
-        });
-    }
-    // What was replaced goes with the root, under whatever name.
-    let _ = names.rename(&aside, from);
-    Ok(())
-}
-
-/// Something is visible and could not be taken back, and something is not: nothing hidden may be removed now.
-fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Fault {
-    let text = format!("half of it is published; '{}' is not, and is kept hidden: {}", names.full(to), fault.text);
-    Fault::new(FaultKind::Unsynced, text).hint("look at the disk; the next opening for writing publishes the rest")
-}
-
 /// The failure of a publication of which some stays, since others have changed or replaced it since.
 fn still_there(fault: Fault, stay: &[String]) -> Fault {
     if stay.is_empty() {
@@ -227,12 +184,4 @@ fn take_back(names: &dyn Names, entry: &Entry, took: Took) -> bool {
         }
         Took::Free => names.rename(&entry.to, &entry.from).is_ok(),
     }
-}
-
-/// Ends a publication of which all is visible.
-pub(super) fn end_journal(names: &dyn Names, entries: &[Entry], journal: &str) -> Result<(), Fault> {
-    for entry in entries.iter().filter(|entry| entry.replaces) {
-        names.remove(&format!("{}/{NEW}", entry.to))?;
-    }
-    names.remove(journal)
 }

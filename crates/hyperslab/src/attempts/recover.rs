@@ -1,11 +1,13 @@
 //! What a dead owner left: named, rolled forward or removed by the next opening. Only what an own record names, below an own
 //! root, is touched.
 
-use super::clean::is_disowned;
-use super::publish::{NEW, Noted, end_journal, replace};
-use super::{ARRAY, ASIDE, Entry, Home, OWNER, PARTS, path_of};
+use super::home::Home;
+use super::journal::{Entry, end_journal, entries_of, in_store, journals, roll_forward};
+use super::records::{
+    ARRAY, ASIDE, MARKER, OWNER, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
+};
+use crate::naming::is_path;
 use crate::owner::{Owner, line_of, lines};
-use crate::zarr::{MARKER, check_name};
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,78 +58,12 @@ pub(crate) enum Whose {
     Unknown,
 }
 
-/// Whether this is the name of an attempt: `3-updates-`.
-pub(super) fn is_attempt(name: &str) -> bool {
-    let number = name.split('-').next().unwrap_or_default();
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.contains('/')
-}
-
-/// Whether a marker tells of an update of which readers may see a half.
-pub(crate) fn is_torn(note: &[u8]) -> bool {
-    let lines = lines(note);
-    lines.is_empty() || lines.iter().any(|line| line.get("readers").is_none_or(|readers| readers != "whole"))
-}
-
-/// A line of the list of owners: an update that did not end, and that nobody owns.
-pub(super) fn unfinished_line(name: &str) -> Vec<u8> {
-    let mut map = Map::new();
-    map.insert("unfinished".into(), name.into());
-    line_of(map)
-}
-
-/// In how many directories what an owner writes has parts.
-pub(super) fn parts_of(line: &Map<String, Value>) -> usize {
-    line.get(PARTS).and_then(|parts| parts.as_str()?.parse().ok()).unwrap_or(1)
-}
-
-fn is_path(name: &str) -> bool {
-    name.split('/').all(|part| check_name(part).is_ok())
-}
-
 fn marker_of(home: &Home, name: &str) -> Option<String> {
     is_path(name).then(|| home.name(&format!("{name}/{MARKER}")))
 }
 
 fn is_marked(home: &Home, name: &str) -> bool {
     marker_of(home, name).is_some_and(|marker| home.names.exists(&marker))
-}
-
-/// The name in the store of a name below the home.
-fn in_store<'a>(home: &Home, name: &'a str) -> &'a str {
-    name.strip_prefix(&home.base).unwrap_or(name).trim_start_matches('/')
-}
-
-/// A journal of what is to be published; names in the store.
-pub(super) fn journal_of(home: &Home, noted: &[Noted]) -> Vec<u8> {
-    let line = |Noted { entry, over }: &Noted| {
-        let from = entry.from.rsplit('/').next().unwrap_or_default();
-        let mut map = Map::new();
-        map.extend(over.iter().map(|over| ("over".to_string(), Value::from(&**over))));
-        map.insert("from".into(), from.into());
-        map.insert("to".into(), in_store(home, &entry.to).into());
-        map.insert("replaces".into(), entry.replaces.into());
-        line_of(map)
-    };
-    noted.iter().flat_map(line).collect()
-}
-
-/// The entries of a journal in a root. Whatever does not name an attempt of the root, and a place in the store, is none.
-fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<Noted>, Fault> {
-    let entry = |line: &Map<String, Value>| {
-        let text = |name: &str| line.get(name)?.as_str();
-        let from = text("from").filter(|from| is_attempt(from))?;
-        let to = text("to").filter(|to| to.is_empty() || is_path(to))?;
-        let replaces = line.get("replaces")?.as_bool()?;
-        let entry = Entry { from: format!("{root}/{from}"), to: home.name(to), replaces };
-        Some(Noted { entry, over: text("over").map(String::from) })
-    };
-    let bytes = home.names.read(&format!("{root}/{journal}"))?.unwrap_or_default();
-    Ok(lines(&bytes).iter().filter_map(entry).collect())
-}
-
-fn journals(names: &dyn Names, root: &str) -> Result<Vec<String>, Fault> {
-    let all = names.list(root)?.into_iter();
-    Ok(all.filter(|name| is_attempt(name) && name.split('-').nth(1) == Some("publish")).collect())
 }
 
 /// What other owners left beside or in a store or file. That of `whose` is rolled forward or removed.
@@ -376,20 +312,6 @@ pub(super) fn marked_by(home: &Home, owner: &Owner, root: &str) -> Result<Vec<Ma
         }
     }
     Ok(marked)
-}
-
-/// Makes visible what is left of a publication. Returns whether it is, or was; not if the name has got something newer since.
-fn roll_forward(names: &dyn Names, noted: &Noted) -> Result<bool, Fault> {
-    let Noted { entry: Entry { from, to, replaces }, over } = noted;
-    let is_new = || !replaces || names.exists(&format!("{from}/{NEW}")) || !names.exists(to);
-    if !names.exists(from) || !is_new() || names.rename_new(from, to)? {
-        return Ok(true);
-    }
-    let is_older = *replaces && over.as_ref().is_some_and(|over| names.version(to).is_ok_and(|now| now == *over));
-    if is_older {
-        replace(names, from, to)?;
-    }
-    Ok(is_older)
 }
 
 /// Names what a reader should know of: what is only half published by a dead owner, and updates that did not end.

@@ -25,7 +25,7 @@ impl Target for Reading {
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
         let RawFile { comm, options, held, .. } = &self.file;
-        decided(comm, transfer, &options.wish, *held, laid, &Shaped::default())
+        decided(comm.plans(), transfer, &options.wish, *held, laid, &Shaped::default())
     }
 
     fn begin(

@@ -3,9 +3,10 @@
 use super::known::check_relied;
 use super::shapes::separator;
 use super::writing::{Appending, Writing};
-use super::{METADATA_KEY, NewArray, Store, WriteAsk, check_name, read_array};
+use super::{METADATA_KEY, NewArray, Store, WriteAsk, read_array};
 use crate::error::{Error, format_fault};
 use crate::held::Held;
+use crate::naming::check_name;
 use crate::planning::{Shaped, decided};
 use hyperslab_collective::{
     Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
@@ -265,7 +266,7 @@ impl Store {
         laid: &[Option<Laid>],
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
-        decided(&self.comm, transfer, &self.options.wish, self.held, laid, shaped)
+        decided(self.comm.plans(), transfer, &self.options.wish, self.held, laid, shaped)
     }
 }
 

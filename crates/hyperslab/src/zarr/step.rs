@@ -1,10 +1,12 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::listing::Listing;
-use super::{METADATA_KEY, Store, check_name};
+use super::{METADATA_KEY, Store};
 use crate::attempts::Entry;
-use crate::course::{End, Publish, new_target};
+use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
+use crate::line::new_target;
+use crate::naming::check_name;
 use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};

@@ -2,7 +2,8 @@
 
 use super::call::{grow, stored};
 use super::shapes::{Open, reshaped};
-use super::{MARKER, METADATA_KEY, NewArray, Store, read_array};
+use super::{METADATA_KEY, NewArray, Store, read_array};
+use crate::attempts::MARKER;
 use crate::attempts::{Change, Entry, Marker};
 use crate::error::format_fault;
 use crate::held::Held;
@@ -162,7 +163,7 @@ impl Writing {
             let laid = laid.get(first).cloned().flatten();
             let Some(open) = self.open(first, kind.len(), laid) else { continue };
             let ladders = open.ladders(&self.new);
-            let taken = choose_shape(&self.store.comm, usual, &ladders, |chunk| open.uses(&self.new, chunk));
+            let taken = choose_shape(self.store.comm.plans(), usual, &ladders, |chunk| open.uses(&self.new, chunk));
             said += &said_of_chunks(&self.arrays[first].name, &taken, usual);
             for number in kind {
                 metadata[number] = reshaped(&self.metadata[number], taken.chunk.clone());

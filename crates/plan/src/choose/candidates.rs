@@ -1,8 +1,11 @@
 //! Which candidates there are.
 
-use super::{Machine, Preference, servers};
+use super::choice::Preference;
+use super::servers;
+use crate::price::Machine;
 use crate::profile::{Layout, Measured, Profile};
-use crate::strategies::{Infeasible, Strategy, shared_extent};
+use crate::strategies::shared_extent;
+use crate::strategy::{Infeasible, Strategy};
 use crate::transfer::{Ask, Direction, Exchange, Parameters, Transfer};
 use hyperslab_layout::Durability;
 use std::sync::Arc;

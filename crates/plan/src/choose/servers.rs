@@ -1,8 +1,8 @@
 //! Which ranks serve.
 
-use super::Machine;
+use crate::price::Machine;
 use crate::rounds::{Duty, Rounds};
-use crate::strategies::Strategy;
+use crate::strategy::Strategy;
 use crate::transfer::{Parameters, Transfer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Why a candidate was taken, for people.
 
-use super::{Candidate, Preference};
+use super::choice::{Candidate, Preference};
 use crate::price::Price;
-use crate::strategies::{Infeasible, Strategy};
+use crate::strategy::{Infeasible, Strategy};
 
 /// Seconds for people.
 pub(crate) fn seconds(ns: f64) -> String {

@@ -1,7 +1,7 @@
 //! How long things are busy that ranks share.
 
-use super::Resource;
 use super::costs::{Costs, Message, Stored};
+use super::terms::Resource;
 use super::work::{Moved, Request};
 use crate::profile::{Cache, Disk, Layout};
 use std::collections::BTreeMap;

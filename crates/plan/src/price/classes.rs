@@ -1,6 +1,6 @@
 //! Arrays of a transfer that are alike, of which some are priced for all.
 
-use super::Memory;
+use super::terms::Memory;
 use super::tiles::Tiles;
 use crate::transfer::{Ask, Spread, Transfer};
 use hyperslab_layout::{Dim, Distribution};

@@ -1,10 +1,10 @@
 //! What single things cost on a machine.
 
-use super::Priced;
 use super::spread::Spread;
+use super::terms::Priced;
 use super::work::{Copied, LINE_BYTES, Moved, Request};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
-use crate::strategies::Strategy;
+use crate::strategy::Strategy;
 use crate::transfer::{Direction, Parameters, Transfer};
 
 /// Children of a rank in the tree of an agreement.

@@ -1,9 +1,10 @@
 //! What a look at the programs of a few ranks stands for: it is held against what is known of all.
 
-use super::Effort;
 use super::classes::Class;
+use super::terms::Effort;
 use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
-use crate::strategies::{Servers, Strategy};
+use crate::strategies::Servers;
+use crate::strategy::Strategy;
 use crate::transfer::{Ask, Direction, Parameters, Spread as Held};
 use crate::units::Units;
 

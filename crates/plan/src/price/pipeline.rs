@@ -1,11 +1,11 @@
 //! Rounds of one rank, one after another and one beside another.
 
-use super::Effort;
 use super::busy::{Busy, Costed, first_piece};
 use super::classes::Class;
 use super::costs::{Costs, Message, Stored};
 use super::look::Look;
 use super::spread::Spread;
+use super::terms::Effort;
 use super::work::{Memories, Moved, Round, Work};
 use crate::transfer::{Ask, Parameters};
 

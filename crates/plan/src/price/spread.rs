@@ -5,7 +5,8 @@ use super::classes::Class;
 use super::costs::Costs;
 use super::work::Work;
 use crate::profile::Layout;
-use crate::strategies::{Servers, Strategy};
+use crate::strategies::Servers;
+use crate::strategy::Strategy;
 use crate::transfer::{Ask, Exchange, Parameters, Spread as Held};
 
 /// Ranks whose places in a file are looked at, spread over all.

@@ -3,12 +3,14 @@
 use super::look::Look;
 use super::pipeline::delays;
 use super::*;
-use crate::choose::{Machine, Planner};
-use crate::profile::{Cache, Disk, Layout, Requests, Topology, built_in};
-use crate::strategies::Strategy;
+use crate::choose::Planner;
+use crate::profile::{Cache, Disk, Layout, Profile, Requests, Topology, built_in};
+use crate::strategy::Strategy;
 use crate::transfer::{Ask, Direction, Exchange, Spread};
 use hyperslab_layout::stored::{Change, Coding, Keys, Stored};
-use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, Term, Triplet};
+use hyperslab_layout::{
+    Axis, Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, Term, Triplet, View,
+};
 
 const US: f64 = 1e3;
 const MS: f64 = 1e6;

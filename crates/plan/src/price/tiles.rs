@@ -4,7 +4,7 @@
 //! holds as many, one after another. So runs, and pieces of a chunk, are about as long and as many as they will be; how
 //! pieces of several ranks lie between each other is not known.
 
-use super::Laid;
+use super::terms::Laid;
 use crate::facts::{Facts, Met, Mine};
 use crate::transfer::{Ask, Parameters, Transfer};
 use crate::units::Units;
@@ -251,12 +251,12 @@ mod tests {
         let tiles = Tiles::of(&ask, 2, &laid(&[8, 8])).unwrap();
         let transfer =
             Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
-        let strategy = crate::strategies::Strategy::Independent;
+        let strategy = crate::Strategy::Independent;
         let parameters = Parameters { strategy, servers: [0, 1].into(), ..Parameters::default() };
         let own = facts(&[Some(tiles.clone())], &transfer, &parameters, 1, 3);
         // Of the second half, the first three chunks whole.
         assert_eq!(own.mine[&0].iter().map(|mine| mine.region.elements()).sum::<u64>(), 3 * 16 * 16);
-        let strategy = crate::strategies::Strategy::ServerDirected;
+        let strategy = crate::Strategy::ServerDirected;
         let parameters = Parameters { strategy, subchunk_bytes: 16 * 16 * 8, ..parameters };
         let served = facts(&[Some(tiles)], &transfer, &parameters, 1, 2);
         assert_eq!(served.met.keys().copied().collect::<Vec<_>>(), [1, 3]);

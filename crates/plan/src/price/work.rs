@@ -1,11 +1,10 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
+use super::terms::{Effort, Laid, Machine, Memory};
 use super::tiles::{self, Tiles};
-use super::{Effort, Laid, Memory};
-use crate::choose::Machine;
 use crate::program::{Action, Lane, Parts, Place, Step};
-use crate::strategies::Strategy;
+use crate::strategy::Strategy;
 use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Spread, Transfer};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Region, View, dense_strides, nests};

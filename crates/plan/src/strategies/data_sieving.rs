@@ -6,12 +6,12 @@
 //! other rank writes an element of it in the same call, which closed forms tell; otherwise the piece is written alone,
 //! as independent writers do. Chunks are read whole, which is the same idea.
 
-use super::Infeasible;
 use super::independent::through_slot;
 use crate::emit::{Cover, Emitter, Placed};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place, Program};
+use crate::strategy::Infeasible;
 use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
 use hyperslab_layout::{Holes, Region, Triplet};
 use smallvec::smallvec;

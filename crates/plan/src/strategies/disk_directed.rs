@@ -7,10 +7,10 @@
 //! does not tell, the order is that of the file. Reads and writes bypass the system's cache where it allows it, with as
 //! many requests outstanding as there are slots; two slots are the double buffering of the paper.
 
-use super::Infeasible;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Duty, Rounds};
+use crate::strategy::Infeasible;
 use crate::transfer::{Parameters, Transfer};
 use crate::units::Units;
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 //! is when each rank holds long runs of the file, or whole chunks; then data go straight from the user's array.
 //! Ranks cannot share a chunk that they write: a checksum covers all of it, and two writers would lose an update.
 
-use super::Infeasible;
 use crate::emit::{Emitter, Placed, target};
 use crate::facts::Facts;
 use crate::own::{self, Carry, Own};
 use crate::program::{Action, After, Place, Program};
+use crate::strategy::Infeasible;
 use crate::transfer::{Ask, Direction, Parameters, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;

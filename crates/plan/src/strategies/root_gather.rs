@@ -3,10 +3,10 @@
 //! The way of the original Chameleon output routines (Thakur, Gropp, Lusk 1996, section 4.2): no overlap and no
 //! parallel storage. Kept as the baseline that the others must beat.
 
-use super::Infeasible;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Duty, Rounds};
+use crate::strategy::Infeasible;
 use crate::transfer::{Parameters, Transfer};
 use std::sync::Arc;
 

@@ -7,10 +7,10 @@
 //! message; and no request travels, because clients derive from the same closed forms what each server will want, in
 //! which order.
 
-use super::Infeasible;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Duty, Rounds};
+use crate::strategy::Infeasible;
 use crate::transfer::{Parameters, Transfer};
 use std::sync::Arc;
 

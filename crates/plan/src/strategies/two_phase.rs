@@ -10,10 +10,10 @@
 //! each unit is assembled by one of its holders, in turn. That is the rule of MPICH's issue 7935: exchange inside
 //! sub-communicators, un-splitting the fastest dimensions only until extents are large; see [`shared_extent`].
 
-use super::Infeasible;
 use crate::facts::Facts;
 use crate::program::Program;
 use crate::rounds::{Rounds, duty_of};
+use crate::strategy::Infeasible;
 use crate::transfer::{Ask, Parameters, Transfer};
 use std::sync::Arc;
 

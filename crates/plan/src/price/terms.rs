@@ -1,0 +1,250 @@
+//! The words of the model: phases, resources, prices, how arrays lie in memories, how ranks lie on nodes.
+
+use crate::profile::Profile;
+use hyperslab_layout::{Axis, View, dense_strides};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// How ranks lie on compute nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Machine {
+    /// Ranks on one compute node.
+    pub ranks_per_node: u32,
+    /// Cores that they share.
+    pub cores_per_node: u32,
+}
+
+/// A part of the time of a transfer, as a rank lives through it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Phase {
+    /// Agreeing on what is asked.
+    Open,
+    /// Data move between memories, which includes copies.
+    Exchange,
+    /// Data move between buffers and storage, as far as no exchange goes on meanwhile.
+    Storage,
+    /// Making durable.
+    Sync,
+    /// Agreeing on the outcome, and publishing.
+    Close,
+}
+
+impl Phase {
+    /// All, in the order of time.
+    pub const ALL: [Phase; 5] = [Phase::Open, Phase::Exchange, Phase::Storage, Phase::Sync, Phase::Close];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Open => "open",
+            Phase::Exchange => "exchange",
+            Phase::Storage => "storage",
+            Phase::Sync => "sync",
+            Phase::Close => "close",
+        }
+    }
+}
+
+/// What ranks share, or are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Resource {
+    /// A rank that handles storage, with its waiting.
+    Server,
+    /// A rank whose elements others move.
+    Client,
+    /// The cores of a node.
+    Cores,
+    /// The link of a node.
+    Link,
+    /// The lock of a file, which lets so many writers in; or that of names, where files are made.
+    File,
+    /// Processors and links of file servers.
+    FileServer,
+    /// Disks.
+    Disk,
+}
+
+impl Resource {
+    /// All.
+    pub const ALL: [Resource; 7] = [
+        Resource::Server,
+        Resource::Client,
+        Resource::Cores,
+        Resource::Link,
+        Resource::File,
+        Resource::FileServer,
+        Resource::Disk,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Server => "server",
+            Resource::Client => "client",
+            Resource::Cores => "cores",
+            Resource::Link => "link",
+            Resource::File => "file's lock",
+            Resource::FileServer => "file server",
+            Resource::Disk => "disk",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a transfer is expected to cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Price {
+    /// By phase, in the order of [`Phase::ALL`]; their sum is the whole \[ns\].
+    pub phases: [f64; Phase::ALL.len()],
+    /// How long the busiest of each kind is busy, in the order of [`Resource::ALL`] \[ns\].
+    pub resources: [f64; Resource::ALL.len()],
+    /// The busiest of all while data move.
+    pub bottleneck: Resource,
+    /// Buffers of a rank that handles storage \[B\].
+    pub buffer_bytes: u64,
+    /// What a later call takes to make durable what this one leaves in the cache, where somebody will make it \[ns\].
+    pub later_ns: f64,
+    /// Steps of programs that were looked at for it.
+    pub looked_at: u64,
+}
+
+impl Price {
+    /// From the call to its return \[ns\].
+    pub fn ns(&self) -> f64 {
+        self.phases.iter().sum()
+    }
+
+    /// The same in seconds \[s\].
+    pub fn seconds(&self) -> f64 {
+        self.ns() / 1e9
+    }
+
+    /// What a phase takes \[ns\].
+    pub fn phase(&self, phase: Phase) -> f64 {
+        self.phases[phase as usize]
+    }
+
+    /// Multiplies what is not spent on agreements.
+    pub fn scale_moving(&mut self, factor: f64) {
+        for phase in [Phase::Exchange, Phase::Storage, Phase::Sync] {
+            self.phases[phase as usize] *= factor;
+        }
+        self.later_ns *= factor;
+    }
+
+    /// While data move, without agreements \[ns\].
+    pub fn moving_ns(&self) -> f64 {
+        self.ns() - self.phase(Phase::Open) - self.phase(Phase::Close)
+    }
+
+    /// All that it costs its caller, now and later: by this candidates are compared \[ns\].
+    pub fn whole_ns(&self) -> f64 {
+        self.ns() + self.later_ns
+    }
+}
+
+/// How much of programs is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// Ranks that handle storage.
+    pub ranks: u32,
+    /// Rounds of each.
+    pub rounds: usize,
+    /// Steps of each.
+    pub steps: usize,
+}
+
+impl Effort {
+    /// Enough to tell candidates apart.
+    pub const QUICK: Effort = Effort { ranks: 2, rounds: 3, steps: 48 };
+    /// More, for transfers that take long.
+    pub const USUAL: Effort = Effort { ranks: 8, rounds: 3, steps: 120 };
+    /// For people who wait for the answer.
+    pub const CAREFUL: Effort = Effort { ranks: 32, rounds: 64, steps: 40_000 };
+}
+
+/// How the elements of an array lie in the memories of ranks: in which order of dimensions, from the slowest to the fastest,
+/// how far apart neighbours along the fastest are, and what lies between.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Laid {
+    /// Dimensions from the slowest to the fastest.
+    pub order: Vec<usize>,
+    /// From one element to the next: more than an element where arrays are interleaved \[B\].
+    pub pitch: u64,
+    /// By dimension, elements that the memory has beyond those of the array: guard cells.
+    pub padding: Vec<u64>,
+    /// Extents of the part that lies so: of pieces that no closed form describes, one of them.
+    pub held: Vec<u64>,
+}
+
+impl Hash for Laid {
+    /// Extents count roughly: blocks of an adaptive mesh that is made anew are about as large, and plans are found by this.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.order, self.pitch, &self.padding).hash(state);
+        let rough = |&extent: &u64| extent.checked_next_power_of_two();
+        self.held.iter().map(rough).collect::<Vec<_>>().hash(state);
+    }
+}
+
+impl Laid {
+    /// As a part lies that has this view.
+    pub fn of(view: &View) -> Laid {
+        let dim = |(axis, stride): &(Axis, i64)| match axis {
+            Axis::Held(set) => (set.len(), *stride),
+            // Of lists it is not known what lies between, which may be nothing.
+            Axis::Listed(_) | Axis::Selected(..) => (u64::MAX, *stride),
+        };
+        let mut dims: Vec<(u64, i64)> = view.axes.iter().map(dim).collect();
+        if let (Some((Axis::Listed(list), unit)), Some((first, inner))) = (view.axes.first(), dims.split_first_mut())
+            && !inner.is_empty()
+        {
+            // Arrays of their own, as one: where each lies changes from call to call, and costs the same everywhere.
+            let reach = |&(extent, stride): &(u64, i64)| stride.unsigned_abs().saturating_mul(extent);
+            let whole = inner.iter().map(reach).max().unwrap_or(0).max(view.element.bytes());
+            let apart = list.windows(2).map(|pair| pair[0].at.abs_diff(pair[1].at)).min().unwrap_or(0);
+            *first = (list.len() as u64, apart.saturating_mul(unit.unsigned_abs()).min(whole) as i64);
+        }
+        Laid::new(&dims, view.element.bytes())
+    }
+
+    /// As a part lies that has these extents, and these distances between neighbours \[B\].
+    pub fn new(dims: &[(u64, i64)], element_bytes: u64) -> Laid {
+        let stride = |d: usize| dims[d].1.unsigned_abs();
+        let mut order: Vec<usize> = (0..dims.len()).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(stride(d)));
+        let pitch = order.iter().map(|&d| stride(d)).filter(|&stride| stride > 0).min();
+        let mut padding = vec![0; dims.len()];
+        for pair in order.windows(2) {
+            // Where there is one element, no distance was ever gone.
+            if let (&[slow, fast], true) = (pair, dims[pair[0]].0 > 1) {
+                padding[fast] = (stride(slow) / stride(fast).max(element_bytes)).saturating_sub(dims[fast].0);
+            }
+        }
+        let held = dims.iter().map(|dim| dim.0).collect();
+        Laid { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held }
+    }
+
+    /// Distances between neighbours in a part of this shape \[B\].
+    pub(crate) fn strides(&self, shape: &[u64]) -> Vec<i64> {
+        let room: Vec<u64> = shape.iter().zip(&self.padding).map(|(extent, padding)| extent + padding).collect();
+        dense_strides(&room, &self.order, self.pitch)
+    }
+}
+
+/// How arrays lie in memories, by their numbers, where that is known of one rank; others are taken to be alike. Otherwise
+/// parts are dense, the last dimension the fastest.
+pub type Memory<'a> = &'a dyn Fn(usize) -> Option<Laid>;
+
+/// A machine as the model sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Priced<'a> {
+    /// Its numbers.
+    pub(crate) profile: &'a Profile,
+    /// How ranks lie on nodes; of a machine at hand, as they do, and not as the profile says.
+    pub(crate) machine: Machine,
+}
