@@ -161,6 +161,82 @@ def mixture(comm: Any, path: Path, seed: int) -> None:
         look()
 
 
+def a_failed_call_settles_all_ranks(comm: Any, path: Path) -> None:
+    """Also the rank whose arguments are at fault: lists are the same afterwards."""
+    dist = spread(comm)
+    with hs.open(path / "s.zarr", "w", comm=comm, durable=False) as store:
+        request = store.iwrite("x", part(comm), dist)
+        with pytest.raises(hs.InvalidError):
+            store.write("y", [1, 2] if comm.rank == 0 else part(comm), dist)
+        assert store.arrays() == ["x"]
+        request.wait()
+    with hs.open_raw(path / "s.raw", "w", comm=comm, durable=False) as file:
+        request = file.iwrite({"x": part(comm)}, dist)
+        with pytest.raises(hs.InvalidError):
+            file.write({"y": [1, 2] if comm.rank == 0 else part(comm)}, dist)
+        assert list(file.arrays) == ["x"]
+        request.wait()
+
+
+def a_local_error_in_a_step(comm: Any, path: Path) -> None:
+    """The others are told, since they cannot know."""
+    dist = spread(comm)
+    with hs.open(path / "e.zarr", "w", comm=comm, durable=False, **LIMITS) as store:
+
+        def wrong() -> None:
+            with store.step("s") as step:
+                step.write("a", part(comm), dist)
+                if comm.rank == 0:
+                    step.read_local("missing")
+
+        kind = hs.NotFoundError if comm.rank == 0 else hs.PeerError
+        with pytest.raises(kind):
+            wrong()
+        assert store.groups() == []
+
+
+def two_openings(comm: Any, path: Path) -> None:
+    """Of one group in one communicator: each knows what requests of the other make."""
+    dist = spread(comm)
+    with (
+        hs.open(path / "t.zarr", "w", comm=comm, durable=False) as one,
+        hs.open(path / "t.zarr", "r+", comm=comm, durable=False) as two,
+    ):
+        one.write("old", part(comm), dist)
+        assert two.arrays() == ["old"]
+        request = one.iwrite("new", part(comm, 5.0), dist)
+        assert np.array_equal(two.iread("new", dist).wait(), part(comm, 5.0))
+        request.wait()
+        assert two.arrays() == one.arrays() == ["new", "old"]
+
+
+def types_that_a_rank_does_not_know(comm: Any, path: Path) -> None:
+    """A rank without pieces reads what the others write, in their type."""
+    boxes = [((0, 0), (4, 6))] if comm.rank == 0 else []
+    held = hs.Boxes((4, 6), boxes)
+    values = [np.full((4, 6), 2 + 3j)] if comm.rank == 0 else []
+    with hs.open(path / "c.zarr", "w", comm=comm, durable=False) as store:
+        request = store.iwrite("z", values, held)
+        found = store.iread("z").wait()
+        request.wait()
+        assert found.dtype == np.complex128
+        assert np.array_equal(found, np.full((4, 6), 2 + 3j))
+        second = store.iwrite("z", [np.zeros((4, 6))] if comm.rank == 0 else [], held)
+        again = store.iread("z")
+        with pytest.raises(hs.ExistsError):
+            second.wait()
+        assert np.array_equal(again.wait(), found)
+
+
 LOCAL_CASES: dict[str, Callable[[Any, Path], None]] = {
-    each.__name__: each for each in (nobody_is_waited_for, a_rank_alone, any_mixture)
+    each.__name__: each
+    for each in (
+        nobody_is_waited_for,
+        a_rank_alone,
+        any_mixture,
+        a_failed_call_settles_all_ranks,
+        a_local_error_in_a_step,
+        two_openings,
+        types_that_a_rank_does_not_know,
+    )
 }

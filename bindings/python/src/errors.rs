@@ -30,15 +30,12 @@ pub(crate) fn kind(name: &str) -> FaultKind {
     NAMES.iter().find(|n| n.1 == name).map_or(FaultKind::Peer, |n| n.0)
 }
 
-/// Raises an error as the exception for its kind; an interrupt of this very process as `KeyboardInterrupt`.
+/// Raises an error that all ranks have.
 pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
-    let text = error.to_string();
-    // Calls that stood in line behind the one that was interrupted find the handle unusable.
-    let stopped = matches!(error.kind(), FaultKind::Interrupted | FaultKind::Poisoned);
-    if stopped && INTERRUPTED.swap(false, Ordering::Relaxed) {
-        return PyKeyboardInterrupt::new_err(text);
-    }
     let raised = raise_alone(py, error);
+    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return raised;
+    }
     // A context that ends with it knows by this mark that all ranks have it, and need not be told.
     match raised.value(py).setattr("_collective", true) {
         Ok(()) => raised,
@@ -46,11 +43,18 @@ pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     }
 }
 
-/// Raises an error of this rank alone as the exception for its kind.
+/// Raises an error of this rank alone as the exception for its kind; an interrupt of this very process as
+/// `KeyboardInterrupt`.
 pub(crate) fn raise_alone(py: Python<'_>, error: hyperslab::Error) -> PyErr {
+    let text = error.to_string();
+    // Calls that stood in line behind the one that was interrupted find the handle unusable.
+    let stopped = matches!(error.kind(), FaultKind::Interrupted | FaultKind::Poisoned);
+    if stopped && INTERRUPTED.swap(false, Ordering::Relaxed) {
+        return PyKeyboardInterrupt::new_err(text);
+    }
     let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
     let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
-    match class.and_then(|class| class.call1((error.to_string(),))) {
+    match class.and_then(|class| class.call1((text,))) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }

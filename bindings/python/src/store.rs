@@ -138,10 +138,10 @@ enum Inner {
 }
 
 impl Inner {
-    fn group(&mut self) -> &mut hyperslab::Store {
+    fn group(&self) -> hyperslab::Store {
         match self {
-            Inner::Group(store) => store,
-            Inner::Step(step) => &mut step.group,
+            Inner::Group(store) => store.clone(),
+            Inner::Step(step) => step.group.clone(),
         }
     }
 }
@@ -151,17 +151,36 @@ impl Store {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs with the group, without the interpreter.
+    /// Runs with the group, without the interpreter. Nobody waits for the handle meanwhile: another thread may use what is
+    /// local.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut hyperslab::Store) -> Result<T, hyperslab::Error> + Send,
+    ) -> PyResult<Result<T, hyperslab::Error>> {
+        let result = py.detach(|| {
+            let group = self.lock().as_ref().map(Inner::group);
+            group.map(|mut group| run(&mut group))
+        });
+        result.ok_or_else(|| PyRuntimeError::new_err("the store is closed"))
+    }
+
+    /// A collective call: what goes wrong is known to all ranks.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         run: impl FnOnce(&mut hyperslab::Store) -> Result<T, hyperslab::Error> + Send,
     ) -> PyResult<T> {
-        let result = py.detach(|| self.lock().as_mut().map(|inner| run(inner.group())));
-        match result {
-            Some(result) => result.map_err(|error| raise(py, error)),
-            None => Err(PyRuntimeError::new_err("the store is closed")),
-        }
+        self.run(py, run)?.map_err(|error| raise(py, error))
+    }
+
+    /// A local one: what goes wrong is this rank's own.
+    fn with_local<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut hyperslab::Store) -> Result<T, hyperslab::Error> + Send,
+    ) -> PyResult<T> {
+        self.run(py, run)?.map_err(|error| raise_alone(py, error))
     }
 }
 
@@ -192,27 +211,27 @@ impl Store {
     }
 
     fn path(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |store| Ok(store.path().to_string_lossy().into_owned()))
+        self.with_local(py, |store| Ok(store.path().to_string_lossy().into_owned()))
     }
 
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |store| store.arrays())
+        self.with_local(py, |store| store.arrays())
     }
 
     fn groups(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |store| store.groups())
+        self.with_local(py, |store| store.groups())
     }
 
     fn removed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |store| Ok(store.removed().to_vec()))
+        self.with_local(py, |store| Ok(store.removed().to_vec()))
     }
 
     fn unfinished(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |store| Ok(store.unfinished().to_vec()))
+        self.with_local(py, |store| Ok(store.unfinished().to_vec()))
     }
 
     fn consolidated_above(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |store| Ok(store.consolidated_above().to_vec()))
+        self.with_local(py, |store| Ok(store.consolidated_above().to_vec()))
     }
 
     /// Writes consolidated metadata of all nodes below the group.
@@ -221,12 +240,12 @@ impl Store {
     }
 
     fn attributes(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |store| Ok(Value::Object(store.attributes().clone()).to_string()))
+        self.with_local(py, |store| Ok(Value::Object(store.attributes().clone()).to_string()))
     }
 
     /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
     fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
-        self.with(py, |store| store.info(name)).map(raw_info)
+        self.with_local(py, |store| store.info(name)).map(raw_info)
     }
 
     /// The same of several arrays, on all ranks.
@@ -237,13 +256,17 @@ impl Store {
     }
 
     /// Prefers a strategy from now on; returns the one preferred before.
-    fn prefer(&self, py: Python<'_>, name: Option<String>) -> PyResult<Option<&'static str>> {
+    fn prefer(&self, name: Option<String>) -> PyResult<Option<&'static str>> {
         let strategy = strategy(name)?;
-        self.with(py, |store| {
-            let before = store.preference().clone();
-            store.set_preference(Preference { strategy, ..before.clone() });
-            Ok(before.strategy.map(Strategy::name))
-        })
+        let mut inner = self.lock();
+        let store = match inner.as_mut() {
+            Some(Inner::Group(store)) => store,
+            Some(Inner::Step(step)) => &mut step.group,
+            None => return Err(PyRuntimeError::new_err("the store is closed")),
+        };
+        let before = store.preference().clone();
+        store.set_preference(Preference { strategy, ..before.clone() });
+        Ok(before.strategy.map(Strategy::name))
     }
 
     fn write(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew) -> PyResult<Report> {
@@ -308,8 +331,14 @@ impl Store {
         unsafe_cast: bool,
     ) -> PyResult<Report> {
         let (into, part) = (locals(into), section(part));
-        let read = self.with(py, move |store| store.read_local(name, part.as_ref(), Some(into), casting(unsafe_cast)));
+        let read =
+            self.with_local(py, move |store| store.read_local(name, part.as_ref(), Some(into), casting(unsafe_cast)));
         read.map(|(_, report)| Report(report))
+    }
+
+    /// What an array is that this rank is about to read alone.
+    fn look_local(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
+        self.with_local(py, |store| store.look_local(name)).map(raw_info)
     }
 
     /// Takes note of what others have made or removed.

@@ -3,6 +3,7 @@
 use crate::attempts::Attempts;
 use crate::environment;
 use crate::line::{Finished, Line, Outcome};
+use crate::listing::Listings;
 use crate::planning::{Planning, Plans};
 use crate::recording::Recording;
 use hyperslab_real::mpi::MpiWire;
@@ -47,6 +48,8 @@ struct Shared {
     recording: Mutex<Recording>,
     /// What was opened on it and is open, to be let go when it becomes unusable.
     attempts: Mutex<Vec<Weak<Attempts>>>,
+    /// What is known of the groups that are open on it.
+    listings: Listings,
 }
 
 /// Keeps a membership while its line works.
@@ -110,6 +113,7 @@ impl Comm {
                 plans,
                 recording,
                 attempts: Mutex::default(),
+                listings: Listings::default(),
             }
         });
         Comm { shared, inside: None }
@@ -142,6 +146,16 @@ impl Comm {
     pub fn alone() -> Comm {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
         Comm::over(Box::new(wire), &[], "one process".into(), false)
+    }
+
+    /// A communicator of this rank alone, beside this one: it neither records nor learns, and tells nothing of plans.
+    pub(crate) fn alone_beside(&self) -> Comm {
+        let alone = Comm::alone();
+        *alone.recording_of().lock().unwrap_or_else(PoisonError::into_inner) = Recording::default();
+        alone.plans().keep_quiet();
+        let shared = Arc::downgrade(&self.shared);
+        alone.interrupted_by(Box::new(move || shared.upgrade().is_some_and(|shared| shared.line.asks_user())));
+        alone
     }
 
     /// Threads of this process as ranks: one membership for each.
@@ -225,6 +239,11 @@ impl Comm {
 
     pub(crate) fn recording_of(&self) -> &Mutex<Recording> {
         &self.shared.recording
+    }
+
+    /// What is known of the groups that are open on it.
+    pub(crate) fn listings(&self) -> &Listings {
+        &self.shared.listings
     }
 
     pub(crate) fn line(&self) -> &Line {

@@ -11,7 +11,7 @@ use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
 use hyperslab_world::{Fault, FaultKind, Names, Work, World};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Codecs of other ranks.
@@ -82,6 +82,15 @@ impl Comm {
         self.agree_by(question, begin)
     }
 
+    /// The member for a collective call. One that blocks comes after all requests before it.
+    fn settled_member(&self) -> MutexGuard<'_, Member> {
+        let member = self.member();
+        if !self.is_inside() {
+            self.line().settle();
+        }
+        member
+    }
+
     fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
         self.as_call(question, |machine, party, question| agreed(machine, party, question, begin))
     }
@@ -93,7 +102,7 @@ impl Comm {
         agreed: impl FnOnce(&mut Machine, &mut Party, Question) -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
         self.line().check_process().map_err(|fault| fault.context(&question.what))?;
-        let mut member = self.member();
+        let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
         self.bring_failure(party, &mut question, NO_TARGET);
         self.heed_environment(machine, party)?;
@@ -137,7 +146,7 @@ impl Comm {
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
         self.line().check_process().map_err(|fault| fault.context(&arguments.what))?;
-        let mut member = self.member();
+        let mut member = self.settled_member();
         let Member { machine, party, observer } = &mut *member;
         self.heed_environment(machine, party)?;
         let mut noted = self.begin_note(machine, party, &arguments.what, Kind::Plan);
@@ -183,7 +192,7 @@ impl Comm {
             }
         })?;
         if party.rank() == 0 {
-            self.planning().done(&done.report);
+            self.plans().done(&done.report);
         }
         Ok(done)
     }
@@ -193,7 +202,7 @@ impl Comm {
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
         let End { what, fields, sync, fault } = end;
         self.line().check_process().map_err(|fault| fault.context(&what))?;
-        let mut member = self.member();
+        let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
         self.heed_environment(machine, party)?;
         let noted = self.begin_note(machine, party, &what, Kind::Commit);

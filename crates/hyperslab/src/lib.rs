@@ -34,7 +34,7 @@
 //   block, `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
 // - `zarr.rs` and `raw.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `raw/reading.rs` and `raw/writing.rs` are
 //   their targets, `zarr/step.rs` and `raw.rs` end what several calls wrote, `zarr/opening.rs` and `raw/disk.rs` open;
-//   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `zarr/listing.rs` keep what all ranks saw.
+//   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `attempts.rs` and `attempts/` hold what is written and not published: what is left on disk (`records.rs`), homes and lists of
 //   owners, roots, markers, publishing and its journals, what dead owners left (`recover.rs`), and `clean`; `owner.rs` tells
 //   who is dead. `held.rs` notices what others replace in the middle of a call.
@@ -53,6 +53,7 @@ mod environment;
 mod error;
 mod held;
 mod line;
+mod listing;
 mod naming;
 mod noting;
 mod owner;

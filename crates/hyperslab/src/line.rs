@@ -43,6 +43,8 @@ pub(crate) type Finished = (Vec<LocalArray>, Report);
 pub(crate) struct Outcome {
     /// The store or file that it belongs to.
     pub(crate) target: u64,
+    /// Its number among the requests of this rank, from 1 on: the same on all ranks.
+    pub(crate) number: u64,
     /// Set once the user's arrays may be used again, where that ends the call for him.
     left: OnceLock<Finished>,
     result: OnceLock<Result<Finished, Fault>>,
@@ -51,8 +53,9 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(target: u64) -> Arc<Outcome> {
-        Arc::new(Outcome { target, left: OnceLock::new(), result: OnceLock::new(), dropped: AtomicBool::new(false) })
+    fn new(target: u64, number: u64) -> Arc<Outcome> {
+        let (left, result) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Outcome { target, number, left, result, dropped: AtomicBool::new(false) })
     }
 
     /// The failure, for somebody who made another call.
@@ -88,6 +91,8 @@ struct State {
     works: bool,
     /// Failures that the user has not been told of.
     failed: Vec<Arc<Outcome>>,
+    /// Number of the last request that is over.
+    finished: u64,
     /// Bytes of copies of arrays \[B\].
     staged: u64,
 }
@@ -113,6 +118,10 @@ pub(crate) struct Line {
     parked: AtomicBool,
     /// Rises while jobs progress.
     activity: AtomicU64,
+    /// Number of the last request.
+    last: AtomicU64,
+    /// Number of the last request of which the program of each rank knows at this place that it is over.
+    settled: AtomicU64,
     /// A child of this process has a copy of all this, but none of the threads.
     process: u32,
 }
@@ -132,6 +141,8 @@ impl Line {
             frozen: AtomicBool::new(false),
             parked: AtomicBool::new(false),
             activity: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
             process: std::process::id(),
         }
     }
@@ -157,6 +168,11 @@ impl Line {
         *lock(&self.interrupted) = interrupted;
     }
 
+    /// Whether the user wants to stop, for one of his own threads.
+    pub(crate) fn asks_user(&self) -> bool {
+        (lock(&self.interrupted))()
+    }
+
     /// Whether to stop, as whoever drives a call asks it now and then.
     pub(crate) fn interrupted(&self) -> bool {
         if !WORKS.get() {
@@ -173,6 +189,22 @@ impl Line {
     /// Tells that a job progresses.
     pub(crate) fn moves(&self) {
         self.activity.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call that is about to be left to the line.
+    pub(crate) fn outcome(&self, target: u64) -> Arc<Outcome> {
+        Outcome::new(target, self.last.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// A collective call that blocks has come: all requests before it are over, on all ranks.
+    pub(crate) fn settle(&self) {
+        let finished = lock(&self.state).finished;
+        self.settled.fetch_max(finished, Ordering::AcqRel);
+    }
+
+    /// Up to which request the program of each rank knows, at the same place, that they are over: what they made is shown.
+    pub(crate) fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// Leaves a job; `line` is this line and all that must live while the job does.
@@ -211,6 +243,7 @@ impl Line {
             // Who sees the result finds the failure in the list, to take it out: both change under one lock.
             let mut state = lock(&self.state);
             state.current = None;
+            state.finished = outcome.number;
             state.staged -= staged;
             if result.is_err() {
                 state.failed.push(outcome.clone());
@@ -283,6 +316,9 @@ impl Line {
         if known.is_err() {
             state.failed.retain(|failed| !Arc::ptr_eq(failed, outcome));
         }
+        // Requests are over in their order; one whose data have left may still fail.
+        let over = outcome.number - u64::from(outcome.left.get().is_some());
+        self.settled.fetch_max(over, Ordering::AcqRel);
         known
     }
 

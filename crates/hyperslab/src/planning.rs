@@ -15,6 +15,7 @@ use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use trials::Trials;
@@ -44,16 +45,30 @@ pub(crate) struct Plans {
     /// Number of the ranks that ask, and of those that only serve.
     clients: u32,
     servers: u32,
+    /// Whether nothing is told of what is chosen, and nothing learned of it.
+    quiet: AtomicBool,
 }
 
 impl Plans {
     pub(crate) fn new(processes: bool, clients: u32, servers: u32) -> Plans {
-        Plans { kept: Mutex::default(), processes, clients, servers }
+        Plans { kept: Mutex::default(), processes, clients, servers, quiet: AtomicBool::new(false) }
     }
 
     /// What is kept from call to call.
     pub(crate) fn kept(&self) -> MutexGuard<'_, Planning> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells nothing of what is chosen, and learns nothing of it.
+    pub(crate) fn keep_quiet(&self) {
+        self.quiet.store(true, Ordering::Relaxed);
+    }
+
+    /// Hears that a transfer is over.
+    pub(crate) fn done(&self, report: &Report) {
+        if !self.quiet.load(Ordering::Relaxed) {
+            self.kept().done(report);
+        }
     }
 
     /// Ranks on this rank's node, as far as the launcher tells; of threads all.
@@ -102,7 +117,7 @@ struct Unsynced {
 
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
-    pub(crate) fn done(&mut self, report: &Report) {
+    fn done(&mut self, report: &Report) {
         let Some(Last { key, kind, bottleneck, planning_ns, below }) = self.last.take() else { return };
         stderr::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
@@ -197,7 +212,7 @@ pub(crate) fn decided(
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
     planning.last = Some(Last { key, kind, bottleneck, planning_ns, below: transfer.objects_below() });
-    if stderr::wanted() {
+    if stderr::wanted() && !plans.quiet.load(Ordering::Relaxed) {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
         shown.why += &shaped.said;

@@ -120,9 +120,8 @@ struct Laid {
     /// Where each array begins \[B\].
     offsets: Vec<u64>,
     end: u64,
-    /// How many of the arrays the user sees. Those that requests add are shown by the next call that blocks, or when the user
-    /// waits for the request, so that ranks see the same at the same place of the program.
-    shown: usize,
+    /// Of each, the number of the request that added it: it is shown once all ranks know that that is over.
+    added: Vec<u64>,
 }
 
 impl RawFile {
@@ -175,7 +174,7 @@ impl RawFile {
             open_file(names, how, at_hand, (&new_header, header_bytes, end)).map_err(|fault| fault.context(&what))
         };
         let file = RawFile::opened(comm, question, names, (mode, options, order), opened)?;
-        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end, shown: arrays.len() };
+        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end, added: vec![0; arrays.len()] };
         Ok(file)
     }
 
@@ -204,8 +203,7 @@ impl RawFile {
         file.order = header.order();
         let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
         let (offsets, end) = lay_out(offset, &arrays)?;
-        let shown = arrays.len();
-        *file.laid() = Laid { arrays, offsets, end, shown };
+        *file.laid() = Laid { arrays, offsets, end, added: vec![0] };
         Ok(file)
     }
 
@@ -294,8 +292,13 @@ impl RawFile {
     /// The arrays, in the order of the file; of requests, those that the user has waited for, or that a call that blocks has.
     /// Local.
     pub fn arrays(&self) -> Vec<FileArray> {
-        let laid = self.laid();
-        laid.arrays[..laid.shown.min(laid.arrays.len())].to_vec()
+        let (laid, settled) = (self.laid(), self.comm.line().settled());
+        laid.arrays
+            .iter()
+            .zip(&laid.added)
+            .take_while(|(_, added)| **added <= settled)
+            .map(|(one, _)| one.clone())
+            .collect()
     }
 
     /// The name of the file, if one that a dead owner left unpublished was removed.
@@ -351,24 +354,11 @@ impl RawFile {
         each.collect()
     }
 
-    /// Calls of this file use what those before them left, which is shown from then on.
+    /// Calls of this file use what those before them left.
     fn await_calls(&self) {
         if !self.comm.is_inside() {
             self.comm.line().drain();
-            self.show(usize::MAX);
         }
-    }
-
-    /// Shows the user these arrays, and those before them.
-    fn show_named(&self, names: &[String]) {
-        let last = self.laid().arrays.iter().rposition(|array| names.contains(&array.name));
-        self.show(last.map_or(0, |last| last + 1));
-    }
-
-    /// Shows the user as many arrays.
-    fn show(&self, arrays: usize) {
-        let mut laid = self.laid();
-        laid.shown = laid.shown.max(arrays.min(laid.arrays.len()));
     }
 
     /// Gives a new file up after a collective call failed, of which every rank knows. Not collective.

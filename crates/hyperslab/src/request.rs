@@ -18,8 +18,6 @@ use std::sync::atomic::Ordering;
 pub struct Request {
     comm: Comm,
     outcome: Arc<Outcome>,
-    /// What the user sees once he knows that it succeeded.
-    shows: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Request {
@@ -29,18 +27,7 @@ impl Request {
     /// # Errors
     /// The same on all ranks.
     pub fn wait(&self) -> Result<(Vec<LocalArray>, Report), Error> {
-        let finished = self.comm.line().result(&self.outcome)?;
-        // With dedicated servers a write may still fail, which a later call tells.
-        if let Some(shows) = self.shows.as_ref().filter(|_| self.comm.servers() == 0) {
-            shows();
-        }
-        Ok(finished)
-    }
-
-    /// The same, and this is done once the user knows that it succeeded.
-    pub(crate) fn showing(mut self, shows: impl Fn() + Send + Sync + 'static) -> Request {
-        self.shows = Some(Box::new(shows));
-        self
+        Ok(self.comm.line().result(&self.outcome)?)
     }
 
     /// Whether it is over, well or not. Does not wait. Where MPI may be called only from the thread of the user, its
@@ -129,12 +116,23 @@ impl Comm {
         room: Option<&Room>,
         work: impl FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static,
     ) -> Request {
-        let outcome = Outcome::new(target);
+        self.leave_numbered(target, room, |_| work)
+    }
+
+    /// The same for work that is told the number of the request.
+    pub(crate) fn leave_numbered<W: FnOnce(&Comm) -> Result<Finished, Error> + Send + 'static>(
+        &self,
+        target: u64,
+        room: Option<&Room>,
+        work: impl FnOnce(u64) -> W,
+    ) -> Request {
+        let outcome = self.line().outcome(target);
+        let work = work(outcome.number);
         let comm = self.inside(Inside(outcome.clone()));
         let staged = room.map_or(0, |room| room.staged);
         let work = Box::new(move || work(&comm).map_err(Fault::from));
         self.submit(outcome.clone(), staged, work);
-        Request { comm: self.clone(), outcome, shows: None }
+        Request { comm: self.clone(), outcome }
     }
 
     /// As [`Comm::attend`], for a call that does not block.

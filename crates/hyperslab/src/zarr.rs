@@ -7,7 +7,6 @@
 mod call;
 mod explain;
 mod known;
-mod listing;
 mod opening;
 mod requests;
 mod shapes;
@@ -21,6 +20,7 @@ use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
+use crate::listing::{Coming, Listing};
 use crate::naming::check_name;
 use hyperslab_collective::Holding;
 use hyperslab_collective::LocalArray;
@@ -32,13 +32,12 @@ use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use call::{into_each, listed, requests};
 pub use explain::{Layout, Planned, explain};
-use listing::Listing;
-use opening::{Opened, nodes_of};
+use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
 pub use step::Step;
 
 /// How often others may publish while consolidated metadata are written.
@@ -216,7 +215,7 @@ pub struct Store {
     listing: Listing,
     /// Where it was opened, and this rank's own way to read it, once it has one.
     location: Location,
-    alone: Arc<OnceLock<Comm>>,
+    alone: Arc<Mutex<Option<Comm>>>,
 }
 
 impl Store {
@@ -269,6 +268,8 @@ impl Store {
         };
         let attempts = Arc::new(attempts);
         comm.watch(&attempts);
+        let place = attempts.home.names.full(&format!("{}/", attempts.home.name("")));
+        let listing = comm.listings().open(place, heard.nodes);
         Ok(Store {
             comm: comm.clone(),
             target: new_target(),
@@ -284,7 +285,7 @@ impl Store {
             above: heard.above,
             attributes: heard.attributes,
             known: known::Known::default(),
-            listing: Listing::of(heard.nodes),
+            listing,
             location: at_location,
             alone: Arc::default(),
         })
@@ -410,7 +411,7 @@ impl Store {
             let Some(bytes) = directory.read(&key)? else { return Ok(None) };
             node_type(&bytes, &key).map(Some).map_err(format_fault)
         };
-        Ok(self.listing.of_kind(wanted, kind).map_err(|fault: Fault| fault)?)
+        Ok(self.listing.of_kind(wanted, self.comm.line().settled(), kind).map_err(|fault: Fault| fault)?)
     }
 
     /// Takes note of what others have made or removed in the group since it was opened. Collective.
@@ -422,31 +423,25 @@ impl Store {
         let fields = vec![("operation".to_string(), "refresh".to_string()), ("group".into(), path.clone())];
         let question = Question::opening(format!("refresh '{path}'"), fields, None);
         let (directory, base) = (self.directory(), self.base());
-        let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
-            let nodes = nodes_of(&*directory, &base)?;
-            Ok(nodes.iter().fold(Writer::default(), |told, name| told.bytes(name.as_bytes())).0)
-        })?;
-        let mut r = Reader::new(&told);
-        self.listing.refresh(std::iter::from_fn(|| r.text()));
+        let told = self
+            .comm
+            .agree_on(question, false, move || Ok(tell_nodes(Writer::default(), &nodes_of(&*directory, &base)?).0))?;
+        self.listing.refresh(hear_nodes(&mut Reader::new(&told))?);
         self.forget_all();
         Ok(())
     }
 
-    /// A call that blocks comes after all before it: what requests have made is shown from now on.
-    fn settle(&self) {
-        if !self.comm.is_inside() {
-            self.comm.line().drain();
-            self.listing.settle();
-        }
-    }
-
-    /// What an array is, as this rank finds it; of one that requests under way make, what it will be. Local.
+    /// What an array is, as this rank finds it in storage; of one that requests under way make, what it will be, but for its
+    /// chunks. Local; but a rank that holds no piece of an array and was not told its type waits for the request that makes it.
     ///
     /// # Errors
     /// This rank's own: when there is no such array, or its metadata make no sense.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
-        if let Some(metadata) = self.listing.coming(name) {
-            return Ok(ArrayInfo { metadata });
+        match self.listing.coming(name) {
+            Some(Coming::Known(metadata)) => return Ok(ArrayInfo { metadata: *metadata }),
+            // Only what is written can tell.
+            Some(Coming::Untyped) => self.comm.line().drain(),
+            None => {}
         }
         Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
     }
@@ -458,7 +453,6 @@ impl Store {
     /// # Errors
     /// The same on all ranks, when there is no such array, or its metadata make no sense.
     pub fn describe(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<ArrayInfo>, Error> {
-        self.settle();
         if let Some(known) = self.known(names).filter(|_| !fresh) {
             return Ok(known.into_iter().map(|metadata| ArrayInfo { metadata }).collect());
         }
@@ -495,21 +489,21 @@ impl Store {
         let fault = check_name(name).err();
         let question = Question::opening(what.clone(), vec![("group".into(), self.directory().full(&base))], fault);
         let (directory, wanted) = (self.directory(), name.to_string());
-        let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
+        let told = self.comm.agree_on(question, false, move || {
             let key = format!("{base}{METADATA_KEY}");
             let bytes = directory.read(&key)?.ok_or_else(|| {
                 Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{wanted}'"))
                     .hint("groups() lists the groups and published steps")
             })?;
             GroupMetadata::parse(&bytes, &key).map_err(format_fault)?;
-            let nodes = nodes_of(&*directory, &base)?;
-            Ok(nodes.iter().fold(Writer::default().bytes(&bytes), |told, name| told.bytes(name.as_bytes())).0)
+            Ok(tell_nodes(Writer::default().bytes(&bytes), &nodes_of(&*directory, &base)?).0)
         })?;
         let mut r = Reader::new(&told);
         let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
         let metadata = r.bytes().ok_or_else(senseless)?;
         let attributes = GroupMetadata::parse(metadata, name).map_err(format_fault)?.attributes;
-        let listing = Listing::of(std::iter::from_fn(|| r.text()));
+        let place = self.directory().full(&format!("{}{name}/", self.base()));
+        let listing = self.comm.listings().open(place, hear_nodes(&mut r)?);
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
         let (removed, unfinished) = (Vec::new(), Vec::new());
         let group = format!("{}{name}/", self.group);
@@ -541,7 +535,6 @@ impl Store {
     pub fn flush(&self) -> Result<(), Error> {
         let path = self.path().display().to_string();
         let end = End::of(format!("flush of '{path}'"), "flush", &path);
-        self.settle();
         Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)
     }
 

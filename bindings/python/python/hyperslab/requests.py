@@ -28,8 +28,8 @@ class Request(Generic[T]):
 
     Requests of one communicator are carried out one after another, in the order in which they were made, by a thread of
     this package; blocking calls wait for those before them. If MPI was initialised with a level of thread support below
-    ``MPI_THREAD_MULTIPLE``, messages between ranks move only while the program is in a call of this package: `test`,
-    `wait`, or any other.
+    ``MPI_THREAD_MULTIPLE``, messages between ranks move only while the program is in `test`, `wait` or a collective
+    call of this package.
 
     A request that fails and is dropped without `wait` makes the next collective call fail; closing the store or
     publishing the step that it belongs to fails, too, if nobody has waited for it.

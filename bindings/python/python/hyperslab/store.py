@@ -225,8 +225,8 @@ class Store:
     """An open Zarr group. Made by `open`, `Store.group` and `Store.step`.
 
     Each method says whether it is collective (all ranks of the communicator make the call) or local (any rank makes it
-    by itself, and it waits for nobody); properties are local. What local ones tell of the group is the same on all
-    ranks at the same place of the program: it changes only by collective calls, and by waiting for a request.
+    by itself, and it waits for nobody); properties are local. Lists of the group are the same on all ranks at
+    the same place of the program: they change only by collective calls, and by waiting for a request.
     """
 
     def __init__(self, core: _core.Store, comm: _core.Comm) -> None:
@@ -282,7 +282,11 @@ class Store:
         return iter(self.arrays())
 
     def __getitem__(self, name: str) -> ArrayInfo:
-        """What an array is, as this rank finds it; of one that requests under way make, what it will be. Local."""
+        """What an array is, as this rank finds it in storage. Local.
+
+        Of an array that requests under way make, what it will be, but for its chunks. A rank that holds no piece of it
+        and was not told its type waits for the request.
+        """
         return _info(self._store.info(name))
 
     def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
@@ -692,7 +696,7 @@ class Store:
         array([2., 3.])
         """
         check_casting(casting)
-        info = self[name]
+        info = _info(self._store.look_local(name))
         part = section_of(section, info.shape)
         spread = _spread(info, part, None, 1)
         if out is None:

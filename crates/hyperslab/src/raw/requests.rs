@@ -22,13 +22,11 @@ impl RawFile {
         match stage(&self.comm, &self.options.wish, staged, staging) {
             Ok(room) => {
                 let mut file = self.with_room(&room);
-                let (shown, names): (_, Vec<String>) = (self.clone(), arrays.iter().map(|a| a.0.clone()).collect());
-                let request = self.comm.leave(self.target, Some(&room), move |comm| {
+                self.comm.leave(self.target, Some(&room), move |comm| {
                     file.comm = comm.clone();
                     let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
                     written.map(|report| (Vec::new(), report))
-                });
-                request.showing(move || shown.show_named(&names))
+                })
             }
             Err(fault) => {
                 let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();

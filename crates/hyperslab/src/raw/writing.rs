@@ -177,10 +177,8 @@ impl RawFile {
             let mut laid = self.laid();
             laid.arrays.truncate(before.0);
             laid.offsets.truncate(before.0);
+            laid.added.truncate(before.0);
             laid.end = before.1;
-        }
-        if done.is_ok() && !self.comm.is_inside() {
-            self.show(usize::MAX);
         }
         Ok(done?.report)
     }
@@ -225,6 +223,7 @@ impl RawFile {
             return self.numbers(&names);
         }
         let mut indices = Vec::with_capacity(arrays.len());
+        let number = self.comm.current().map_or(0, |request| request.number);
         let mut laid = self.laid();
         let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
         for (name, _) in arrays {
@@ -247,6 +246,7 @@ impl RawFile {
             laid.end = start + added.bytes()?;
             laid.arrays.push(added);
             laid.offsets.push(start);
+            laid.added.push(number);
             indices.push(laid.arrays.len() - 1);
         }
         Ok(indices)

@@ -88,7 +88,6 @@ impl Store {
         if !update {
             self.forget_known(names.iter().copied());
         }
-        self.settle();
         let requests: Vec<ArrayRequest> = asks.iter().map(WriteAsk::request).collect();
         let writing = || Writing::new(self.clone(), requests.clone(), metadata, new.clone(), update);
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
@@ -105,12 +104,15 @@ impl Store {
             target,
             publishes: true,
             at_once: self.at_once_writing(asks.len()),
-        })?;
-        // What a request makes is shown when it is waited for.
-        if !update && !self.comm.is_inside() {
+        });
+        // One array that is visible but perhaps not durable is there.
+        let unsynced = |fault: &Fault| fault.kind == FaultKind::Unsynced && names.len() == 1;
+        let made = done.as_ref().err().is_none_or(unsynced);
+        // What a request makes is shown when all ranks know that it is over.
+        if made && !update && !self.comm.is_inside() {
             self.listing.show(names.iter().copied(), NodeType::Array);
         }
-        Ok(done.report)
+        Ok(done?.report)
     }
 
     /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
@@ -223,7 +225,6 @@ impl Store {
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(std::iter::once(&*ask.name));
-        self.settle();
         describe(&mut fields, std::iter::once((&*ask.name, Some(&*ask.holding), None, ask.element())));
         let request = ArrayRequest { selected: Selected::End(axis), ..ask.request() };
         let target = (self.comm.rank() == 0)

@@ -4,8 +4,9 @@ use super::Mode;
 use crate::attempts::MARKER;
 use crate::attempts::{Attempts, Found, Home, INSIDE, Whose, is_torn, recover};
 use crate::error::format_fault;
+use crate::listing;
 use crate::owner::is_token;
-use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, Value, consolidated};
+use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
 use std::time::Instant;
 
@@ -16,8 +17,7 @@ pub(super) struct Opened {
     found: Found,
     /// Groups above the store whose consolidated metadata go stale when it changes.
     above: Vec<String>,
-    /// Names of what may be nodes.
-    nodes: Vec<String>,
+    nodes: Vec<listing::Found>,
 }
 
 /// What all ranks are told of it.
@@ -27,14 +27,51 @@ pub(super) struct Heard {
     pub(super) attributes: Map<String, Value>,
     pub(super) found: Found,
     pub(super) above: Vec<String>,
-    pub(super) nodes: Vec<String>,
+    pub(super) nodes: Vec<listing::Found>,
 }
 
-/// Names of what may be nodes of a group.
-pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<String>, Fault> {
+/// So many nodes are looked at when a group is opened; what others are, each rank finds when it lists them.
+const KINDS_MAX: usize = 1024;
+
+/// The nodes of a group, and what they are.
+pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<listing::Found>, Fault> {
     let mut listed = names.list(group)?;
     listed.retain(|name| !name.starts_with('.') && name != METADATA_KEY);
-    Ok(listed)
+    let many = listed.len() > KINDS_MAX;
+    let look = |name: String| {
+        if many {
+            return Some((name, None));
+        }
+        let key = format!("{group}{name}/{METADATA_KEY}");
+        match names.read(&key) {
+            Ok(None) => None,
+            // What is wrong with one node is said by whoever looks at it.
+            found => Some((name, found.ok().flatten().and_then(|bytes| node_type(&bytes, &key).ok()))),
+        }
+    };
+    Ok(listed.into_iter().filter_map(look).collect())
+}
+
+/// Nodes for other ranks.
+pub(super) fn tell_nodes(w: Writer, nodes: &[listing::Found]) -> Writer {
+    let kind = |kind: Option<NodeType>| match kind {
+        None => 0,
+        Some(NodeType::Array) => 1,
+        Some(NodeType::Group) => 2,
+    };
+    let w = w.number(nodes.len() as u64);
+    nodes.iter().fold(w, |w, (name, found)| w.bytes(name.as_bytes()).number(kind(*found)))
+}
+
+/// What [`tell_nodes`] told.
+pub(super) fn hear_nodes(r: &mut Reader) -> Result<Vec<listing::Found>, Fault> {
+    let node = |r: &mut Reader| {
+        let (name, kind) = (r.text()?, r.number()?);
+        Some((name, [None, Some(NodeType::Array), Some(NodeType::Group)].get(kind as usize).copied().flatten()))
+    };
+    let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
+    let count = r.number().ok_or_else(broken)?;
+    (0..count).map(|_| node(r).ok_or_else(broken)).collect()
 }
 
 impl Opened {
@@ -43,10 +80,9 @@ impl Opened {
         let told =
             Writer::default().bytes(attempts.home.names.full("").as_bytes()).bytes(attempts.home.base.as_bytes());
         let told = told.number(attempts.opening).bytes(metadata);
-        let told = told.number(nodes.len() as u64).number(above.len() as u64).number(found.removed.len() as u64);
-        nodes
+        let told = tell_nodes(told, nodes).number(above.len() as u64).number(found.removed.len() as u64);
+        above
             .iter()
-            .chain(above)
             .chain(&found.removed)
             .chain(&found.unfinished)
             .fold(told, |told, name| told.bytes(name.as_bytes()))
@@ -61,10 +97,10 @@ impl Heard {
         let (Some(home), Some(base), Some(opening)) = (r.text(), r.text(), r.number()) else { return Err(broken()) };
         let metadata = r.bytes().ok_or_else(broken)?;
         let attributes = GroupMetadata::parse(metadata, METADATA_KEY).map_err(format_fault)?.attributes;
+        let nodes = hear_nodes(&mut r)?;
         let mut count = || r.number().map(|count| count as usize).ok_or_else(broken);
-        let (nodes_count, first, second) = (count()?, count()?, count()?);
-        let mut nodes: Vec<String> = std::iter::from_fn(|| r.text()).collect();
-        let mut above = nodes.split_off(nodes.len().min(nodes_count));
+        let (first, second) = (count()?, count()?);
+        let mut above: Vec<String> = std::iter::from_fn(|| r.text()).collect();
         let mut removed = above.split_off(above.len().min(first));
         let unfinished = removed.split_off(removed.len().min(second));
         let names = names.at(&home);

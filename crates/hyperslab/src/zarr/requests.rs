@@ -1,24 +1,25 @@
 //! Reading and writing arrays of a group without waiting for it.
 
 use super::known::Known;
-use super::{NewArray, Store, WriteAsk};
+use super::{ArrayInfo, NewArray, Store, WriteAsk, read_array};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
+use crate::listing::{Coming, Writes};
 use crate::request::{Request, Room, stage};
 use hyperslab_collective::{Holding, LocalArray, Report};
-use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::{Casting, Section};
 use hyperslab_world::{Fault, FaultKind};
+use std::sync::PoisonError;
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
-fn writes(asks: &[WriteAsk], new: &NewArray) -> Vec<(String, Option<ArrayMetadata>)> {
+fn writes(asks: &[WriteAsk], new: &NewArray) -> Writes {
     let update = asks.iter().any(|ask| ask.section.is_some());
-    let made = |ask: &WriteAsk| Store::new_metadata(ask, new).ok().filter(|_| !update);
-    asks.iter().map(|ask| (ask.name.clone(), made(ask))).collect()
-}
-
-fn made_by(writes: &[(String, Option<ArrayMetadata>)]) -> Vec<String> {
-    writes.iter().filter(|(_, made)| made.is_some()).map(|(name, _)| name.clone()).collect()
+    let makes = |ask: &WriteAsk| match Store::new_metadata(ask, new) {
+        _ if update => None,
+        Ok(_) if new.kind.is_none() && ask.element().is_none() => Some(Coming::Untyped),
+        made => made.ok().map(|metadata| Coming::Known(Box::new(metadata))),
+    };
+    asks.iter().map(|ask| (ask.name.clone(), makes(ask))).collect()
 }
 
 impl Store {
@@ -39,16 +40,16 @@ impl Store {
         match stage(&self.comm, &self.options.wish, staged, arrays) {
             Ok(room) => {
                 let mut store = self.with_room(&room);
-                let writes = writes(&asks, &new);
-                self.listing.begin(&writes);
-                let (shown, made) = (self.listing.clone(), made_by(&writes));
-                let request = self.comm.leave(self.target, Some(&room), move |comm| {
-                    store.comm = comm.clone();
-                    let written = store.write(&asks, &new);
-                    store.listing.end(&writes, written.is_ok());
-                    written.map(|report| (Vec::new(), report))
-                });
-                request.showing(move || shown.show(made.iter().map(String::as_str), NodeType::Array))
+                let (writes, replaces, listing) = (writes(&asks, &new), new.overwrite, self.listing.clone());
+                self.comm.leave_numbered(self.target, Some(&room), move |number| {
+                    let under_way = listing.begin(writes, number, replaces);
+                    move |comm: &Comm| {
+                        store.comm = comm.clone();
+                        let written = store.write(&asks, &new)?;
+                        under_way.succeeded();
+                        Ok((Vec::new(), written))
+                    }
+                })
             }
             Err(fault) => {
                 let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
@@ -70,19 +71,38 @@ impl Store {
         into: Option<Vec<LocalArray>>,
         casting: Casting,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
-        if self.listing.is_under_way(name) {
-            let text =
-                format!("'{name}' of '{}' is being written by a request that is under way", self.path().display());
-            return Err(Fault::new(FaultKind::Invalid, text)
-                .hint("wait for the request before you read the array")
-                .into());
-        }
-        let comm = self.alone.get_or_init(Comm::alone);
+        self.comm.line().check_process()?;
+        self.check_settled(name)?;
+        let mut kept = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that reached a limit is of no use any more.
+        let comm = kept.take().filter(|comm| !comm.is_poisoned()).unwrap_or_else(|| self.comm.alone_beside());
         // What lies in memory is reached by whoever has asked for its names.
         comm.names(&self.location)?;
         comm.set_limits(self.options.limits());
         let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
+        *kept = Some(comm);
+        drop(kept);
         store.read(&[name], None, section, into, casting)
+    }
+
+    /// What an array is that this rank is about to read alone.
+    ///
+    /// # Errors
+    /// This rank's own, as those of [`Store::read_local`].
+    pub fn look_local(&self, name: &str) -> Result<ArrayInfo, Error> {
+        self.comm.line().check_process()?;
+        self.check_settled(name)?;
+        Ok(ArrayInfo { metadata: read_array(&*self.directory(), &self.base(), name)?.0 })
+    }
+
+    /// Refuses what requests of this program are writing.
+    fn check_settled(&self, name: &str) -> Result<(), Fault> {
+        if !self.listing.is_under_way(name) {
+            return Ok(());
+        }
+        let text = format!("'{name}' of '{}' is being written by a request that is under way", self.path().display());
+        Err(Fault::new(FaultKind::Invalid, text)
+            .hint("wait for the request, or call flush(), before you read the array"))
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.

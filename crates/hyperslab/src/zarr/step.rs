@@ -1,11 +1,11 @@
 //! Steps: groups that become visible whole or not at all.
 
-use super::listing::Listing;
 use super::{METADATA_KEY, Store};
 use crate::attempts::Entry;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
+use crate::listing::Listing;
 use crate::naming::check_name;
 use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
@@ -73,10 +73,9 @@ impl Store {
             removed: Vec::new(),
             unfinished: Vec::new(),
             attributes,
-            listing: Listing::default(),
+            listing: self.comm.listings().open(self.directory().full(&format!("{hidden}/")), []),
             ..self.clone()
         };
-        self.settle();
         let above = (self.listing.clone(), name.to_string());
         Ok(Step { group, at, hidden, sync: self.options.durable, above })
     }
