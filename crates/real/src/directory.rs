@@ -5,8 +5,8 @@
 mod locks;
 
 use crate::below::{self, Spot};
-use crate::posix::write_back;
-use crate::{extents, mounts, posix_fault, progress, regular};
+use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, posix_fault, write_back};
+use crate::{extents, mounts, progress, regular};
 use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,34 +14,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
-/// waits for the disk.
-pub(crate) const SINGLE_SYNCS_MAX: usize = 32;
-
 /// Room that is made at once for what is read of a small file \[B\].
 const PREFIX_BYTES: u64 = 1 << 20;
-
-/// A file system, to be made durable as a whole.
-pub(crate) struct FileSystem(PathBuf, File);
-
-impl FileSystem {
-    /// The one that holds a path. Errors from now on are reported by [`FileSystem::sync`].
-    pub(crate) fn open(path: &Path) -> Result<FileSystem, Fault> {
-        let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
-        Ok(FileSystem(path.to_path_buf(), file))
-    }
-
-    /// Makes everything on it durable.
-    pub(crate) fn sync(&self) -> Result<(), Fault> {
-        use std::os::fd::AsRawFd;
-        // SAFETY: the descriptor belongs to the open file.
-        let result = unsafe { libc::syncfs(self.1.as_raw_fd()) };
-        if result == 0 {
-            return Ok(());
-        }
-        Err(posix_fault("syncing the file system of", &self.0, &io::Error::last_os_error()))
-    }
-}
 
 /// A directory of a file system, as the root of names.
 #[derive(Clone, Debug)]

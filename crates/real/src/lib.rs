@@ -10,7 +10,7 @@
 //! node without a free core, on the caller's own thread, by calls that never wait, and short writes go from there to file
 //! systems of this host, `posix/at_hand.rs`; `posix/sieve.rs` reads short runs and their gaps by one call,
 //! `posix/sink.rs` writes those that follow each other by one, `posix/tap.rs` reads whole objects and sums their bytes,
-//! `posix/pieces.rs` goes on after calls that moved a part; `posix/carrier.rs` goes past the cache; `posix/grounds.rs`
+//! `posix/pieces.rs` goes on after calls that moved a part; `posix/carrier.rs` goes past the cache; `doing.rs` tells failures of the file system; `posix/grounds.rs`
 //! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
 //! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else); `desk.rs` is
 //! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is,
@@ -25,6 +25,7 @@ pub mod calibration;
 mod courier_bytes;
 mod desk;
 mod directory;
+mod doing;
 mod extents;
 #[cfg(test)]
 mod forked;
@@ -46,8 +47,9 @@ pub mod wire;
 
 pub use desk::Desk;
 pub use directory::Directory;
+pub use doing::posix_fault;
 pub use machine::{Interrupted, Machine, monotonic_ns};
-pub use posix::{PosixStore, posix_fault};
+pub use posix::PosixStore;
 pub use striped::StripedDirectory;
 pub use stripes::Stripes;
 pub use transport::Courier;

@@ -6,7 +6,6 @@ mod carrier;
 mod content;
 mod files;
 mod grounds;
-pub(crate) use files::write_back;
 mod handle;
 mod job;
 mod pieces;
@@ -18,18 +17,15 @@ mod tap;
 
 use crate::lock;
 use crate::wire::Bell;
-use files::{Doing, Files};
+use files::Files;
 pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
-use job::Answers;
-use std::io;
+use job::{Answers, Finished};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-
-type Finished = (Ticket, Result<Outcome, Fault>);
 
 /// A directory whose files are the objects.
 ///
@@ -229,11 +225,6 @@ impl Drop for PosixStore {
             let _ = worker.join();
         }
     }
-}
-
-/// A failure of the file system, with what was being done to which path.
-pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault {
-    Doing { verb, path }.failed("", error)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ import os
 import sys
 from typing import Any, Protocol
 
+from hyperslab._findings import legible
 from hyperslab.errors import Error
-from hyperslab.verification import legible
 
 
 class _Verbs(Protocol):

@@ -1,8 +1,8 @@
 //! Locks on small files, whose notes say who holds them.
 
 use crate::below::{Spot, identity};
+use crate::doing::posix_fault;
 use crate::posix::at_hand;
-use crate::posix_fault;
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Lock, Locked, Locks, NOTE_BYTES_MAX, Then};
 use rustix::fd::AsFd;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2, retry_on_intr};

@@ -6,8 +6,8 @@
 //! bytes that are not in the cache, are left to the worker.
 
 use super::content::Source;
-use super::files::done;
 use super::sieve::Sieve;
+use crate::doing::done;
 use hyperslab_pack::try_for_each_run;
 use hyperslab_world::{Moves, Outcome};
 use std::ffi::CString;

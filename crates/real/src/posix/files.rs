@@ -10,14 +10,13 @@ use super::queue::Queue;
 use super::set::{DIRECT_DEPTH_MAX, Set};
 use super::sink::Sink;
 use super::tap::Tap;
-use crate::directory::{FileSystem, SINGLE_SYNCS_MAX};
+use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::regular;
 use hyperslab_layout::Durability;
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,35 +53,6 @@ pub(super) struct Files {
     /// Whether the disk may begin with what shall be durable.
     sends_on: Arc<AtomicBool>,
     scratch: Scratch,
-}
-
-/// What was being done to which object, for messages.
-pub(super) struct Doing<'a> {
-    pub(super) verb: &'static str,
-    pub(super) path: &'a Path,
-}
-
-impl Doing<'_> {
-    pub(super) fn failed(&self, what: &str, error: &io::Error) -> Fault {
-        let fault =
-            Fault::new(FaultKind::Storage, format!("{} '{}'{what} failed: {error}", self.verb, self.path.display()));
-        match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
-                "the file system is full or over quota; nothing of this call is published: free space and write again",
-            ),
-            Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
-                fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
-            }
-            Some(libc::EMFILE | libc::ENFILE) => fault.hint("raise the limit on open files (ulimit -n)"),
-            _ => fault,
-        }
-    }
-
-    pub(super) fn corrupt(&self, expected: &str, found: &str) -> Fault {
-        let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
-        Fault::new(FaultKind::Corrupt, text)
-            .hint("the file was truncated or overwritten; restore it, or read an earlier step")
-    }
 }
 
 impl Files {
@@ -568,16 +538,6 @@ impl Files {
     }
 }
 
-/// Sends a range of a file's pages to disk, to its end if the length is 0, where the system can.
-pub(crate) fn write_back(file: &File, start: u64, length: u64, flags: libc::c_uint) -> io::Result<()> {
-    // SAFETY: the descriptor belongs to the open file.
-    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, length as i64, flags) };
-    let error = io::Error::last_os_error();
-    // An error is told once to a descriptor, and so here or never.
-    let unable = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
-    if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) { Err(error) } else { Ok(()) }
-}
-
 fn whole_striped(object: &str) -> Fault {
     Fault::new(FaultKind::Unsupported, format!("object '{object}' is striped, and so written and read in parts only"))
 }
@@ -588,8 +548,4 @@ fn hull(moves: &Moves) -> (u64, u64) {
     let hulls = moves.nests().filter_map(|nest| nest.hull_b(bytes));
     let (low, high) = hulls.fold((i64::MAX, 0), |(low, high), hull| (low.min(hull.0), high.max(hull.1)));
     (low as u64, high as u64)
-}
-
-pub(super) fn done(bytes: u64, calls: u64) -> Outcome {
-    Outcome::Done(Moved { bytes, calls, content: Vec::new() })
 }

@@ -1,7 +1,7 @@
 //! The roots that objects lie below: whether this node sees there what rank 0 sees, and where files go.
 
-use super::files::Doing;
 use crate::below::{self, Spot};
+use crate::doing::Doing;
 use crate::regular;
 use hyperslab_world::{Fault, FaultKind, METADATA_BYTES_MAX, Proof, Root, fingerprint};
 use rustix::fd::OwnedFd;

@@ -1,11 +1,10 @@
 //! Requests that are carried out beside others, by the threads of a queue.
 
-use super::Finished;
 use super::carrier::{Carrier, Failure, Way};
 use super::content::Source;
-use super::files::{Doing, done};
 use super::handle::Handle;
 use super::sieve::Sieve;
+use crate::doing::{Doing, done};
 use crate::stripes::Stripes;
 use crate::wire::Bell;
 use hyperslab_pack::try_for_each_run;
@@ -14,6 +13,9 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// A request that is over.
+pub(super) type Finished = (Ticket, Result<Outcome, Fault>);
 
 /// Where outcomes go.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! Bytes on their way into a file: short runs that follow each other there are written by one call.
 
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
-use super::files::{Doing, write_back};
 use super::pieces::{PIECES_MAX, in_calls};
+use crate::doing::{Doing, write_back};
 use hyperslab_pack::{Memory, copy, run_bytes, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves};
 use std::fs::File;

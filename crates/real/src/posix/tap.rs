@@ -1,8 +1,8 @@
 //! Bytes on their way out of a whole object, which are summed as they pass: those of short runs are read many runs at a time.
 
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
-use super::files::Doing;
 use super::sink::is_in_order;
+use crate::doing::Doing;
 use hyperslab_pack::{copy, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moves};
 use std::fs::File;

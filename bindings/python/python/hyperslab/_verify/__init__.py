@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
 from hyperslab._calls import type_code
+from hyperslab._findings import Finding, Kind, Verification, legible
 from hyperslab._verify import _flat, _leftovers
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of
 from hyperslab._verify._store import Found, verify_store
 from hyperslab.errors import InvalidError, NotFoundError, StorageError
-from hyperslab.verification import Finding, Kind, Verification, legible
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hyperslab._findings import Box, Finding, VerifiedArray, legible
 from hyperslab._verify._files import Damaged
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._store import Found
 from hyperslab.errors import StorageError
-from hyperslab.verification import Box, Finding, VerifiedArray, legible
 
 MAGIC = b"\x93NUMPY"
 #: Bytes that are read at once.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from hyperslab.verification import Box
+from hyperslab._findings import Box
 
 #: Place of a chunk in the grid.
 Index: TypeAlias = "tuple[int, ...]"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hyperslab._findings import Finding
 from hyperslab._verify._files import Damaged, Denied, content, kind_of, ours
-from hyperslab.verification import Finding
 
 #: Most bytes of an owner's record.
 RECORD_BYTES_MAX = 64 << 10

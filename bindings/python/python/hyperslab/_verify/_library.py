@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._findings import Box, Severity
 from hyperslab.comm import connect
 from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
 from hyperslab.memory import place_of
 from hyperslab.store import ArrayInfo, Store, options
-from hyperslab.verification import Box, Severity
 
 #: Name of the link.
 _NODE = "node"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from hyperslab._findings import Finding, Severity, VerifiedArray
 from hyperslab._verify import _leftovers
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of, link_text, ours
 from hyperslab._verify._grid import Blocks, Grid, Index, elements, named, within
@@ -19,7 +20,6 @@ from hyperslab._verify._library import Library, Node, Problem
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._tree import ArrayNode, changed, unlistable, walk
 from hyperslab.store import ArrayInfo
-from hyperslab.verification import Finding, Severity, VerifiedArray
 
 #: How often an array is checked that another program replaces meanwhile.
 ATTEMPTS_MAX = 5

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hyperslab._findings import Finding, Severity, legible
 from hyperslab._verify import _leftovers
 from hyperslab._verify._consolidated import stale
 from hyperslab._verify._files import Damaged, Denied, content, follow, kind_of, link_text, ours
 from hyperslab._verify._library import Library, Problem
 from hyperslab.errors import InvalidError
-from hyperslab.verification import Finding, Severity, legible
 
 _METADATA = "zarr.json"
 #: Metadata of Zarr v2.

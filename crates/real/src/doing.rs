@@ -1,0 +1,81 @@
+//! What is asked of the file system, and how its failures are told.
+
+use hyperslab_world::{Fault, FaultKind, Moved, Outcome};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Files that are synced one by one; more are made durable by one sync of their file system, since each single sync
+/// waits for the disk.
+pub(crate) const SINGLE_SYNCS_MAX: usize = 32;
+
+/// What was being done to which object, for messages.
+pub(crate) struct Doing<'a> {
+    pub(crate) verb: &'static str,
+    pub(crate) path: &'a Path,
+}
+
+impl Doing<'_> {
+    pub(crate) fn failed(&self, what: &str, error: &io::Error) -> Fault {
+        let fault =
+            Fault::new(FaultKind::Storage, format!("{} '{}'{what} failed: {error}", self.verb, self.path.display()));
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
+                "the file system is full or over quota; nothing of this call is published: free space and write again",
+            ),
+            Some(libc::EACCES | libc::EPERM | libc::EROFS) => {
+                fault.hint("check owner and permissions of the directory, and that the file system is not read-only")
+            }
+            Some(libc::EMFILE | libc::ENFILE) => fault.hint("raise the limit on open files (ulimit -n)"),
+            _ => fault,
+        }
+    }
+
+    pub(crate) fn corrupt(&self, expected: &str, found: &str) -> Fault {
+        let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
+        Fault::new(FaultKind::Corrupt, text)
+            .hint("the file was truncated or overwritten; restore it, or read an earlier step")
+    }
+}
+
+/// A failure of the file system, with what was being done to which path.
+pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault {
+    Doing { verb, path }.failed("", error)
+}
+
+/// What a request left that moved so many bytes by so many calls.
+pub(crate) fn done(bytes: u64, calls: u64) -> Outcome {
+    Outcome::Done(Moved { bytes, calls, content: Vec::new() })
+}
+
+/// Sends a range of a file's pages to disk, to its end if the length is 0, where the system can.
+pub(crate) fn write_back(file: &File, start: u64, length: u64, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: the descriptor belongs to the open file.
+    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, length as i64, flags) };
+    let error = io::Error::last_os_error();
+    // An error is told once to a descriptor, and so here or never.
+    let unable = [libc::ENOSYS, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
+    if result < 0 && !error.raw_os_error().is_some_and(|code| unable.contains(&code)) { Err(error) } else { Ok(()) }
+}
+
+/// A file system, to be made durable as a whole.
+pub(crate) struct FileSystem(PathBuf, File);
+
+impl FileSystem {
+    /// The one that holds a path. Errors from now on are reported by [`FileSystem::sync`].
+    pub(crate) fn open(path: &Path) -> Result<FileSystem, Fault> {
+        let file = File::open(path).map_err(|error| posix_fault("opening", path, &error))?;
+        Ok(FileSystem(path.to_path_buf(), file))
+    }
+
+    /// Makes everything on it durable.
+    pub(crate) fn sync(&self) -> Result<(), Fault> {
+        // SAFETY: the descriptor belongs to the open file.
+        let result = unsafe { libc::syncfs(self.1.as_raw_fd()) };
+        if result == 0 {
+            return Ok(());
+        }
+        Err(posix_fault("syncing the file system of", &self.0, &io::Error::last_os_error()))
+    }
+}
