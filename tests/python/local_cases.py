@@ -178,6 +178,30 @@ def a_failed_call_settles_all_ranks(comm: Any, path: Path) -> None:
         request.wait()
 
 
+def a_section_that_one_rank_cannot_write(comm: Any, path: Path) -> None:
+    """What looks at the array before is an agreement of its own, in which all ranks hear of it."""
+    dist = spread(comm)
+    with hs.open(path / "f.zarr", "w", comm=comm, durable=False, **LIMITS) as store:
+        store.write("a", part(comm), dist)
+        casting: Any = "as you like" if comm.rank == 0 else "same_kind"
+        request = store.iwrite("a", part(comm), dist, section=(slice(0, 48), slice(0, 40)), casting=casting)
+        with pytest.raises(hs.InvalidError, match="as you like"):
+            request.wait()
+        store.write("b", part(comm), dist)
+        assert store.arrays() == ["a", "b"]
+
+
+def an_array_that_is_made_twice(comm: Any, path: Path) -> None:
+    """It is listed from the first time on, whichever request a rank has seen end."""
+    dist = spread(comm)
+    with hs.open(path / "w.zarr", "w", comm=comm, durable=False) as store:
+        requests = [store.iwrite("x", part(comm, float(i)), dist, overwrite=True) for i in range(6)]
+        requests[0].wait()
+        assert store.arrays() == ["x"]
+        hs.wait_all(requests)
+        assert np.array_equal(store.read("x", dist), part(comm, 5.0))
+
+
 def a_local_error_in_a_step(comm: Any, path: Path) -> None:
     """The others are told, since they cannot know."""
     dist = spread(comm)
@@ -236,6 +260,8 @@ LOCAL_CASES: dict[str, Callable[[Any, Path], None]] = {
         any_mixture,
         a_failed_call_settles_all_ranks,
         a_local_error_in_a_step,
+        a_section_that_one_rank_cannot_write,
+        an_array_that_is_made_twice,
         two_openings,
         types_that_a_rank_does_not_know,
     )

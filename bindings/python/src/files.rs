@@ -33,7 +33,12 @@ impl RawFile {
         py: Python<'_>,
         run: impl FnOnce(&mut hyperslab::RawFile) -> Result<T, hyperslab::Error> + Send,
     ) -> PyResult<T> {
-        match py.detach(|| self.lock().as_mut().map(run)) {
+        // Nobody waits for the handle meanwhile: another thread may use what is local.
+        let result = py.detach(|| {
+            let file = self.lock().clone();
+            file.map(|mut file| run(&mut file))
+        });
+        match result {
             Some(result) => result.map_err(|error| raise(py, error)),
             None => Err(PyRuntimeError::new_err("the file is closed")),
         }
@@ -168,14 +173,18 @@ impl RawFile {
     /// Gives a new file up, without the other ranks, who know.
     fn discard(&self, py: Python<'_>) {
         py.detach(|| {
-            if let Some(file) = self.lock().take() {
+            let taken = self.lock().take();
+            if let Some(file) = taken {
                 file.discard();
             }
         });
     }
 
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
-        let result = py.detach(|| self.lock().take().map_or(Ok(()), |file| file.close(fault)));
+        let result = py.detach(|| {
+            let taken = self.lock().take();
+            taken.map_or(Ok(()), |file| file.close(fault))
+        });
         result.map_err(|error| raise(py, error))
     }
 }

@@ -256,17 +256,19 @@ impl Store {
     }
 
     /// Prefers a strategy from now on; returns the one preferred before.
-    fn prefer(&self, name: Option<String>) -> PyResult<Option<&'static str>> {
+    fn prefer(&self, py: Python<'_>, name: Option<String>) -> PyResult<Option<&'static str>> {
         let strategy = strategy(name)?;
-        let mut inner = self.lock();
-        let store = match inner.as_mut() {
-            Some(Inner::Group(store)) => store,
-            Some(Inner::Step(step)) => &mut step.group,
-            None => return Err(PyRuntimeError::new_err("the store is closed")),
-        };
-        let before = store.preference().clone();
-        store.set_preference(Preference { strategy, ..before.clone() });
-        Ok(before.strategy.map(Strategy::name))
+        let before = py.detach(|| {
+            let mut inner = self.lock();
+            let store = match inner.as_mut()? {
+                Inner::Group(store) => store,
+                Inner::Step(step) => &mut step.group,
+            };
+            let before = store.preference().clone();
+            store.set_preference(Preference { strategy, ..before.clone() });
+            Some(before.strategy.map(Strategy::name))
+        });
+        before.ok_or_else(|| PyRuntimeError::new_err("the store is closed"))
     }
 
     fn write(&self, py: Python<'_>, raw: Vec<RawAsk>, new: RawNew) -> PyResult<Report> {
@@ -383,7 +385,8 @@ impl Store {
     /// Gives a step up, without the other ranks, who know.
     fn discard(&self, py: Python<'_>) {
         py.detach(|| {
-            if let Some(Inner::Step(step)) = self.lock().take() {
+            let taken = self.lock().take();
+            if let Some(Inner::Step(step)) = taken {
                 step.discard();
             }
         });
@@ -391,19 +394,25 @@ impl Store {
 
     /// Makes what was written to a step durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        let result = py.detach(|| match self.lock().as_ref() {
-            Some(Inner::Step(step)) => step.sync(),
-            _ => Ok(()),
+        let result = py.detach(|| {
+            let step = match self.lock().as_ref() {
+                Some(Inner::Step(step)) => Some(step.clone()),
+                _ => None,
+            };
+            step.map_or(Ok(()), |step| step.sync())
         });
         result.map_err(|error| raise(py, error))
     }
 
     /// Publishes a step, or closes a group; with a fault, gives the step up.
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
-        let result = py.detach(|| match self.lock().take() {
-            Some(Inner::Step(step)) => step.publish(fault),
-            Some(Inner::Group(store)) => store.close(),
-            None => Ok(()),
+        let result = py.detach(|| {
+            let taken = self.lock().take();
+            match taken {
+                Some(Inner::Step(step)) => step.publish(fault),
+                Some(Inner::Group(store)) => store.close(),
+                None => Ok(()),
+            }
         });
         result.map_err(|error| raise(py, error))
     }

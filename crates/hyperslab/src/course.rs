@@ -191,6 +191,10 @@ impl Comm {
                 leaves = None;
             }
         })?;
+        if let Some(current) = leaves {
+            // All of it passed between two looks.
+            self.line().leave(current, done.report.clone());
+        }
         if party.rank() == 0 {
             self.plans().done(&done.report);
         }

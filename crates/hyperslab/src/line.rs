@@ -43,7 +43,8 @@ pub(crate) type Finished = (Vec<LocalArray>, Report);
 pub(crate) struct Outcome {
     /// The store or file that it belongs to.
     pub(crate) target: u64,
-    /// Its number among the requests of this rank, from 1 on: the same on all ranks.
+    /// Its number among the requests of this rank, from 1 on. Other ranks may count otherwise: of a call that one could not
+    /// make, some have a request and some have none.
     pub(crate) number: u64,
     /// Set once the user's arrays may be used again, where that ends the call for him.
     left: OnceLock<Finished>,
@@ -243,7 +244,7 @@ impl Line {
             // Who sees the result finds the failure in the list, to take it out: both change under one lock.
             let mut state = lock(&self.state);
             state.current = None;
-            state.finished = outcome.number;
+            state.finished = state.finished.max(outcome.number);
             state.staged -= staged;
             if result.is_err() {
                 state.failed.push(outcome.clone());

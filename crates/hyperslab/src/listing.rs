@@ -23,8 +23,16 @@ struct Nodes {
     shown: BTreeMap<String, Option<NodeType>>,
     /// Arrays that requests have made, and by which request: shown once all ranks know that it is over.
     made: BTreeMap<String, u64>,
-    /// Arrays that requests write: how many do, and what the last of them makes, if it makes one.
-    under_way: BTreeMap<String, (usize, Option<Coming>)>,
+    /// Arrays that requests write, by those requests, in their order.
+    under_way: BTreeMap<String, Vec<Pending>>,
+}
+
+/// A request that writes an array.
+struct Pending {
+    number: u64,
+    /// What it makes, if it makes one, and whether that may replace what is there.
+    makes: Option<Coming>,
+    replaces: bool,
 }
 
 /// What an array will be that a request makes.
@@ -48,13 +56,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Listings {
     /// That of a group that lies here, opened once more with these nodes.
-    pub(crate) fn open(&self, place: String, found: impl IntoIterator<Item = Found>) -> Listing {
+    pub(crate) fn open(&self, place: String, found: impl IntoIterator<Item = Found>, settled: u64) -> Listing {
         let mut all = lock(&self.0);
         all.retain(|_, group| group.strong_count() > 0);
         let listing = all.get(&place).and_then(Weak::upgrade).map_or_else(Listing::default, Listing);
         all.insert(place, Arc::downgrade(&listing.0));
         drop(all);
-        listing.refresh(found);
+        listing.refresh(found, settled);
         listing
     }
 }
@@ -64,11 +72,11 @@ impl Listing {
         lock(&self.0)
     }
 
-    /// Forgets all, and takes these nodes.
-    pub(crate) fn refresh(&self, found: impl IntoIterator<Item = Found>) {
+    /// Forgets what is known, and takes these nodes; what requests after `settled` make may not be among them.
+    pub(crate) fn refresh(&self, found: impl IntoIterator<Item = Found>, settled: u64) {
         let mut nodes = self.nodes();
         nodes.shown = found.into_iter().collect();
-        nodes.made.clear();
+        nodes.made.retain(|_, number| *number > settled);
     }
 
     /// Shows nodes of this kind.
@@ -84,14 +92,10 @@ impl Listing {
     pub(crate) fn begin(&self, writes: Writes, number: u64, replaces: bool) -> UnderWay {
         let mut nodes = self.nodes();
         for (name, makes) in &writes {
-            let taken = nodes.shown.contains_key(name) || nodes.made.contains_key(name);
-            let under_way = nodes.under_way.entry(name.clone()).or_default();
-            under_way.0 += 1;
-            // What finds the name taken will fail.
-            if makes.is_some() && (replaces || !(taken || under_way.1.is_some())) {
-                under_way.1.clone_from(makes);
-            }
+            let pending = Pending { number, makes: makes.clone(), replaces };
+            nodes.under_way.entry(name.clone()).or_default().push(pending);
         }
+        drop(nodes);
         UnderWay { listing: self.clone(), writes, number, made: false }
     }
 
@@ -102,7 +106,14 @@ impl Listing {
 
     /// What requests that are under way will have made of an array.
     pub(crate) fn coming(&self, name: &str) -> Option<Coming> {
-        self.nodes().under_way.get(name)?.1.clone()
+        let nodes = self.nodes();
+        let taken = nodes.shown.contains_key(name) || nodes.made.contains_key(name);
+        let coming = |before: Option<Coming>, one: &Pending| match &one.makes {
+            Some(makes) if one.replaces || !(taken || before.is_some()) => Some(makes.clone()),
+            // What finds the name taken will fail, and what changes an array leaves it what it is.
+            _ => before,
+        };
+        nodes.under_way.get(name)?.iter().fold(None, coming)
     }
 
     /// The nodes of this kind, sorted, where requests up to `settled` are over on all ranks; `find` tells the kind of one whose
@@ -127,8 +138,13 @@ impl Listing {
                 Some(kind) => Some(kind),
                 None => find(&name)?,
             };
-            if known.is_none() && kind.is_some() {
-                self.nodes().shown.entry(name.clone()).and_modify(|known| *known = known.or(kind));
+            match (known, kind) {
+                (None, Some(_)) => {
+                    drop(self.nodes().shown.entry(name.clone()).and_modify(|known| *known = known.or(kind)))
+                }
+                // It is no node.
+                (None, None) => drop(self.nodes().shown.remove(&name)),
+                _ => {}
             }
             if kind == Some(wanted) {
                 names.push(name);
@@ -158,13 +174,14 @@ impl Drop for UnderWay {
         let mut nodes = self.listing.nodes();
         for (name, makes) in std::mem::take(&mut self.writes) {
             if let Some(under_way) = nodes.under_way.get_mut(&name) {
-                under_way.0 -= 1;
-                if under_way.0 == 0 {
+                under_way.retain(|one| one.number != self.number);
+                if under_way.is_empty() {
                     nodes.under_way.remove(&name);
                 }
             }
             if self.made && makes.is_some() {
-                nodes.made.insert(name, self.number);
+                // It is there from the first request on that made it.
+                nodes.made.entry(name).or_insert(self.number);
             }
         }
     }
@@ -196,7 +213,7 @@ mod tests {
     #[test]
     fn what_a_request_makes_is_known_at_once_and_shown_when_all_ranks_know() {
         let listing = Listing::default();
-        listing.refresh([("old".to_string(), None), ("none".to_string(), None)]);
+        listing.refresh([("old".to_string(), None), ("none".to_string(), None)], 0);
         let (first, second) = (listing.begin(makes(2), 1, true), listing.begin(makes(3), 2, true));
         assert_eq!(arrays(&listing, 0), ["old"]);
         assert_eq!(shape(&listing), Some(vec![3]), "the last one counts");
@@ -217,25 +234,37 @@ mod tests {
         assert_eq!(shape(&listing), Some(vec![2]));
         let change = listing.begin(vec![("new".into(), None)], 3, false);
         assert_eq!(shape(&listing), Some(vec![2]), "a change keeps what it will be");
-        drop((first, second, change));
+        drop(first);
+        assert_eq!(shape(&listing), Some(vec![3]), "when the first failed, it is the second");
+        drop((second, change));
         listing.show(["new"], NodeType::Array);
         let _third = listing.begin(makes(4), 4, false);
         assert_eq!(shape(&listing), None);
     }
 
     #[test]
+    fn an_array_is_shown_from_the_first_request_on_that_made_it() {
+        let listing = Listing::default();
+        let (first, second) = (listing.begin(makes(2), 1, true), listing.begin(makes(3), 2, true));
+        first.succeeded();
+        second.succeeded();
+        listing.refresh([], 0);
+        assert_eq!(arrays(&listing, 1), ["new"]);
+    }
+
+    #[test]
     fn kinds_are_looked_up_once_and_openings_share_what_they_know() {
         let listings = Listings::default();
-        let listing = listings.open("/a/".into(), [("a".to_string(), None)]);
+        let listing = listings.open("/a/".into(), [("a".to_string(), None)], 0);
         listing.show(["step"], NodeType::Group);
         assert_eq!(arrays(&listing, 0), ["a"]);
         let never = |name: &str| Err(name.to_string());
         assert_eq!(listing.of_kind(NodeType::Group, 0, never).unwrap(), ["step"]);
         let under_way = listing.begin(makes(1), 1, false);
-        let again = listings.open("/a/".into(), []);
-        let other = listings.open("/b/".into(), []);
+        let again = listings.open("/a/".into(), [], 0);
+        let other = listings.open("/b/".into(), [], 0);
         assert!(again.is_under_way("new") && !other.is_under_way("new"));
         drop((under_way, listing, again));
-        assert!(!listings.open("/a/".into(), []).is_under_way("new"));
+        assert!(!listings.open("/a/".into(), [], 0).is_under_way("new"));
     }
 }

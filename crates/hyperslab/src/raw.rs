@@ -104,7 +104,7 @@ pub struct RawFile {
     mode: Mode,
     options: Options,
     order: Order,
-    header: Vec<u8>,
+    header: Arc<[u8]>,
     /// Shared with the calls that the line carries out.
     laid: Arc<Mutex<Laid>>,
     /// What an earlier run left unpublished and this one removed.
@@ -273,7 +273,7 @@ impl RawFile {
             mode,
             options,
             order,
-            header: heard.header,
+            header: heard.header.into(),
             laid: Arc::default(),
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,

@@ -215,7 +215,7 @@ pub struct Store {
     listing: Listing,
     /// Where it was opened, and this rank's own way to read it, once it has one.
     location: Location,
-    alone: Arc<Mutex<Option<Comm>>>,
+    alone: Arc<Mutex<Vec<Comm>>>,
 }
 
 impl Store {
@@ -268,8 +268,8 @@ impl Store {
         };
         let attempts = Arc::new(attempts);
         comm.watch(&attempts);
-        let place = attempts.home.names.full(&format!("{}/", attempts.home.name("")));
-        let listing = comm.listings().open(place, heard.nodes);
+        let place = format!("{}/", attempts.home.shown());
+        let listing = comm.listings().open(place, heard.nodes, comm.line().settled());
         Ok(Store {
             comm: comm.clone(),
             target: new_target(),
@@ -426,7 +426,7 @@ impl Store {
         let told = self
             .comm
             .agree_on(question, false, move || Ok(tell_nodes(Writer::default(), &nodes_of(&*directory, &base)?).0))?;
-        self.listing.refresh(hear_nodes(&mut Reader::new(&told))?);
+        self.listing.refresh(hear_nodes(&mut Reader::new(&told))?, self.comm.line().settled());
         self.forget_all();
         Ok(())
     }
@@ -503,7 +503,7 @@ impl Store {
         let metadata = r.bytes().ok_or_else(senseless)?;
         let attributes = GroupMetadata::parse(metadata, name).map_err(format_fault)?.attributes;
         let place = self.directory().full(&format!("{}{name}/", self.base()));
-        let listing = self.comm.listings().open(place, hear_nodes(&mut r)?);
+        let listing = self.comm.listings().open(place, hear_nodes(&mut r)?, self.comm.line().settled());
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));
         let (removed, unfinished) = (Vec::new(), Vec::new());
         let group = format!("{}{name}/", self.group);

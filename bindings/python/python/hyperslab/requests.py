@@ -59,8 +59,27 @@ class Request(Generic[T]):
         return f"<Request {'over' if self._core.test() else 'under way'}>"
 
 
+class _Known(Request[Any]):
+    """One that failed before it was begun, on all ranks, of which they know."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def wait(self) -> Any:
+        raise self._error
+
+    def test(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "<Request over>"
+
+
 def failed(target: _core.Store | _core.RawFile, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
     """A request that fails on all ranks, since this one cannot make the call."""
+    if getattr(error, "_collective", False):
+        # All ranks have met in the call that raised it.
+        return _Known(error)
     core = target.attend_later(what, *unready(error))
     return Request(core, comm, lambda report: report)
 

@@ -180,6 +180,9 @@ impl RawFile {
             laid.added.truncate(before.0);
             laid.end = before.1;
         }
+        if done.is_ok() && !self.comm.is_inside() {
+            self.laid().added.iter_mut().filter(|added| **added == u64::MAX).for_each(|added| *added = 0);
+        }
         Ok(done?.report)
     }
 
@@ -223,7 +226,8 @@ impl RawFile {
             return self.numbers(&names);
         }
         let mut indices = Vec::with_capacity(arrays.len());
-        let number = self.comm.current().map_or(0, |request| request.number);
+        // What a call that blocks adds is shown once it has succeeded.
+        let number = self.comm.current().map_or(u64::MAX, |request| request.number);
         let mut laid = self.laid();
         let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
         for (name, _) in arrays {

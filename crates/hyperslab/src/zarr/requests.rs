@@ -45,9 +45,12 @@ impl Store {
                     let under_way = listing.begin(writes, number, replaces);
                     move |comm: &Comm| {
                         store.comm = comm.clone();
-                        let written = store.write(&asks, &new)?;
-                        under_way.succeeded();
-                        Ok((Vec::new(), written))
+                        let written = store.write(&asks, &new);
+                        let unsynced = |error: &Error| error.kind() == FaultKind::Unsynced && asks.len() == 1;
+                        if written.as_ref().err().is_none_or(unsynced) {
+                            under_way.succeeded();
+                        }
+                        written.map(|report| (Vec::new(), report))
                     }
                 })
             }
@@ -73,16 +76,20 @@ impl Store {
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         self.comm.line().check_process()?;
         self.check_settled(name)?;
-        let mut kept = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that reached a limit is of no use any more.
-        let comm = kept.take().filter(|comm| !comm.is_poisoned()).unwrap_or_else(|| self.comm.alone_beside());
+        // One for each thread that reads at the same time.
+        let pool = || self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = pool().pop();
+        let comm = kept.unwrap_or_else(|| self.comm.alone_beside());
         // What lies in memory is reached by whoever has asked for its names.
         comm.names(&self.location)?;
         comm.set_limits(self.options.limits());
         let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
-        *kept = Some(comm);
-        drop(kept);
-        store.read(&[name], None, section, into, casting)
+        let read = store.read(&[name], None, section, into, casting);
+        // One that reached a limit is of no use any more.
+        if !comm.is_poisoned() {
+            pool().push(comm);
+        }
+        read
     }
 
     /// What an array is that this rank is about to read alone.

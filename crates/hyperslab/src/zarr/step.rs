@@ -14,6 +14,7 @@ use hyperslab_world::{Fault, FaultKind, Reader, Writer};
 /// A step that is being written. It is a group like any other, but lies where no reader sees it until
 /// [`Step::publish`]. Dropped without it, or after a crash, it is as if it had never been; the next run that opens the
 /// store for update removes the remains.
+#[derive(Clone)]
 pub struct Step {
     /// The group to write to.
     pub group: Store,
@@ -73,7 +74,7 @@ impl Store {
             removed: Vec::new(),
             unfinished: Vec::new(),
             attributes,
-            listing: self.comm.listings().open(self.directory().full(&format!("{hidden}/")), []),
+            listing: self.comm.listings().open(self.directory().full(&format!("{hidden}/")), [], 0),
             ..self.clone()
         };
         let above = (self.listing.clone(), name.to_string());
