@@ -3,8 +3,7 @@
 //! A call that blocks waits until the line before it is empty and is carried out by its own thread. A call that does
 //! not block is left here as a job, and a thread of the line carries jobs out while there are any.
 
-use hyperslab_collective::LocalArray;
-use hyperslab_collective::Report;
+use hyperslab_collective::{LocalArray, Report};
 use hyperslab_real::Interrupted;
 use hyperslab_real::relay::Pump;
 use hyperslab_world::{Fault, FaultKind};

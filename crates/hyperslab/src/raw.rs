@@ -11,16 +11,15 @@ use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
+use crate::planning::{Shaped, decided};
 use crate::zarr::{Mode, Options};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
-use hyperslab_collective::Holding;
-use hyperslab_collective::LocalArray;
-use hyperslab_collective::Report;
+use hyperslab_collective::{Decision, Holding, LocalArray, Report};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, ElementType};
-use hyperslab_plan::Stored;
+use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
 use std::collections::HashMap;
@@ -326,6 +325,12 @@ impl RawFile {
         // Parts of a striped file have paths of their own; one that is not there is missed by whoever looks for it.
         let proofs = if self.directory.is_plain() { proofs } else { Vec::new() };
         Root { below: self.object().into(), via: None, opening: self.attempts.opening, proofs }
+    }
+
+    /// Chooses how to carry out a transfer of this file.
+    fn decided(&self, transfer: &Arc<Transfer>, laid: &[Option<hyperslab_plan::Laid>]) -> Result<Decision, Fault> {
+        let RawFile { comm, options, held, .. } = self;
+        decided(comm.plans(), transfer, &options.wish, *held, laid, &Shaped::default())
     }
 
     fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {

@@ -3,9 +3,7 @@
 use crate::comm::{Comm, Inside, Unready};
 use crate::error::Error;
 use crate::line::{Finished, Outcome};
-use hyperslab_collective::Holding;
-use hyperslab_collective::LocalArray;
-use hyperslab_collective::Report;
+use hyperslab_collective::{Holding, LocalArray, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
 use hyperslab_world::{Fault, FaultKind};
@@ -31,7 +29,7 @@ impl Request {
     }
 
     /// Whether it is over, well or not. Does not wait. Where MPI may be called only from the thread of the user, its
-    /// messages move while that thread is in here, or in any other call.
+    /// messages move only while that thread is in here, in [`Request::wait`] or in a collective call.
     pub fn test(&self) -> bool {
         self.comm.line().is_over(&self.outcome)
     }

@@ -22,8 +22,7 @@ use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
 use crate::naming::check_name;
-use hyperslab_collective::Holding;
-use hyperslab_collective::LocalArray;
+use hyperslab_collective::{Holding, LocalArray};
 use hyperslab_format::zarr::{
     ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
 };

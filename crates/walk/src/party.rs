@@ -1,6 +1,6 @@
 //! One rank's part in a communicator over its life: calls in order, limits on waiting, and failure.
 
-use crate::consensus::{Agreed, Consensus, Question, RANKS_NAMED_MAX, Ways};
+use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
 use crate::names::Names;
 use crate::trace::Recorder;
@@ -253,24 +253,10 @@ impl Party {
         question: Question,
         mut decide: impl FnMut() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
-        self.agree_with(world, question, |_, _| Some(decide())).map(|agreed| agreed.payload)
-    }
-
-    /// As [`Party::agree`], where rank 0 may take its time to decide, and all hear what some rank cannot do; see
-    /// [`Consensus::poll_with`].
-    ///
-    /// # Errors
-    /// The one failure that all ranks get.
-    pub fn agree_with(
-        &mut self,
-        world: &mut dyn World,
-        question: Question,
-        mut decide: impl FnMut(&mut dyn World, Ways) -> Option<Result<Vec<u8>, Fault>>,
-    ) -> Result<Agreed, Fault> {
         let mut consensus = self.open(question)?;
         let mut result = None;
         self.drive(world, |world, party| {
-            result = consensus.poll_with(world, party, &mut decide);
+            result = consensus.poll(world, party, &mut decide);
             if result.is_some() { None } else { Some(consensus.waits()) }
         })?;
         result.expect("driven until it was there")

@@ -10,6 +10,27 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// What a wrapper leaves to the store inside.
+macro_rules! forwarded {
+    () => {
+        fn advance(&self) -> u64 {
+            self.inner.advance()
+        }
+
+        fn enter(&mut self, roots: Arc<[Root]>) {
+            self.inner.enter(roots);
+        }
+
+        fn release(&mut self) {
+            self.inner.release();
+        }
+
+        fn cut(&mut self) {
+            self.inner.cut();
+        }
+    };
+}
+
 /// Counts requests.
 #[derive(Debug)]
 pub struct Recording<S> {
@@ -47,21 +68,7 @@ impl<S: Store> Store for Recording<S> {
         self.inner.poll(done);
     }
 
-    fn advance(&self) -> u64 {
-        self.inner.advance()
-    }
-
-    fn enter(&mut self, roots: Arc<[Root]>) {
-        self.inner.enter(roots);
-    }
-
-    fn release(&mut self) {
-        self.inner.release();
-    }
-
-    fn cut(&mut self) {
-        self.inner.cut();
-    }
+    forwarded!();
 }
 
 /// Fails one request, and does not carry it out.
@@ -96,21 +103,7 @@ impl<S: Store> Store for Failing<S> {
         self.inner.poll(done);
     }
 
-    fn advance(&self) -> u64 {
-        self.inner.advance()
-    }
-
-    fn enter(&mut self, roots: Arc<[Root]>) {
-        self.inner.enter(roots);
-    }
-
-    fn release(&mut self) {
-        self.inner.release();
-    }
-
-    fn cut(&mut self) {
-        self.inner.cut();
-    }
+    forwarded!();
 }
 
 /// Serves one request at a time, each at a cost per byte, in the hub's virtual time.
@@ -153,21 +146,7 @@ impl<S: Store> Store for Delaying<S> {
         done.extend(due.into_iter().map(|(_, ticket, outcome)| (ticket, outcome)));
     }
 
-    fn advance(&self) -> u64 {
-        self.inner.advance()
-    }
-
-    fn enter(&mut self, roots: Arc<[Root]>) {
-        self.inner.enter(roots);
-    }
-
-    fn release(&mut self) {
-        self.inner.release();
-    }
-
-    fn cut(&mut self) {
-        self.inner.cut();
-    }
+    forwarded!();
 }
 
 /// Carries requests out late and in an order that a seed decides, one for each poll: the worst legal store.
@@ -199,19 +178,5 @@ impl<S: Store> Store for Shuffling<S> {
         self.inner.poll(done);
     }
 
-    fn advance(&self) -> u64 {
-        self.inner.advance()
-    }
-
-    fn enter(&mut self, roots: Arc<[Root]>) {
-        self.inner.enter(roots);
-    }
-
-    fn release(&mut self) {
-        self.inner.release();
-    }
-
-    fn cut(&mut self) {
-        self.inner.cut();
-    }
+    forwarded!();
 }

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    pass
+from typing import Any, Literal, TypeAlias
 
 #: First and last index plus one, for each dimension.
 Box: TypeAlias = "tuple[tuple[int, int], ...]"

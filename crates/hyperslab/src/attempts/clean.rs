@@ -111,7 +111,7 @@ fn unlisted(home: &Home, note: &[u8], dry_run: bool, cleaned: &mut Vec<Cleaned>)
             continue;
         }
         let path = format!("{}{token}", home.prefix);
-        let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{}", OWNER) };
+        let locked = if names.length(&path).is_some() { path.clone() } else { format!("{path}/{OWNER}") };
         if matches!(names.lock(&locked)?, Locked::Busy) {
             continue;
         }

@@ -3,7 +3,6 @@
 use super::RawFile;
 use super::disk::follow_disk;
 use crate::error::Error;
-use crate::planning::{Shaped, decided};
 use crate::zarr::{into_each, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Target, describe};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
@@ -24,8 +23,7 @@ impl Target for Reading {
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
-        let RawFile { comm, options, held, .. } = &self.file;
-        decided(comm.plans(), transfer, &options.wish, *held, laid, &Shaped::default())
+        self.file.decided(transfer, laid)
     }
 
     fn begin(

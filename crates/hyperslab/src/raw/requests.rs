@@ -3,8 +3,7 @@
 use super::RawFile;
 use crate::comm::Unready;
 use crate::request::{Request, Room, stage};
-use hyperslab_collective::Holding;
-use hyperslab_collective::LocalArray;
+use hyperslab_collective::{Holding, LocalArray};
 use hyperslab_layout::{Casting, ElementType, Section};
 
 impl RawFile {

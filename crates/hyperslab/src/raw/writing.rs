@@ -4,7 +4,6 @@ use super::disk::{follow_disk, marker};
 use super::{FileArray, RawFile};
 use crate::attempts::{Change, Marker};
 use crate::error::Error;
-use crate::planning::{Shaped, decided};
 use crate::zarr::Mode;
 use hyperslab_collective::{
     Arguments, ArrayRequest, Decision, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
@@ -40,8 +39,7 @@ impl Target for Putting {
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
-        let RawFile { comm, options, held, .. } = &self.file;
-        decided(comm.plans(), transfer, &options.wish, *held, laid, &Shaped::default())
+        self.file.decided(transfer, laid)
     }
 
     fn begin(

@@ -1,8 +1,7 @@
 //! Opening a store: what rank 0 finds and makes, and what it tells of that.
 
 use super::Mode;
-use crate::attempts::MARKER;
-use crate::attempts::{Attempts, Found, Home, INSIDE, Whose, is_torn, recover};
+use crate::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
 use crate::error::format_fault;
 use crate::listing;
 use crate::owner::is_token;

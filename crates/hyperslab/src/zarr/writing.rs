@@ -3,8 +3,7 @@
 use super::call::{grow, stored};
 use super::shapes::{Open, reshaped};
 use super::{METADATA_KEY, NewArray, Store, read_array};
-use crate::attempts::MARKER;
-use crate::attempts::{Change, Entry, Marker};
+use crate::attempts::{Change, Entry, MARKER, Marker};
 use crate::error::format_fault;
 use crate::held::Held;
 use crate::planning::{Shaped, choose_shape, said_of_chunks};
