@@ -1,11 +1,11 @@
 //! An agreement of all ranks, for which rank 0 perhaps works in storage.
 
 use crate::served;
-use hyperslab_walk::{Agreed, Consensus, Party, Question, Waits, Ways};
+use hyperslab_walk::{Agreed, Consensus, Party, Question, Votes, Waits};
 use hyperslab_world::{Fault, Work, World};
 
-/// Gives what rank 0 does when all have answered, told what some rank cannot do, and whether it does that at once.
-pub type Begin = Box<dyn FnOnce(Ways) -> (Work, bool) + Send>;
+/// Gives what rank 0 does when all have answered, told how all voted, and whether it does that at once.
+pub type Begin = Box<dyn FnOnce(Votes) -> (Work, bool) + Send>;
 
 /// What rank 0 does in an agreement.
 enum Decides {
@@ -46,14 +46,14 @@ impl Agreement {
         let serves = served::has_servers(party);
         let wraps = serves && *plain;
         let told = |payload: Vec<u8>| if wraps { served::plain(&payload) } else { payload };
-        let agreed = consensus.poll_with(world, party, &mut |world, cannot| {
+        let agreed = consensus.poll_with(world, party, &mut |world, votes| {
             match std::mem::replace(decides, Decides::Begun) {
                 Decides::Nothing => {
                     *decides = Decides::Nothing;
                     return Some(Ok(told(Vec::new())));
                 }
                 Decides::Begins(begin) => {
-                    let (work, at_once) = begin(cannot);
+                    let (work, at_once) = begin(votes);
                     world.desk().begin(work, at_once);
                 }
                 Decides::Begun => {}

@@ -10,7 +10,7 @@ use crate::request::ArrayRequest;
 use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Stored, Term, Triplet, View};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Direction, Laid, Spread, Transfer};
-use hyperslab_walk::Ways;
+use hyperslab_walk::{Votes, Ways};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,13 +60,13 @@ pub(crate) type Taken = (Range<usize>, Arc<Holding>);
 pub(crate) fn transfer(
     arrays: &[ArrayRequest],
     groups: &[Group],
-    cannot: Ways,
+    votes: Votes,
     (direction, policies, ranks): (Direction, Policies, u32),
 ) -> Result<(Transfer, Vec<Taken>), Fault> {
     let (mut asks, mut taken) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
     for Group { arrays: of, first } in groups {
-        let (ask, holding) = arrays[of.start].ask(first.clone(), direction, ranks)?;
-        let together = of.len() > 1 && cannot & TOGETHER == 0;
+        let (ask, holding) = arrays[of.start].ask(first.clone(), (direction, policies.end, ranks), votes.reach)?;
+        let together = of.len() > 1 && votes.cannot & TOGETHER == 0;
         let last = &arrays[of.end - 1].name;
         if let Some(one) = if together { one_ask(&ask, of.len() as u64, last) } else { None } {
             asks.push(one);
@@ -74,7 +74,7 @@ pub(crate) fn transfer(
             continue;
         }
         for (number, request) in of.clone().zip(&arrays[of.clone()]) {
-            let stored = first.clone().after((number - of.start) as u64);
+            let stored = ask.stored.clone().after((number - of.start) as u64);
             let memory = request.element(stored.element, direction);
             asks.push(Ask { name: request.name.clone(), memory, stored, ..ask.clone() });
             taken.push((number..number + 1, holding.clone()));
@@ -223,9 +223,11 @@ fn axis_of(places: &[i64], one_memory: bool) -> (i64, (Axis, i64)) {
 mod tests {
     use super::*;
     use crate::request::Selected;
-    use hyperslab_layout::{Dim, Distribution, ElementType, Kind, dense_strides, product};
+    use hyperslab_layout::{Dim, Distribution, ElementType, EndOfFile, Kind, dense_strides, product};
 
     const ELEMENT: ElementType = ElementType::native(Kind::Float32);
+    const APART: Votes = Votes { cannot: TOGETHER, reach: None };
+
     fn moves() -> (Direction, Policies, u32) {
         (Direction::Write, Policies::default(), 2)
     }
@@ -277,7 +279,7 @@ mod tests {
         let found = groups(&requests, all.iter().map(|(_, stored)| stored.clone()).collect());
         let counts: Vec<usize> = found.iter().map(|group| group.arrays.len()).collect();
         assert_eq!(counts, [2, 1, 3, 1, 1, 1]);
-        let (transfer, taken) = transfer(&requests, &found, 0, moves()).unwrap();
+        let (transfer, taken) = transfer(&requests, &found, Votes::default(), moves()).unwrap();
         let one = &transfer.asks[2];
         assert_eq!((&one.stored.shape[..], one.stored.order(), &taken[2].0), (&[3, 5, 3][..], &[0, 2, 1][..], &(3..6)));
         assert_eq!((&*one.name, one.stored_bytes()), ("any to any (3 arrays)", 3 * 4 * 3 * 5));
@@ -289,8 +291,11 @@ mod tests {
         let requests = ["a", "b", "c"].map(|name| request(name, &holding));
         let all = [8, 68, 128].map(|offset| stored(&[3, 5], offset));
         let groups = groups(&requests, all.to_vec());
-        let (transfer, taken) = transfer(&requests, &groups, TOGETHER, moves()).unwrap();
-        let own = requests.iter().zip(all).map(|(request, stored)| request.ask(stored, Direction::Write, 2).unwrap().0);
+        let (transfer, taken) = transfer(&requests, &groups, APART, moves()).unwrap();
+        let own = requests
+            .iter()
+            .zip(all)
+            .map(|(request, stored)| request.ask(stored, (Direction::Write, EndOfFile::Fault, 2), None).unwrap().0);
         assert_eq!(format!("{:?}", transfer.asks), format!("{:?}", own.collect::<Vec<_>>()));
         assert_eq!(taken.iter().map(|(of, _)| of.clone()).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
     }
@@ -309,7 +314,7 @@ mod tests {
         assert_eq!(parts.cannot(), TOGETHER);
         let groups = groups(&requests, vec![stored(&shape, 0), stored(&shape, 48)]);
         assert_eq!(groups.len(), 1);
-        let (transfer, _) = transfer(&requests, &groups, TOGETHER, moves()).unwrap();
+        let (transfer, _) = transfer(&requests, &groups, APART, moves()).unwrap();
         assert_eq!(transfer.asks.iter().map(|ask| ask.memory).collect::<Vec<_>>(), [ELEMENT, double]);
     }
 

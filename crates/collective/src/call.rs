@@ -1,22 +1,22 @@
 //! A collective call that moves arrays: agree, move, agree, publish.
 
 use crate::agreement::{Agreement, Begin};
-use crate::alike::{Group, Lying, Parts, TOGETHER, groups, runs, transfer};
+use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, groups, runs, transfer};
 use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
 use crate::holding::{Exposing, Exposure, Holding, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
 use crate::report::{Measured, Report};
-use crate::request::ArrayRequest;
+use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::{Nothing, Target};
 use crate::telling::{hear_stored, tell_stored};
 use crate::{Decode, Fields};
 use hyperslab_layout::{Casting, ElementType, Policies};
-use hyperslab_plan::{Direction, Transfer};
+use hyperslab_plan::{Ask, Direction, Transfer};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Limits, Party, Question, Waits, Walked, Ways};
+use hyperslab_walk::{Agreed, Limits, Party, Question, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,6 +55,9 @@ pub struct Done {
     pub arrays: Vec<LocalArray>,
     /// What it did.
     pub report: Report,
+    /// Of each array, of several that moved as one for all of them, how many elements this rank's part had: fewer than asked
+    /// for where a file ended.
+    pub elements: Vec<u64>,
 }
 
 type Shared = Arc<Mutex<Box<dyn Target>>>;
@@ -88,6 +91,7 @@ pub struct Call {
     /// What is wrong with this rank's own arrays; it takes part all the same and says so at the end.
     fault: Option<Fault>,
     given: Vec<LocalArray>,
+    moved: Vec<u64>,
     report: Option<Report>,
 }
 
@@ -124,6 +128,7 @@ impl Call {
             Ok(parts) => (parts, None),
             Err(unfit) => (None, Some(unfit)),
         };
+        let reach = reach(&arrays);
         let cannot = match &parts {
             Some(parts) => parts.cannot(),
             // How they lie is not known yet.
@@ -131,7 +136,8 @@ impl Call {
             None => 0,
         };
         let fault = fault.or(unfit).map(|fault| fault.context(&what));
-        let question = Question { stores: true, cannot, ..Question::opening(what.clone(), fields, fault) };
+        let question =
+            Question { stores: true, votes: Votes { cannot, reach }, ..Question::opening(what.clone(), fields, fault) };
         let began = world.clock().stamp_ns();
         Call {
             what,
@@ -153,6 +159,7 @@ impl Call {
             opened: None,
             fault: None,
             given: Vec::new(),
+            moved: Vec::new(),
             report: None,
         }
     }
@@ -233,7 +240,7 @@ impl Call {
                 servers: served::has_servers(party).then(|| (party.size(), party.limits)),
             };
             let at_once = self.at_once;
-            Box::new(move |cannot| (Box::new(move || preparing.prepare(&mut lock(&target), cannot)), at_once))
+            Box::new(move |votes| (Box::new(move || preparing.prepare(&mut lock(&target), votes)), at_once))
         });
         Agreement::open(party, question, begin).map(|agreement| Stage::Opening(agreement.with_servers()))
     }
@@ -260,7 +267,7 @@ impl Call {
         let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a transfer in a way that makes no sense");
         let (decision, roots, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
         let moves = (self.direction, self.policies, self.at.1);
-        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.cannot, moves)?;
+        let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, moves)?;
         let locals = self.locals.take();
         let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, &taken, locals.as_deref())).flatten();
         if self.direction == Direction::Read {
@@ -270,7 +277,9 @@ impl Call {
                 self.arrays[of.clone()].iter().find_map(|request| check(request).err())
             });
         }
-        let parts = match self.parts.take() {
+        let known = self.parts.take();
+        let in_stretch = known.is_some();
+        let parts = match known {
             Some(parts) => {
                 self.given = locals.unwrap_or_default().into_iter().flatten().collect();
                 parts
@@ -287,7 +296,18 @@ impl Call {
                 Parts::new(&self.arrays, parts, self.together)
             }
         };
-        let exposure = number_parts(taken.iter().map(|(of, _)| parts.of(of)).collect::<Result<_, Fault>>()?);
+        let placed = |((of, holding), ask): (&Taken, &Ask)| {
+            let parts = parts.of(of)?;
+            // What was exposed before it was known from where to where all ranks reach.
+            let low = ask.section.dims.first().filter(|_| in_stretch).map(|triplet| triplet.start);
+            Ok(match low {
+                Some(low) => parts.into_iter().map(|part| part.in_stretch(low, holding)).collect(),
+                None => parts,
+            })
+        };
+        let placed: Vec<Vec<Part>> = taken.iter().zip(&transfer.asks).map(placed).collect::<Result<_, Fault>>()?;
+        self.moved = placed.iter().map(|parts| parts.iter().map(Part::elements).sum()).collect();
+        let exposure = number_parts(placed);
         Ok(Compiled { transfer: Arc::new(transfer), decision, roots, exposure, vetted })
     }
 
@@ -338,7 +358,7 @@ impl Call {
         self.afterwards(world, |target| target.tidy());
         let report = self.report.take().expect("made before the last agreement");
         let report = report.closed(seconds_between(self.times.0, world.clock().stamp_ns()));
-        Done { arrays: std::mem::take(&mut self.given), report }
+        Done { arrays: std::mem::take(&mut self.given), report, elements: std::mem::take(&mut self.moved) }
     }
 
     /// Ends it, since it has failed on all ranks, perhaps while nobody polled it: what was begun is taken back, on rank 0 and
@@ -451,8 +471,8 @@ struct Preparing {
 }
 
 impl Preparing {
-    fn prepare(&self, target: &mut Box<dyn Target>, cannot: Ways) -> Result<Vec<u8>, Fault> {
-        let told = self.told(&mut **target, cannot);
+    fn prepare(&self, target: &mut Box<dyn Target>, votes: Votes) -> Result<Vec<u8>, Fault> {
+        let told = self.told(&mut **target, votes);
         told.map_err(|fault| {
             // Before any other rank hears of it: whoever looks at once finds nothing of it.
             std::mem::replace(target, Box::new(Nothing)).undo(false);
@@ -460,13 +480,13 @@ impl Preparing {
         })
     }
 
-    fn told(&self, target: &mut dyn Target, cannot: Ways) -> Result<Vec<u8>, Fault> {
+    fn told(&self, target: &mut dyn Target, votes: Votes) -> Result<Vec<u8>, Fault> {
         let stored = target.look(self.lying.each())?;
         for (request, stored) in self.arrays.iter().zip(&stored) {
             request.check_types(stored.element, self.moves.0, self.casting)?;
         }
         let mut groups = groups(&self.arrays, stored);
-        let (wanted, taken) = transfer(&self.arrays, &groups, cannot, self.moves)?;
+        let (wanted, taken) = transfer(&self.arrays, &groups, votes, self.moves)?;
         let wanted = Arc::new(wanted);
         let laid: Vec<_> = taken.iter().map(|(of, _)| self.lying.of(of)).collect();
         let mut decision = target.choose(&wanted, &laid)?;
@@ -476,7 +496,7 @@ impl Preparing {
         let payload = tell(&decision, &roots, &groups);
         let Some((ranks, limits)) = self.servers else { return Ok(payload) };
         // Servers are told the transfer itself, since they have no arguments to make it from.
-        let told = Arc::new(transfer(&self.arrays, &groups, cannot, self.moves)?.0).among(ranks);
+        let told = Arc::new(transfer(&self.arrays, &groups, votes, self.moves)?.0).among(ranks);
         Ok(served::opening(&payload, &self.what, &told, limits))
     }
 }

@@ -33,6 +33,10 @@ pub enum Holding {
         /// First element and length of each run.
         runs: Vec<(u64, u64)>,
     },
+    /// Elements of something of one dimension whose extent nobody knows yet, as the bytes of a file: this rank holds these, in
+    /// rising order, as the elements of one array of any shape in row-major order. They are a nest, as a box of several
+    /// dimensions is that lies in a file (views of MPI-IO).
+    Stretch(IndexSet),
 }
 
 impl From<Distribution> for Holding {
@@ -46,6 +50,7 @@ impl fmt::Display for Holding {
         match self {
             Holding::Regular(distribution) => distribution.fmt(f),
             // Ranks compare this text: what is a rank's own is not in it.
+            Holding::Stretch(_) => f.write_str("elements of each rank's own"),
             Holding::Boxes { .. } | Holding::Runs { .. } => {
                 write!(f, "{:?} in pieces of each rank's own", self.shape())
             }
@@ -156,6 +161,8 @@ impl Holding {
         match self {
             Holding::Regular(distribution) => distribution.shape(),
             Holding::Boxes { shape, .. } | Holding::Runs { shape, .. } => shape,
+            // Not known.
+            Holding::Stretch(_) => &[0],
         }
     }
 
@@ -163,7 +170,7 @@ impl Holding {
     pub fn arrays(&self) -> usize {
         match self {
             Holding::Boxes { boxes, .. } => boxes.len(),
-            Holding::Regular(_) | Holding::Runs { .. } => 1,
+            Holding::Regular(_) | Holding::Runs { .. } | Holding::Stretch(_) => 1,
         }
     }
 
@@ -190,6 +197,7 @@ impl Holding {
             Holding::Boxes { boxes, .. } => {
                 boxes.iter().map(|b| b.iter().map(|(low, high)| high.saturating_sub(*low)).collect()).collect()
             }
+            Holding::Stretch(set) => vec![vec![set.len()]],
             Holding::Runs { runs, .. } => vec![vec![runs.iter().map(|run| run.1).fold(0, u64::saturating_add)]],
         }
     }
@@ -217,6 +225,7 @@ impl Holding {
                 }
                 Ok(())
             }
+            Holding::Stretch(_) => Ok(()),
             Holding::Runs { shape, runs } => {
                 let elements = volume(shape).unwrap_or(u64::MAX);
                 let beyond = runs.iter().find(|(start, len)| start.checked_add(*len).is_none_or(|end| end > elements));
@@ -251,6 +260,9 @@ impl Holding {
             let exposed = array.expose(name, distribution, (rank, size))?;
             return Ok(vec![Part { exposed, region: None }]);
         }
+        if let (Holding::Stretch(set), [array]) = (self, arrays) {
+            return stretch_part(name, set, array, rank).map(|part| vec![part]);
+        }
         for (i, (array, shape)) in arrays.iter().zip(self.local_shapes(rank)).enumerate() {
             if array.shape != shape {
                 let text = format!(
@@ -267,7 +279,7 @@ impl Holding {
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
             Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
-            Holding::Regular(_) => unreachable!("one array was given"),
+            Holding::Regular(_) | Holding::Stretch(_) => unreachable!("one array was given"),
         }
     }
 
@@ -294,13 +306,70 @@ impl Holding {
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
             Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
+            Holding::Stretch(set) => stretch_part(name, set, &arrays[0], rank).map(|part| vec![part]),
         }
+    }
+
+    /// The same in the index space of the stretch `low..high`, as far as that reaches, where it was not known before.
+    pub(crate) fn in_stretch(&self, low: u64, high: u64) -> Option<Holding> {
+        let Holding::Stretch(set) = self else { return None };
+        Some(Holding::Stretch(set.within(low, high).lowered(low)))
     }
 
     /// Local arrays that stand in where the user's own cannot be used, so that the rank can still take part.
     pub(crate) fn stand_in(&self, rank: u32, element: ElementType) -> Result<Vec<LocalArray>, Fault> {
         self.local_shapes(rank).into_iter().map(|shape| LocalArray::fresh(shape, element)).collect()
     }
+}
+
+impl Part {
+    /// How many elements it has.
+    pub(crate) fn elements(&self) -> u64 {
+        let held = |(axis, _): &(Axis, i64)| match axis {
+            Axis::Held(set) | Axis::Folded(set, _) => set.len(),
+            Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
+            Axis::Selected(triplet, _) => triplet.len(),
+        };
+        self.region.as_ref().map_or_else(|| self.exposed.view.axes.iter().map(held).product(), Region::elements)
+    }
+
+    /// The same in the index space of a stretch that begins at `low`, of which the elements are those of `holding`.
+    pub(crate) fn in_stretch(self, low: u64, holding: &Holding) -> Part {
+        let Holding::Stretch(inside) = holding else { return self };
+        let View { base, axes, element } = &*self.exposed.view;
+        let lowered = |(axis, stride): &(Axis, i64)| match axis {
+            Axis::Held(set) => (Axis::Held(set.lowered(low)), *stride),
+            Axis::Folded(set, dims) => (Axis::Folded(set.lowered(low), dims.clone()), *stride),
+            Axis::Selected(..) | Axis::Listed(_) => (axis.clone(), *stride),
+        };
+        let view = View { base: *base, axes: axes.iter().map(lowered).collect(), element: *element };
+        let region = Region { dims: [inside.clone()].into_iter().collect() };
+        Part { exposed: Exposed { view: Arc::new(view), ..self.exposed }, region: Some(region) }
+    }
+}
+
+/// Elements of one dimension, and the array that holds them one after the other.
+fn stretch_part(name: &str, set: &IndexSet, array: &LocalArray, rank: u32) -> Result<Part, Fault> {
+    if volume(&array.shape) != Some(set.len()) {
+        let text = format!(
+            "rank {rank} holds {} elements of '{name}', but its local array has shape {:?}",
+            set.len(),
+            array.shape
+        );
+        return Err(Fault::new(FaultKind::Invalid, text).hint("give an array of as many elements"));
+    }
+    array.check(name)?;
+    let order: Vec<usize> = (0..array.shape.len()).collect();
+    let dense = dense_strides(&array.shape, &order, array.element.bytes()) == array.strides;
+    let dims = || array.shape.iter().copied().zip(array.strides.iter().copied());
+    let axis = match (dense, &array.strides[..]) {
+        (true, _) => (Axis::Held(set.clone()), array.element.bytes() as i64),
+        (false, &[stride]) => (Axis::Held(set.clone()), stride),
+        _ => (Axis::Folded(set.clone(), dims().collect()), 1),
+    };
+    let view = View { base: array.offset, axes: vec![axis], element: array.element };
+    let region = Region { dims: [set.clone()].into_iter().collect() };
+    Ok(Part { exposed: Exposed { memory: array.memory.clone(), view: Arc::new(view) }, region: Some(region) })
 }
 
 /// A box and the array that holds it.

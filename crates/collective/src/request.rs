@@ -2,7 +2,7 @@
 
 use crate::casting::check_casting;
 use crate::holding::Holding;
-use hyperslab_layout::{Casting, ElementType, Section, Stored};
+use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet};
 use hyperslab_plan::{Ask, Direction};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub enum Selected {
     Section(Section),
     /// Its end along this dimension, as long as what is held: what an append adds.
     End(usize),
+    /// Of something of one dimension that grows, from the first to the last element that some rank holds.
+    Reached,
 }
 
 /// One array of a call, as this rank asks for it. It has nothing of the memory.
@@ -33,15 +35,50 @@ pub struct ArrayRequest {
 
 impl ArrayRequest {
     /// What the planner is asked for, and how ranks hold it.
-    pub(crate) fn ask(&self, stored: Stored, direction: Direction, ranks: u32) -> Result<(Ask, Arc<Holding>), Fault> {
-        let holding = self.held(&stored, ranks)?;
+    pub(crate) fn ask(
+        &self,
+        mut stored: Stored,
+        (direction, end_of_file, ranks): (Direction, EndOfFile, u32),
+        reach: Option<(u64, u64)>,
+    ) -> Result<(Ask, Arc<Holding>), Fault> {
+        let mut holding = self.held(&stored, ranks)?;
         let section = match &self.selected {
             Selected::Whole => checked_section(&self.name, None, &stored.shape, holding.shape())?,
             Selected::Section(section) => checked_section(&self.name, Some(section), &stored.shape, holding.shape())?,
             Selected::End(axis) => end(&self.name, &stored.shape, holding.shape(), *axis)?,
+            Selected::Reached => {
+                let (low, high) = self.reached(&mut stored, (direction, end_of_file), reach)?;
+                holding = holding.in_stretch(low, high).map(Arc::new).unwrap_or(holding);
+                Section { dims: vec![stretch(low, high)] }
+            }
         };
         let (memory, spread) = (self.element(stored.element, direction), holding.spread());
         Ok((Ask { name: self.name.clone(), section, spread, memory, stored }, holding))
+    }
+
+    /// The stretch that all ranks reach together; what is written may make the file longer.
+    fn reached(
+        &self,
+        stored: &mut Stored,
+        (direction, end_of_file): (Direction, EndOfFile),
+        reach: Option<(u64, u64)>,
+    ) -> Result<(u64, u64), Fault> {
+        let invalid = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
+        let (low, high) = reach.unwrap_or((0, 0));
+        let [extent] = &mut stored.shape[..] else {
+            let text =
+                format!("'{}' has {} dimensions, and a stretch of it was asked for", self.name, stored.shape.len());
+            return invalid(text, "only what has one dimension, as the bytes of a file, is asked for so");
+        };
+        match (direction, end_of_file) {
+            (Direction::Write, _) => *extent = (*extent).max(high),
+            (Direction::Read, EndOfFile::Fault) if high > *extent => {
+                let text = format!("element {} of '{}' is wanted, but it has {extent}", high - 1, self.name);
+                return invalid(text, "allow short reads, or ask for what is there");
+            }
+            (Direction::Read, _) => {}
+        }
+        Ok((low.min(*extent), high.min(*extent)))
     }
 
     /// Type of the elements in this rank's memory.
@@ -58,7 +95,7 @@ impl ArrayRequest {
         }
         let shape = match &self.selected {
             Selected::Section(section) => &section.shape(),
-            Selected::Whole | Selected::End(_) => &stored.shape,
+            Selected::Whole | Selected::End(_) | Selected::Reached => &stored.shape,
         };
         Holding::replicated(shape, ranks).map(Arc::new)
     }
@@ -84,6 +121,21 @@ impl ArrayRequest {
         };
         held && self.selected == other.selected
     }
+}
+
+/// From where to where this rank's pieces reach in what is asked for as far as [`Selected::Reached`].
+pub(crate) fn reach(arrays: &[ArrayRequest]) -> Option<(u64, u64)> {
+    let hull = |request: &ArrayRequest| match request.holding.as_deref() {
+        Some(Holding::Stretch(set)) => set.hull(),
+        _ => None,
+    };
+    arrays.iter().filter_map(hull).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+}
+
+/// The indices `low..high`.
+fn stretch(low: u64, high: u64) -> Triplet {
+    let extent = high.saturating_sub(low);
+    Triplet { start: low, stride: extent.max(1), count: u64::from(extent > 0), block: extent.max(1) }
 }
 
 /// The section to move, checked against the stored array and the shape of what is held.

@@ -3,7 +3,9 @@
 mod stored;
 
 use crate::Decode;
-use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Holes, Overlapping, Policies, Section, Triplet};
+use hyperslab_layout::{
+    Dim, Distribution, Durability, ElementType, EndOfFile, Holes, Overlapping, Policies, Section, Triplet,
+};
 use hyperslab_plan::{Ask, Direction, Spread, Transfer};
 use hyperslab_world::{Reader, Writer};
 pub(crate) use stored::{hear_stored, tell_stored};
@@ -28,13 +30,14 @@ pub(crate) fn hear(bytes: &[u8], decode: Decode) -> Option<Transfer> {
     Some(Transfer { direction, asks, ranks, policies })
 }
 
-fn tell_policies(w: Writer, Policies { durability, overlapping, holes }: Policies) -> Writer {
+fn tell_policies(w: Writer, Policies { durability, overlapping, holes, end }: Policies) -> Writer {
     let w = w.number(match durability {
         Durability::Cached => 0,
         Durability::Soon => 1,
         Durability::Now => 2,
     });
-    w.number(u64::from(overlapping == Overlapping::Any)).number(u64::from(holes == Holes::Kept))
+    let w = w.number(u64::from(overlapping == Overlapping::Any)).number(u64::from(holes == Holes::Kept));
+    w.number(u64::from(end == EndOfFile::Short))
 }
 
 fn hear_policies(r: &mut Reader) -> Option<Policies> {
@@ -46,7 +49,8 @@ fn hear_policies(r: &mut Reader) -> Option<Policies> {
     };
     let overlapping = if r.number()? == 1 { Overlapping::Any } else { Overlapping::Refused };
     let holes = if r.number()? == 1 { Holes::Kept } else { Holes::MayBeRewritten };
-    Some(Policies { durability, overlapping, holes })
+    let end = if r.number()? == 1 { EndOfFile::Short } else { EndOfFile::Fault };
+    Some(Policies { durability, overlapping, holes, end })
 }
 
 fn tell_ask(w: Writer, ask: &Ask) -> Writer {
@@ -168,7 +172,8 @@ mod tests {
 
     #[test]
     fn transfers_travel_unchanged() {
-        let odd = Policies { overlapping: Overlapping::Any, holes: Holes::Kept, durability: Durability::Soon };
+        let durability = Durability::Soon;
+        let odd = Policies { overlapping: Overlapping::Any, holes: Holes::Kept, durability, end: EndOfFile::Short };
         for (direction, policies) in [(Direction::Read, odd), (Direction::Write, Policies::of(Durability::Now))] {
             let transfer = Transfer { direction, asks: asks(), ranks: 70000, policies };
             let heard = hear(&tell(&transfer), decode).unwrap();

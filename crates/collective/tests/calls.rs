@@ -2,23 +2,22 @@
 //! what an oracle says, and whatever fails, all ranks get one error and the target is taken back once.
 #![allow(clippy::disallowed_methods, reason = "tests may read the environment")]
 
+mod common;
+
+use common::{Told, decode, finish, seeds};
 use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, Holding, LocalArray, Selected, Target};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Casting, Codec, Dim, Distribution, ElementType, IndexSet, Kind, Policies, Stored, product};
+use hyperslab_layout::{Casting, Dim, Distribution, ElementType, IndexSet, Kind, Policies, Stored, product};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
 use hyperslab_walk::{Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Failing;
 use hyperslab_world::{Fault, FaultKind, MemoryStore, Objects, Root};
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 const ELEMENT: ElementType = ElementType::native(Kind::Float64);
 const OBJECT: &str = "file";
-/// Rounds without progress after which ranks can go no further.
-const IDLE_ROUNDS: u32 = 5;
 
 type Log = Arc<Mutex<Vec<&'static str>>>;
 
@@ -297,63 +296,6 @@ impl Case {
             let indices: Vec<Vec<u64>> = distribution.owned(rank).dims.iter().map(|set| set.iter().collect()).collect();
             let expected: Vec<f64> = product(&indices).map(|index| value(array, number(&index, shape))).collect();
             assert_eq!(local.to_f64(), expected, "array {array} on rank {rank}");
-        }
-    }
-}
-
-fn decode(_bytes: &[u8]) -> Option<Arc<dyn Codec>> {
-    None
-}
-
-type Worlds = Vec<HubWorld<Failing<MemoryStore>>>;
-
-/// Polls all ranks in any order until each has given a result.
-fn finish(
-    hub: &Rc<RefCell<Hub>>,
-    random: &mut fastrand::Rng,
-    worlds: &mut Worlds,
-    parties: &mut [Party],
-    calls: &mut [Call],
-) -> Vec<Result<Done, Fault>> {
-    let mut results: Vec<Option<Result<Done, Fault>>> = calls.iter().map(|_| None).collect();
-    let mut order: Vec<usize> = (0..calls.len()).collect();
-    let mut idle = 0;
-    while results.iter().any(Option::is_none) {
-        random.shuffle(&mut order);
-        let mut moved = false;
-        for &rank in &order {
-            if results[rank].is_some() || (idle == 0 && random.u8(0..4) == 0) {
-                continue;
-            }
-            parties[rank].pump(&mut worlds[rank]).expect("the hub never breaks");
-            let before = (calls[rank].waits().text, calls[rank].walked().steps);
-            results[rank] = calls[rank].poll(&mut worlds[rank], &mut parties[rank]);
-            moved |= results[rank].is_some() || (calls[rank].waits().text, calls[rank].walked().steps) != before;
-        }
-        let delivered = hub.borrow_mut().turn();
-        idle = if delivered || moved { 0 } else { idle + 1 };
-        if idle > IDLE_ROUNDS {
-            let stuck: Vec<String> = calls.iter().map(|call| call.waits().text).collect();
-            panic!("deadlock: {stuck:?}");
-        }
-    }
-    results.into_iter().flatten().collect()
-}
-
-/// Seeds to try; `HYPERSLAB_SEED` says one.
-fn seeds(count: u64) -> Vec<u64> {
-    let times = std::env::var("HYPERSLAB_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
-    let one = std::env::var("HYPERSLAB_SEED").ok().and_then(|seed| seed.parse().ok());
-    one.map_or_else(|| (0..count * times).collect(), |seed| vec![seed])
-}
-
-/// Says which seed to run again when a test panics.
-struct Told(u64);
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("failing case: run again with HYPERSLAB_SEED={}", self.0);
         }
     }
 }

@@ -7,7 +7,13 @@
 //! ```text
 //! term { start: 2, len: 3, step: 5, count: 3 }   . . x x x . . x x x . . x x x .
 //! ```
+//!
+//! What a box of several dimensions is in a file of one repeats at several levels; see [`Nested`].
 
+mod nested;
+
+use nested::Nests;
+pub use nested::{Level, Nested};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -186,6 +192,8 @@ enum Held {
         /// Whether some term begins before the one before it ends.
         woven: bool,
     },
+    /// Runs that repeat at several levels.
+    Nested(Arc<Nests>),
 }
 
 /// A finite set of indices of one dimension.
@@ -235,6 +243,68 @@ impl IndexSet {
         Some(IndexSet(Held::One(Term::new(start, len, if count == 1 { len } else { step }, count))))
     }
 
+    /// Runs of `len` indices, the first from `start` on, that repeat at each of these levels: how often and how far apart, the
+    /// outermost first.
+    ///
+    /// Returns `None` when what repeats would reach into its next repetition, or an index does not fit into `u64`.
+    pub fn nested(start: u64, len: u64, levels: &[(u64, u64)]) -> Option<IndexSet> {
+        if len == 0 || levels.iter().any(|level| level.0 == 0) {
+            return Some(IndexSet::empty());
+        }
+        let levels = levels.iter().map(|&(count, step)| Level { count, step });
+        Some(Nests::set(vec![Nested::new(start, len, levels)?]))
+    }
+
+    /// The union of such runs, as [`IndexSet::parts`] gives them.
+    ///
+    /// Returns `None` when some of them have an index in common, or come in another order.
+    pub fn of_parts(parts: impl IntoIterator<Item = Nested>) -> Option<IndexSet> {
+        let made = parts.into_iter().map(|part| Nested::new(part.start, part.len, part.levels.into_iter()));
+        let made: Vec<Nested> = made.collect::<Option<_>>()?;
+        let apart = made.windows(2).all(|pair| pair[0].end() <= pair[1].start);
+        if apart {
+            return Some(Nests::set(made));
+        }
+        let mut terms: Vec<Term> = made.iter().map(Nested::term).collect::<Option<_>>()?;
+        Some(IndexSet::of_terms(&mut terms))
+    }
+
+    fn of_nests(nests: Nests) -> IndexSet {
+        IndexSet(Held::Nested(Arc::new(nests)))
+    }
+
+    /// It in parts that repeat regularly, sorted by first index.
+    pub fn parts(&self) -> impl Iterator<Item = Nested> + '_ {
+        let (nested, terms) = match &self.0 {
+            Held::Nested(nests) => (nests.parts(), &[][..]),
+            _ => (&[][..], self.terms()),
+        };
+        let plain = |term: &Term| {
+            let levels = (term.count > 1).then_some(Level { count: term.count, step: term.step });
+            Nested { start: term.start, len: term.len, levels: levels.into_iter().collect() }
+        };
+        nested.iter().cloned().chain(terms.iter().map(plain))
+    }
+
+    /// The set with all indices lower by so much, which none is below.
+    #[must_use]
+    pub fn lowered(&self, by: u64) -> IndexSet {
+        if by == 0 {
+            return self.clone();
+        }
+        let lower = |start: u64| start.saturating_sub(by);
+        match &self.0 {
+            Held::Nested(nests) => {
+                let parts = nests.parts().iter();
+                Nests::set(parts.map(|part| Nested { start: lower(part.start), ..part.clone() }).collect())
+            }
+            _ => {
+                let terms = self.terms().iter().map(|term| Term { start: lower(term.start), ..*term });
+                IndexSet::of_terms(&mut terms.collect::<Terms>())
+            }
+        }
+    }
+
     /// The part in `low..high` of the endless progression of runs of `len` indices that start `step` apart.
     pub(crate) fn clipped(start: u64, len: u64, step: u64, low: u64, high: u64) -> IndexSet {
         if high <= start.max(low) {
@@ -246,18 +316,37 @@ impl IndexSet {
         Term { start, len, step, count: u64::MAX }.clipped(low, high)
     }
 
-    /// Its terms, sorted by first index.
+    /// Its terms, sorted by first index. Of what repeats at several levels they are made when first asked for, one for each
+    /// repetition of the level before the last: ask only for those of a part of it, as of [`IndexSet::within`].
     pub fn terms(&self) -> &[Term] {
         match &self.0 {
             Held::None => &[],
             Held::One(term) => std::slice::from_ref(term),
             Held::Many { terms, .. } => terms,
+            Held::Nested(nests) => nests.terms(),
+        }
+    }
+
+    /// Its terms where it has no more levels than they have.
+    fn terms_at_hand(&self) -> &[Term] {
+        if self.nests().is_some() { &[] } else { self.terms() }
+    }
+
+    /// Whether it has more levels than a term has.
+    pub fn repeats_at_levels(&self) -> bool {
+        self.nests().is_some()
+    }
+
+    fn nests(&self) -> Option<&Nests> {
+        match &self.0 {
+            Held::Nested(nests) => Some(nests),
+            _ => None,
         }
     }
 
     /// Number of indices.
     pub fn len(&self) -> u64 {
-        self.terms().iter().map(Term::elements).sum()
+        self.nests().map_or_else(|| self.terms().iter().map(Term::elements).sum(), Nests::len)
     }
 
     /// Whether it has no index.
@@ -267,12 +356,16 @@ impl IndexSet {
 
     /// Lowest index and one past the highest; `None` when empty.
     pub fn hull(&self) -> Option<(u64, u64)> {
+        if let Some(nests) = self.nests() {
+            return nests.hull();
+        }
         Some((self.terms().first()?.start, self.terms().iter().map(Term::end).max()?))
     }
 
     /// The range it is, when it is one range; the empty set is `0..0`.
     pub fn as_range(&self) -> Option<(u64, u64)> {
-        match self.terms() {
+        match self.terms_at_hand() {
+            [] if self.nests().is_some() => None,
             [] => Some((0, 0)),
             [term] if term.count == 1 => Some((term.start, term.end())),
             _ => None,
@@ -281,7 +374,7 @@ impl IndexSet {
 
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
-        self.terms().iter().map(|term| term.below(index)).sum()
+        self.nests().map_or_else(|| self.terms().iter().map(|term| term.below(index)).sum(), |nests| nests.below(index))
     }
 
     /// Whether it holds `index`.
@@ -291,6 +384,9 @@ impl IndexSet {
 
     /// The index at local position `position`, counted in rising order.
     pub fn select(&self, position: u64) -> Option<u64> {
+        if let Some(nests) = self.nests() {
+            return nests.select(position);
+        }
         if let [term] = self.terms() {
             let inside = position < term.elements();
             return inside.then(|| term.start + position / term.len * term.step + position % term.len);
@@ -323,6 +419,9 @@ impl IndexSet {
 
     /// Indices in both.
     pub fn intersect(&self, other: &IndexSet) -> IndexSet {
+        if self.nests().is_some() || other.nests().is_some() {
+            return self.intersect_nests(other);
+        }
         let (few, many) = if self.terms().len() <= other.terms().len() { (self, other) } else { (other, self) };
         let mut terms = Terms::new();
         for a in few.terms() {
@@ -333,8 +432,31 @@ impl IndexSet {
         IndexSet::of_terms(&mut terms)
     }
 
+    /// The same where one of them at least repeats at several levels: term by term, of what both reach over.
+    fn intersect_nests(&self, other: &IndexSet) -> IndexSet {
+        let (Some((a, b)), Some((c, d))) = (self.hull(), other.hull()) else { return IndexSet::empty() };
+        let (low, high) = (a.max(c), b.min(d));
+        let (one, two) = (self.within(low, high), other.within(low, high));
+        match (one.as_range(), two.as_range()) {
+            (Some((low, high)), _) => two.within(low, high),
+            (_, Some((low, high))) => one.within(low, high),
+            (None, None) => {
+                let mut terms = Terms::new();
+                for a in one.terms() {
+                    for b in two.near(a.start, a.end()) {
+                        a.intersect_into(b, &mut terms);
+                    }
+                }
+                IndexSet::of_terms(&mut terms)
+            }
+        }
+    }
+
     /// Indices in `low..high`.
     pub fn within(&self, low: u64, high: u64) -> IndexSet {
+        if let Some(nests) = self.nests() {
+            return nests.within(low, high);
+        }
         match self.terms() {
             [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
             [term] if term.start >= low && term.end() <= high => self.clone(),
@@ -382,11 +504,17 @@ impl IndexSet {
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
+        if let Some(nests) = self.nests() {
+            return low < high && nests.below(high) > nests.below(low);
+        }
         low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low))
     }
 
     /// Its lowest index that is at least `index`.
     pub fn at_or_after(&self, index: u64) -> Option<u64> {
+        if let Some(nests) = self.nests() {
+            return nests.select(nests.below(index));
+        }
         self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min()
     }
 

@@ -32,6 +32,16 @@ pub enum Holes {
     Kept,
 }
 
+/// What becomes of elements behind the end of what is read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum EndOfFile {
+    /// A read of them is refused before anything moves.
+    #[default]
+    Fault,
+    /// They are left out: a rank gets as many as there are.
+    Short,
+}
+
 /// The policies of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Policies {
@@ -41,6 +51,8 @@ pub struct Policies {
     pub overlapping: Overlapping,
     /// What becomes of bytes between those that are written.
     pub holes: Holes,
+    /// What becomes of elements behind the end of what is read.
+    pub end: EndOfFile,
 }
 
 impl Policies {

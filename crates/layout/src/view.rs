@@ -26,6 +26,9 @@ pub enum Axis {
     Held(IndexSet),
     /// The index that it selects, minus the first one stored: an array or chunk that a section looks into.
     Selected(Triplet, u64),
+    /// Its number among the indices that are held, folded over the dimensions of a memory, the slowest first: how many there
+    /// are, and how far apart. A box of a file of one dimension lies so in an array of several.
+    Folded(IndexSet, Arc<[(u64, i64)]>),
     /// What a list says, as in element maps: terms in rising order of which none begins before the one before it ends.
     Listed(Arc<[Listed]>),
 }
@@ -37,10 +40,68 @@ fn near(list: &[Listed], low: u64, high: u64) -> &[Listed] {
     &list[from..to.max(from)]
 }
 
+/// Cuts terms where a set of held indices ends or has gaps.
+fn cut_as_held(set: &IndexSet, terms: &Terms, out: &mut Terms) {
+    for term in terms {
+        if set.repeats_at_levels() {
+            set.within(term.start, term.end()).terms().iter().for_each(|held| term.intersect_into(held, out));
+        } else {
+            set.terms().iter().for_each(|held| term.intersect_into(held, out));
+        }
+    }
+}
+
+/// Where the position lies in a memory of these dimensions.
+fn folded(mut position: u64, dims: &[(u64, i64)]) -> i64 {
+    let mut at = 0;
+    for (number, &(count, step)) in dims.iter().enumerate().rev() {
+        let digit = if number == 0 { position } else { position % count };
+        position /= count;
+        at += digit as i64 * step;
+    }
+    at
+}
+
+/// Cuts a term of held indices so that each run lies in one row of the memory, and all runs at equal distances.
+fn fold(set: &IndexSet, dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
+    let Some((&(row, _), outer)) = dims.split_last() else {
+        out.push(*term);
+        return;
+    };
+    let rows = outer.last().map_or(u64::MAX, |slower| slower.0);
+    let first = set.below(term.start);
+    let packed = set.below(term.end() - 1) + 1 - first == term.elements();
+    let in_one_row = first % row + term.elements() <= row;
+    let rows_in_turn = term.len == row && first.is_multiple_of(row) && first / row % rows + term.count <= rows;
+    if packed && (in_one_row || rows_in_turn) {
+        out.push(*term);
+        return;
+    }
+    for run in 0..term.count {
+        let (mut index, end) = (term.start + run * term.step, term.start + run * term.step + term.len);
+        let mut position = set.below(index);
+        while index < end {
+            // What is left of a row, or as many whole rows as follow each other.
+            let (inside, number) = (position % row, position / row % rows);
+            let whole = if inside == 0 { ((end - index) / row).min(rows - number) } else { 0 };
+            let part = match whole {
+                0 => Term::run(index, end.min(index + row - inside)),
+                1 => Term::run(index, index + row),
+                _ => Some(Term { start: index, len: row, step: row, count: whole }),
+            };
+            let Some(part) = part else { break };
+            index += part.elements();
+            position += part.elements();
+            out.push(part);
+        }
+    }
+}
+
 impl Axis {
     fn position(&self, index: u64) -> i64 {
         match self {
             Axis::Held(set) => set.below(index) as i64,
+            Axis::Folded(set, dims) => folded(set.below(index), dims),
             Axis::Selected(triplet, origin) => triplet.select(index) as i64 - *origin as i64,
             Axis::Listed(list) => near(list, index, index + 1).first().map_or(0, |entry| {
                 let offset = index.saturating_sub(entry.term.start);
@@ -54,9 +115,12 @@ impl Axis {
         let mut out = Terms::new();
         match self {
             Axis::Held(set) => {
-                for term in &terms {
-                    set.terms().iter().for_each(|held| term.intersect_into(held, &mut out));
-                }
+                cut_as_held(set, &terms, &mut out);
+                out
+            }
+            Axis::Folded(set, dims) => {
+                cut_as_held(set, &terms, &mut out);
+                std::mem::take(&mut out).iter().for_each(|term| fold(set, dims, term, &mut out));
                 out
             }
             Axis::Listed(list) => {
@@ -78,6 +142,7 @@ impl Axis {
     fn slope(&self) -> i64 {
         match self {
             Axis::Selected(t, _) if t.block == 1 && t.count > 1 => t.stride as i64,
+            Axis::Folded(_, dims) => dims.last().map_or(1, |fastest| fastest.1),
             _ => 1,
         }
     }
@@ -86,13 +151,17 @@ impl Axis {
     fn stride(&self, term: &Term) -> Option<i64> {
         let regular = match self {
             Axis::Held(set) => {
-                let mut repeating = set.terms().iter().filter(|held| held.count > 1);
+                // Of what repeats at several levels, a term lies in one part.
+                let near = if set.repeats_at_levels() { &set.within(term.start, term.end()) } else { set };
+                let mut repeating = near.terms().iter().filter(|held| held.count > 1);
                 match (repeating.next(), repeating.next()) {
-                    (None, _) => set.terms().len() <= 1,
+                    (None, _) => near.terms().len() <= 1,
                     (Some(held), None) => term.step.is_multiple_of(held.step),
                     _ => false,
                 }
             }
+            // It was cut so.
+            Axis::Folded(..) => true,
             Axis::Selected(t, _) => t.block == 1 || t.count <= 1 || term.step.is_multiple_of(t.block),
             Axis::Listed(list) => match near(list, term.start, term.end()) {
                 [entry] => entry.term.count == 1 || term.step.is_multiple_of(entry.term.step),
@@ -260,6 +329,57 @@ mod tests {
                 expected.sort_unstable();
                 assert_eq!(visited(region, x, y), expected, "{region:?}");
             }
+        }
+    }
+
+    /// A box of a file of one dimension, or a part of it, in an array of several dimensions: each element where plain loops
+    /// say, whatever the two have to do with each other.
+    #[test]
+    fn boxes_of_files_lie_in_arrays_of_several_dimensions() {
+        let mut random = fastrand::Rng::with_seed(29);
+        for _ in 0..3000 {
+            let (mut span, mut levels, mut total) = (random.u64(1..5), Vec::new(), 1);
+            let len = span;
+            for _ in 0..random.usize(0..4) {
+                let (count, step) = (random.u64(1..4), span + random.u64(0..3));
+                span += (count - 1) * step;
+                total *= count;
+                levels.insert(0, (count, step));
+            }
+            let set = IndexSet::nested(random.u64(0..9), len, &levels).unwrap();
+            total *= len;
+            // Dimensions of the memory: factors of the whole, whatever the levels of the file are.
+            let mut dims = Vec::new();
+            let mut rest = total;
+            while rest > 1 {
+                let factor = (2..=rest).filter(|f| rest.is_multiple_of(*f)).nth(random.usize(0..2) % 2).unwrap_or(rest);
+                dims.push((factor, random.i64(-50..50)));
+                rest /= factor;
+            }
+            let element = ElementType::native(Kind::UInt8);
+            let memory = View { base: 7, axes: vec![(Axis::Folded(set.clone(), dims.clone().into()), 1)], element };
+            let file = View { base: 3, axes: vec![(Axis::Selected(Triplet::whole(1 << 20), 2), 1)], element };
+            let (low, high) = set.hull().unwrap();
+            let part = set.within(random.u64(low..high), random.u64(low..high + 1));
+            let region = Region { dims: [part.clone()].into_iter().collect() };
+            let place = |position: u64| {
+                let (mut rest, mut at) = (position, 7);
+                for &(count, step) in dims.iter().rev() {
+                    at += (rest % count) as i64 * step;
+                    rest /= count;
+                }
+                at
+            };
+            let mut expected: Vec<(i64, i64)> =
+                part.iter().map(|index| (place(set.below(index)), index as i64 + 1)).collect();
+            expected.sort_unstable();
+            assert_eq!(visited(&region, &memory, &file), expected, "{set:?} as {dims:?}");
+            let packed = View { base: 7, axes: vec![(Axis::Held(set.clone()), 2)], element };
+            let place = |index: u64| (2 * set.below(index) as i64 + 7, index as i64 + 1);
+            assert_eq!(visited(&region, &packed, &file), part.iter().map(place).collect::<Vec<_>>());
+            let slot = View { base: 0, axes: vec![(Axis::Held(part.clone()), 1)], element };
+            let place = |index: u64| (2 * set.below(index) as i64 + 7, part.below(index) as i64);
+            assert_eq!(visited(&region, &packed, &slot), part.iter().map(place).collect::<Vec<_>>());
         }
     }
 

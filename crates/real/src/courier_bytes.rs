@@ -2,7 +2,7 @@
 
 use crate::neighbour::Identity;
 use crate::transport::Peek;
-use hyperslab_layout::{Axis, ByteOrder, ElementType, IndexSet, Kind, Listed, Term, Triplet, View};
+use hyperslab_layout::{Axis, ByteOrder, ElementType, Kind, Listed, Term, Triplet, View};
 use hyperslab_world::{Exposed, Reader, Writer};
 
 /// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
@@ -123,20 +123,21 @@ pub(crate) fn exposed_views(bytes: &[u8]) -> Option<Peek> {
     Some(Peek { identity, arrays })
 }
 
-/// In place of a number of terms: other kinds of axes.
-const SELECTED: u64 = u64::MAX;
-const LISTED: u64 = u64::MAX - 1;
+/// Kinds of axes.
+const HELD: u64 = 0;
+const FOLDED: u64 = 1;
+const LISTED: u64 = 2;
+const SELECTED: u64 = 3;
 
 fn view_bytes(w: Writer, view: &View) -> Writer {
     let mut w = w.number(view.base as u64).bytes(&element_bytes(view.element)).number(view.axes.len() as u64);
     for (axis, stride) in &view.axes {
         w = w.number(*stride as u64);
         match axis {
-            Axis::Held(set) => {
-                w = w.number(set.terms().len() as u64);
-                for term in set.terms() {
-                    w = w.number(term.start).number(term.len).number(term.step).number(term.count);
-                }
+            Axis::Held(set) => w = w.number(HELD).set(set),
+            Axis::Folded(set, dims) => {
+                w = w.number(FOLDED).set(set).number(dims.len() as u64);
+                w = dims.iter().fold(w, |w, &(count, step)| w.number(count).number(step as u64));
             }
             Axis::Listed(list) => {
                 w = w.number(LISTED).number(list.len() as u64);
@@ -159,24 +160,28 @@ fn view_from(r: &mut Reader) -> Option<View> {
     let ndim = r.number()?;
     let axes = (0..ndim).map(|_| {
         let stride = r.number()? as i64;
-        let terms = r.number()?;
-        if terms == LISTED {
-            let listed = |r: &mut Reader| {
-                let term = Term { start: r.number()?, len: r.number()?, step: r.number()?, count: r.number()? };
-                Some(Listed { term, at: r.number()? as i64, at_step: r.number()? as i64 })
-            };
-            let list = (0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?;
-            return Some((Axis::Listed(list), stride));
-        }
-        if terms == SELECTED {
-            let triplet = Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? };
-            return Some((Axis::Selected(triplet, r.number()?), stride));
-        }
-        let sets = (0..terms).map(|_| {
-            let (start, len, step, count) = (r.number()?, r.number()?, r.number()?, r.number()?);
-            IndexSet::progression(start, len, step, count)
-        });
-        Some((Axis::Held(IndexSet::union_of_disjoint(sets.collect::<Option<Vec<_>>>()?)), stride))
+        let axis = match r.number()? {
+            HELD => Axis::Held(r.set()?),
+            FOLDED => {
+                let (set, dims) = (r.set()?, r.number()?);
+                let dim = |r: &mut Reader| Some((r.number()?, r.number()? as i64));
+                Axis::Folded(set, (0..dims).map(|_| dim(r)).collect::<Option<_>>()?)
+            }
+            LISTED => {
+                let listed = |r: &mut Reader| {
+                    let term = Term { start: r.number()?, len: r.number()?, step: r.number()?, count: r.number()? };
+                    Some(Listed { term, at: r.number()? as i64, at_step: r.number()? as i64 })
+                };
+                Axis::Listed((0..r.number()?).map(|_| listed(r)).collect::<Option<_>>()?)
+            }
+            SELECTED => {
+                let (start, stride) = (r.number()?, r.number()?);
+                let triplet = Triplet { start, stride, count: r.number()?, block: r.number()? };
+                Axis::Selected(triplet, r.number()?)
+            }
+            _ => return None,
+        };
+        Some((axis, stride))
     });
     Some(View { base, axes: axes.collect::<Option<_>>()?, element })
 }

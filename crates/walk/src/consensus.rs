@@ -21,17 +21,45 @@ const FAULTS_MAX: usize = 8;
 /// to those who ask.
 pub type Ways = u32;
 
-/// What rank 0 does when all agree, told what some rank cannot do: gives something once it is done, and is asked again until
-/// then.
-pub type Decide<'a> = dyn FnMut(&mut dyn World, Ways) -> Option<Result<Vec<u8>, Fault>> + 'a;
+/// What ranks say beside what they ask, taken together on the way to rank 0: no ground for an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Votes {
+    /// What some rank cannot do, of what others may.
+    pub cannot: Ways,
+    /// From where to where the pieces of all ranks reach, in something whose extent none of them knows.
+    pub reach: Option<(u64, u64)>,
+}
+
+impl Votes {
+    fn merge(&mut self, other: Votes) {
+        self.cannot |= other.cannot;
+        self.reach = match (self.reach, other.reach) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+    }
+
+    fn tell(self, w: Writer) -> Writer {
+        let (low, high) = self.reach.unwrap_or((u64::MAX, 0));
+        w.number(self.cannot.into()).number(low).number(high)
+    }
+
+    fn hear(r: &mut Reader) -> Option<Votes> {
+        let (cannot, low, high) = (Ways::try_from(r.number()?).ok()?, r.number()?, r.number()?);
+        Some(Votes { cannot, reach: (low <= high).then_some((low, high)) })
+    }
+}
+
+/// What rank 0 does when all agree, told how all voted: gives something once it is done, and is asked again until then.
+pub type Decide<'a> = dyn FnMut(&mut dyn World, Votes) -> Option<Result<Vec<u8>, Fault>> + 'a;
 
 /// What all ranks get of an agreement.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agreed {
     /// What rank 0 decided.
     pub payload: Vec<u8>,
-    /// What some rank cannot do.
-    pub cannot: Ways,
+    /// How all voted.
+    pub votes: Votes,
 }
 
 /// What a rank brings to an agreement.
@@ -41,8 +69,8 @@ pub struct Question {
     pub what: String,
     /// What must be equal on all ranks: name and value.
     pub fields: Vec<(String, String)>,
-    /// What this rank cannot do, of what others may: no ground for an error.
-    pub cannot: Ways,
+    /// How this rank votes.
+    pub votes: Votes,
     /// What went wrong on this rank already.
     pub fault: Option<Fault>,
     /// Whether this is the opening of a call, which ranks may legitimately reach late.
@@ -82,7 +110,7 @@ struct Group {
 #[derive(Default, Debug)]
 struct Merged {
     groups: Vec<Group>,
-    cannot: Ways,
+    votes: Votes,
     faults: Vec<(u32, Fault)>,
     fault_count: u64,
 }
@@ -108,8 +136,7 @@ impl Merged {
     }
 
     fn to_message(&self, call: u64) -> Vec<u8> {
-        let w = Writer::tagged(tag::UP).number(call).number(self.cannot.into());
-        let mut w = w.number(self.groups.len() as u64);
+        let mut w = self.votes.tell(Writer::tagged(tag::UP).number(call)).number(self.groups.len() as u64);
         for group in &self.groups {
             w = w.number(group.hash).number(group.count).number(group.ranks.len() as u64);
             w = group.ranks.iter().fold(w, |w, &rank| w.number(u64::from(rank)));
@@ -123,7 +150,7 @@ impl Merged {
 
     fn merge(&mut self, contents: &[u8]) -> Option<()> {
         let mut r = Reader::new(contents);
-        self.cannot |= Ways::try_from(r.number()?).ok()?;
+        self.votes.merge(Votes::hear(&mut r)?);
         for _ in 0..r.number()? {
             let (hash, count) = (r.number()?, r.number()?);
             let named = r.number()?;
@@ -166,7 +193,7 @@ impl Consensus {
         let call = party.next_call(&question);
         let (rank, tree) = (party.rank(), party.tree());
         let children: Vec<u32> = tree.children().collect();
-        let mut merged = Merged { cannot: question.cannot, ..Merged::default() };
+        let mut merged = Merged { votes: question.votes, ..Merged::default() };
         if !party.is_server() {
             merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
         }
@@ -310,7 +337,7 @@ impl Consensus {
             }
             let begin = party.trace.is_some().then(|| world.clock().stamp_ns());
             let began = world.clock().now_ns();
-            let decided = decide(world, self.merged.cannot)?;
+            let decided = decide(world, self.merged.votes)?;
             if begins && world.clock().now_ns() - began > party.limits.storage.as_nanos() as u64 {
                 // It did so itself, and the others have given up on it.
                 return Some(Err(party.end_stalled(world, 0, &self.waits_for(), party.limits.storage)));
@@ -319,10 +346,10 @@ impl Consensus {
             if let (Some(trace), Some(begin)) = (&mut party.trace, begin) {
                 trace.decided(self.call, begin, world.clock().stamp_ns());
             }
-            decided.map(|payload| Agreed { payload, cannot: self.merged.cannot })
+            decided.map(|payload| Agreed { payload, votes: self.merged.votes })
         };
         let contents = match &result {
-            Ok(Agreed { payload, cannot }) => Writer::tagged(1).bytes(payload).number((*cannot).into()).0,
+            Ok(Agreed { payload, votes }) => votes.tell(Writer::tagged(1).bytes(payload)).0,
             Err(fault) => Writer::tagged(0).bytes(&fault.to_bytes()).0,
         };
         self.send_down(world, &contents);
@@ -397,8 +424,8 @@ fn decision(contents: &[u8]) -> Result<Agreed, Fault> {
     let broken = || Fault::new(FaultKind::Peer, "rank 0 sent a decision that makes no sense");
     match (r.tag(), r.bytes()) {
         (Some(1), Some(payload)) => {
-            let cannot = r.number().and_then(|cannot| cannot.try_into().ok()).ok_or_else(broken)?;
-            Ok(Agreed { payload: payload.to_vec(), cannot })
+            let votes = Votes::hear(&mut r).ok_or_else(broken)?;
+            Ok(Agreed { payload: payload.to_vec(), votes })
         }
         (Some(_), Some(bytes)) => Err(Fault::from_bytes(bytes).unwrap_or_else(broken)),
         _ => Err(broken()),

@@ -20,7 +20,7 @@ pub mod trace;
 mod tree;
 mod walk;
 
-pub use consensus::{Agreed, Consensus, Decide, Question, Ways};
+pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use party::{Limits, Party, Waits};
 pub use telling::Telling;
 pub use walk::{Walk, Walked};

@@ -6,7 +6,7 @@
 
 use crate::inbox::tag;
 use crate::party::Party;
-use hyperslab_layout::{IndexSet, Region};
+use hyperslab_layout::Region;
 use hyperslab_plan::Told;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
@@ -67,12 +67,7 @@ fn to_bytes(call: u64, told: &Told) -> Vec<u8> {
     let mut w = Writer::tagged(tag::TOLD).number(call);
     for (unit, exposed, region) in told {
         w = w.number(*unit).number(u64::from(*exposed)).number(region.ndim() as u64);
-        for set in &region.dims {
-            w = w.number(set.terms().len() as u64);
-            for term in set.terms() {
-                w = w.number(term.start).number(term.len).number(term.step).number(term.count);
-            }
-        }
+        w = region.dims.iter().fold(w, Writer::set);
     }
     w.0
 }
@@ -82,13 +77,8 @@ fn from_bytes(bytes: &[u8]) -> Option<Told> {
     let mut told = Told::new();
     while let Some(unit) = r.number() {
         let exposed = r.number()?.try_into().ok()?;
-        let dims = (0..r.number()?).map(|_| set_from(&mut r)).collect::<Option<_>>()?;
+        let dims = (0..r.number()?).map(|_| r.set()).collect::<Option<_>>()?;
         told.push((unit, exposed, Region { dims }));
     }
     Some(told)
-}
-
-fn set_from(r: &mut Reader) -> Option<IndexSet> {
-    let terms = (0..r.number()?).map(|_| IndexSet::progression(r.number()?, r.number()?, r.number()?, r.number()?));
-    Some(IndexSet::union_of_disjoint(terms.collect::<Option<_>>()?))
 }

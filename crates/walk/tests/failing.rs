@@ -6,7 +6,7 @@ use crate::common::case::{Case, users};
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
 use hyperslab_plan::{Ask, Direction, Strategy};
-use hyperslab_walk::{Agreed, Question, Walked};
+use hyperslab_walk::{Agreed, Question, Votes, Walked};
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Failing;
 use hyperslab_world::{Fault, FaultKind, MemoryStore};
@@ -123,12 +123,21 @@ fn ranks_that_agree_get_the_decision_of_rank_0() {
 fn what_one_rank_cannot_do_all_ranks_hear_of() {
     for size in 1..21_u32 {
         for odd in 0..size {
-            let of = |rank| Question { cannot: if rank == odd { 2 } else { rank & 4 }, ..question("[8]") };
+            let of = |rank| Question {
+                votes: Votes {
+                    cannot: if rank == odd { 2 } else { rank & 4 },
+                    reach: (rank % 3 > 0).then(|| (u64::from(10 + rank), u64::from(20 + rank))),
+                },
+                ..question("[8]")
+            };
             let questions: Vec<Question> = (0..size).map(of).collect();
-            let all = questions.iter().fold(0, |all, question| all | question.cannot);
+            let votes = questions.iter().map(|question| question.votes);
+            let cannot = votes.clone().fold(0, |all, votes| all | votes.cannot);
+            let reach = votes.filter_map(|votes| votes.reach).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            let all = Votes { cannot, reach };
             let agreed =
                 Ranks::in_memory(size, u64::from(odd), &Default::default()).agree_on_ways(questions, &Ok(vec![1]));
-            assert_eq!(agreed, vec![Ok(Agreed { payload: vec![1], cannot: all }); size as usize]);
+            assert_eq!(agreed, vec![Ok(Agreed { payload: vec![1], votes: all }); size as usize]);
         }
     }
 }

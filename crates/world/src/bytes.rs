@@ -1,4 +1,6 @@
-//! Numbers and texts in messages between ranks, little-endian.
+//! Numbers, texts and sets of indices in messages between ranks, little-endian.
+
+use hyperslab_layout::{IndexSet, Level, Nested};
 
 /// Builds a message.
 #[derive(Default, Debug)]
@@ -23,6 +25,16 @@ impl Writer {
         self.0.extend((bytes.len() as u64).to_le_bytes());
         self.0.extend(bytes);
         self
+    }
+
+    /// Appends a set of indices: parts that repeat regularly, each with its levels.
+    #[must_use]
+    pub fn set(self, set: &IndexSet) -> Writer {
+        let w = self.number(set.parts().count() as u64);
+        set.parts().fold(w, |w, Nested { start, len, levels }| {
+            let w = w.number(start).number(len).number(levels.len() as u64);
+            levels.iter().fold(w, |w, level| w.number(level.count).number(level.step))
+        })
     }
 }
 
@@ -60,6 +72,18 @@ impl<'a> Reader<'a> {
     /// A text with its length.
     pub fn text(&mut self) -> Option<String> {
         String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    /// A set of indices.
+    pub fn set(&mut self) -> Option<IndexSet> {
+        let parts = self.number()?;
+        let part = |r: &mut Self| {
+            let (start, len) = (r.number()?, r.number()?);
+            let levels = r.number()?;
+            let level = |r: &mut Self| Some(Level { count: r.number()?, step: r.number()? });
+            Some(Nested { start, len, levels: (0..levels).map(|_| level(r)).collect::<Option<_>>()? })
+        };
+        IndexSet::of_parts((0..parts).map(|_| part(self)).collect::<Option<Vec<_>>>()?)
     }
 
     /// What is left.

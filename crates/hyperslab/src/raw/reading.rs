@@ -73,7 +73,7 @@ impl RawFile {
         };
         let target =
             (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(Reading { file: self.clone(), stored }) });
-        let Done { arrays, report } = self.comm.transfer(Arguments {
+        let Done { arrays, report, .. } = self.comm.transfer(Arguments {
             what,
             fields,
             fault: fault.or(unfit),

@@ -208,7 +208,7 @@ impl Store {
             publishes: true,
             at_once: self.attempts.at_once(names.len()),
         });
-        let Done { arrays, report } = done.inspect_err(|fault| {
+        let Done { arrays, report, .. } = done.inspect_err(|fault| {
             if fault.kind == FaultKind::Outdated {
                 self.forget_known(names.iter().map(String::as_str));
             }

@@ -195,11 +195,12 @@ impl Laid {
     /// As a part lies that has this view.
     pub fn of(view: &View) -> Laid {
         let dim = |(axis, stride): &(Axis, i64)| match axis {
-            Axis::Held(set) => (set.len(), *stride),
+            Axis::Held(set) => vec![(set.len(), *stride)],
+            Axis::Folded(_, dims) => dims.iter().map(|&(count, step)| (count, step * stride)).collect(),
             // Of lists it is not known what lies between, which may be nothing.
-            Axis::Listed(_) | Axis::Selected(..) => (u64::MAX, *stride),
+            Axis::Listed(_) | Axis::Selected(..) => vec![(u64::MAX, *stride)],
         };
-        let mut dims: Vec<(u64, i64)> = view.axes.iter().map(dim).collect();
+        let mut dims: Vec<(u64, i64)> = view.axes.iter().flat_map(dim).collect();
         if let (Some((Axis::Listed(list), unit)), Some((first, inner))) = (view.axes.first(), dims.split_first_mut())
             && !inner.is_empty()
         {

@@ -429,7 +429,7 @@ impl Reader<'_> {
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
         let Some(array) = user(from).or(user(to)) else { return 0 };
         let held = |axis: &Axis| match axis {
-            Axis::Held(set) => set.len(),
+            Axis::Held(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
             Axis::Selected(..) => 1,
         };

@@ -39,6 +39,7 @@ fn apart(pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
 /// Pieces that reach over each other: each once, where they have no element in common, as when ranks take turns; otherwise
 /// what the unit has in the box about them.
 fn distinct(mut pieces: Vec<&Region>, whole: &Region) -> Vec<Region> {
+    #[allow(clippy::mutable_key_type, reason = "what sets keep beside their parts changes neither equality nor hash")]
     let mut seen = HashSet::new();
     pieces.retain(|&piece| seen.insert(piece));
     let meet = |(i, piece): (usize, &&Region)| pieces[..i].iter().any(|other| !other.intersect(piece).is_empty());

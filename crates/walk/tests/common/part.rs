@@ -3,7 +3,7 @@
 use super::oracle;
 use super::pieces::{Known, Piece};
 use super::random::any_order;
-use hyperslab_layout::{ElementType, IndexSet, Region, View, layers, nests, product};
+use hyperslab_layout::{Axis, ElementType, IndexSet, Region, View, layers, nests, product};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Mine, Transfer};
 use hyperslab_world::Exposed;
@@ -143,6 +143,20 @@ fn known(random: &mut fastrand::Rng, placed: &Placed, element: ElementType) -> V
             let bounds = piece.order.iter().map(|o| o.first().zip(o.last()).map_or((0, 0), |(&a, &b)| (a, b + 1)));
             let region = Region { dims: bounds.map(|(low, high)| IndexSet::range(low, high)).collect() };
             vec![(View::held(&region, *base, strides, element), Some(region))]
+        }
+        Known::Nest(set) => {
+            let (all, stride) = (set.len(), strides[0]);
+            let region = Region { dims: [set.clone()].into_iter().collect() };
+            // The same places, perhaps as those of several dimensions.
+            let rows: Vec<u64> = (1..=all).filter(|rows| all.is_multiple_of(*rows)).collect();
+            let axis = match rows.get(random.usize(0..rows.len() + 1)) {
+                Some(rows) => {
+                    let columns = all / rows;
+                    (Axis::Folded(set.clone(), [(*rows, columns as i64 * stride), (columns, stride)].into()), 1)
+                }
+                None => (Axis::Held(set.clone()), stride),
+            };
+            vec![(View { base: *base, axes: vec![axis], element }, Some(region))]
         }
         Known::List => {
             let per_dim: Vec<_> =

@@ -1,7 +1,7 @@
 //! Which elements each rank holds, as the oracle knows it: by distributions, in boxes, in lists.
 
 use super::oracle;
-use hyperslab_layout::{Distribution, Region};
+use hyperslab_layout::{Distribution, IndexSet, Region};
 use hyperslab_plan::Direction;
 
 /// How the plan knows of a piece.
@@ -13,6 +13,8 @@ pub(crate) enum Known {
     Box,
     /// As lists of runs, one for each dimension.
     List,
+    /// As runs that repeat at several levels, of one dimension.
+    Nest(IndexSet),
 }
 
 /// Elements of a section's index space that lie in one box of memory: for each dimension, which index is at which
@@ -44,6 +46,25 @@ impl Piece {
 
     pub(crate) fn list(order: Vec<Vec<u64>>) -> Piece {
         Piece { order, known: Known::List }
+    }
+
+    /// What lies in these bounds of random runs that repeat at several levels.
+    fn nest(random: &mut fastrand::Rng, low: u64, high: u64) -> Piece {
+        let (mut span, mut levels) = (random.u64(1..4), Vec::new());
+        let run = span;
+        for _ in 0..random.usize(2..4) {
+            let (count, step) = (random.u64(1..4), span + random.u64(0..3));
+            span += (count - 1) * step;
+            levels.insert(0, (count, step));
+        }
+        let start = random.u64(0..=high);
+        let mut all = vec![start];
+        for &(count, step) in &levels {
+            all = all.iter().flat_map(|&from| (0..count).map(move |i| from + i * step)).collect();
+        }
+        let inside = all.iter().flat_map(|&from| from..from + run).filter(|at| (low..high).contains(at)).collect();
+        let set = IndexSet::nested(start, run, &levels).expect("it rises").within(low, high);
+        Piece { order: vec![inside], known: Known::Nest(set) }
     }
 
     /// All elements, in the order of memory.
@@ -87,6 +108,10 @@ pub(crate) fn any_pieces(random: &mut fastrand::Rng, shape: &[u64], ranks: u32, 
     let any = |random: &mut fastrand::Rng| holders[random.usize(0..holders.len())] as usize;
     for bounds in any_boxes(random, shape) {
         if random.u8(0..6) == 0 {
+            continue;
+        }
+        if let (&[(low, high)], 0) = (&bounds[..], random.u8(0..3)) {
+            all[any(random)].push(Piece::nest(random, low, high));
             continue;
         }
         if shape.is_empty() || random.u8(0..3) > 0 {
@@ -134,6 +159,9 @@ pub(crate) fn any_piece(random: &mut fastrand::Rng, shape: &[u64]) -> Piece {
             if random.u8(0..4) == 0 { (0, n) } else { (a.min(b), a.max(b)) }
         })
         .collect();
+    if let (&[(low, high)], 0) = (&bounds[..], random.u8(0..3)) {
+        return Piece::nest(random, low, high);
+    }
     if shape.is_empty() || random.bool() {
         return Piece::boxed(&bounds);
     }
