@@ -184,8 +184,9 @@ fn one_part(parts: &[Vec<Part>]) -> Option<Part> {
     if !others.iter().all(|other| lies_alike(&other.view, &first.view)) {
         return None;
     }
-    let memory = Memory::together(&each.iter().map(|one| one.memory.clone()).collect::<Vec<_>>());
-    let place = |one: &Exposed| one.memory.address() as i64 - memory.address() as i64 + one.view.base;
+    let memory = Memory::together(&each.iter().map(|one| one.memory.clone()).collect::<Vec<_>>())?;
+    let address = |memory: &Memory| memory.host_address().unwrap_or(0) as i64;
+    let place = |one: &Exposed| address(&one.memory) - address(&memory) + one.view.base;
     let empty = first.view.axes.iter().any(|(axis, _)| matches!(axis, Axis::Held(set) if set.is_empty()));
     let places: Vec<i64> = each.iter().map(|one| if empty { 0 } else { place(one) }).collect();
     let (base, axis) = axis_of(&places, memory.holds(0, memory.bytes()));
@@ -351,7 +352,7 @@ mod tests {
             let parts = Parts::new(&requests, each.clone(), true);
             assert_eq!(parts.cannot(), 0);
             let one = &parts.of(&(0..count)).unwrap()[0].exposed;
-            let at = |one: &Exposed, index: &[u64]| one.memory.address() as i64 + one.view.address(index);
+            let at = |one: &Exposed, index: &[u64]| one.memory.host_address().unwrap() as i64 + one.view.address(index);
             let stacked = holding.regular().unwrap().stacked(count as u64).unwrap().owned(1);
             let indices = |set: &IndexSet| (0..set.len()).filter_map(|i| set.select(i)).collect::<Vec<u64>>();
             for index in product(&stacked.dims.iter().map(indices).collect::<Vec<_>>()) {

@@ -3,9 +3,9 @@
 use crate::holding::Holding;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Region, View, cut};
-use hyperslab_pack::Memory;
+use hyperslab_pack::{Memory, MemoryKind};
 use hyperslab_plan::Laid;
-use hyperslab_world::{Exposed, Fault, FaultKind};
+use hyperslab_world::{Exposed, Fault, FaultKind, InlineCompute, copy_job};
 use std::sync::Arc;
 
 /// Most bytes of a chunk when the user does not say \[B\].
@@ -105,11 +105,11 @@ impl LocalArray {
         volume(&self.shape).unwrap_or(u64::MAX).saturating_mul(self.element.bytes())
     }
 
-    /// A dense copy in memory of this library, in the same order of dimensions.
+    /// A dense copy in memory of this library, in the same order of dimensions, made by this processor.
     ///
     /// # Errors
     /// When there is no memory for it, or elements lie outside of the memory.
-    pub fn copied(&self, name: &str) -> Result<LocalArray, Fault> {
+    pub fn copied(&self, name: &str, compute: &mut InlineCompute) -> Result<LocalArray, Fault> {
         self.check(name)?;
         let bytes = self.bytes();
         let memory = Memory::allocate(bytes.max(1)).map_err(|_| {
@@ -123,14 +123,18 @@ impl LocalArray {
         let region = Region { dims: section.dims.iter().map(hyperslab_layout::Triplet::set).collect() };
         let from = View::held(&region, self.offset, &self.strides, self.element);
         let to = View::held(&region, 0, &strides, self.element);
-        for nest in hyperslab_layout::nests(&region, &from, &to) {
-            hyperslab_pack::copy(&nest, &self.memory, self.element, &memory, self.element)
-                .map_err(|error| Fault::new(FaultKind::Invalid, format!("copying '{name}': {error}")))?;
-        }
+        let part = |memory: &Memory, view| Exposed { memory: memory.clone(), view: Arc::new(view) };
+        let copied = compute.run(copy_job(region, part(&self.memory, from), part(&memory, to)));
+        copied.map_err(|fault| fault.context(format!("copying '{name}'")))?;
         Ok(LocalArray { memory, element: self.element, shape: self.shape.clone(), strides, offset: 0 })
     }
 
     pub(crate) fn check(&self, name: &str) -> Result<(), Fault> {
+        if self.memory.kind() != MemoryKind::Host {
+            let text = format!("'{name}' is in {} memory, and only host memory can be moved", self.memory.kind());
+            let hint = "copy the array to the memory of the host first";
+            return Err(Fault::new(FaultKind::Unsupported, text).hint(hint));
+        }
         if self.strides.len() != self.shape.len() {
             return Err(Fault::new(
                 FaultKind::Invalid,

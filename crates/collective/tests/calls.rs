@@ -383,6 +383,27 @@ fn a_rank_that_cannot_take_part_or_write_fails_all() {
     }
 }
 
+/// Memory that nobody here can touch is refused on all ranks, before anything begins.
+#[test]
+fn memory_of_a_device_is_refused_on_all_ranks() {
+    for seed in seeds(20) {
+        let _told = Told(seed);
+        let mut case = Case::new(seed);
+        let rank = case.random.u32(0..case.ranks);
+        let file = case.file(true);
+        let mut arguments = case.write(file);
+        let local = &mut arguments[rank as usize].locals.as_mut().unwrap()[0][0];
+        local.memory = Memory::on_device(4096, local.memory.bytes(), Box::new(()));
+        let where_ = if case.ranks > 1 { format!("on rank {rank}: ") } else { String::new() };
+        for result in case.run(arguments, NEVER) {
+            let fault = result.err().expect("it cannot be moved");
+            let text = format!("{where_}a call: 'array0' is in device memory, and only host memory can be moved");
+            assert_eq!((fault.kind, fault.text), (FaultKind::Unsupported, text));
+        }
+        assert_eq!(case.logged(), ["undo"]);
+    }
+}
+
 /// Something ends the use of the communicator in the middle of a call, which is told so from outside.
 #[test]
 fn what_breaks_off_is_given_up() {

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryKind};
+use crate::nan::CopyError;
 use hyperslab_layout::Nest;
 
 /// The side of a copy.
@@ -51,9 +52,12 @@ pub(crate) fn check(nest: &Nest, side: Side, element: u64, bytes: u64) -> Result
     check_that(nest, side, element, bytes, |_, _| true)
 }
 
-/// As [`check`], of memory that may have gaps.
-pub(crate) fn check_memory(nest: &Nest, side: Side, element: u64, memory: &Memory) -> Result<(), OutOfBounds> {
-    check_that(nest, side, element, memory.bytes(), |low, high| memory.holds(low, high))
+/// As [`check`], of memory that may have gaps or be somewhere else than on this host.
+pub(crate) fn check_memory(nest: &Nest, side: Side, element: u64, memory: &Memory) -> Result<(), CopyError> {
+    if memory.kind() != MemoryKind::Host {
+        return Err(CopyError::OutOfReach(memory.kind()));
+    }
+    Ok(check_that(nest, side, element, memory.bytes(), |low, high| memory.holds(low, high))?)
 }
 
 fn check_that(

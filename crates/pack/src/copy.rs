@@ -25,7 +25,8 @@ use crate::transpose;
 /// one memory), which value arrives is not specified.
 ///
 /// # Errors
-/// [`CopyError::OutOfBounds`] when an element on either side lies outside of its memory; nothing has been copied then.
+/// [`CopyError::OutOfBounds`] when an element on either side lies outside of its memory, [`CopyError::OutOfReach`] when
+/// a memory is not of this host; nothing has been copied then.
 /// [`CopyError::NotANumber`] when a NaN was to become an integer; everything has been copied then.
 pub fn copy(
     nest: &Nest,

@@ -2,8 +2,9 @@
 
 use hyperslab_layout::{Loop, Nest};
 
-use crate::bounds::{OutOfBounds, Side, check_memory};
+use crate::bounds::{Side, check_memory};
 use crate::memory::Memory;
+use crate::nan::CopyError;
 use crate::shape::{Plane, Walk, canonical, take_run};
 
 /// Writes `value`, the bytes of one element as they shall lie in memory, to every element of side `b`.
@@ -11,8 +12,9 @@ use crate::shape::{Plane, Walk, canonical, take_run};
 /// Side `a` of the nest is ignored. See [`convert_scalar`](crate::convert_scalar) for a value of another type.
 ///
 /// # Errors
-/// [`OutOfBounds`] when an element lies outside of the memory; nothing has been written then.
-pub fn fill(nest: &Nest, to: &Memory, value: &[u8]) -> Result<(), OutOfBounds> {
+/// [`CopyError::OutOfBounds`] when an element lies outside of the memory, [`CopyError::OutOfReach`] when that is not of this
+/// host; nothing has been written then.
+pub fn fill(nest: &Nest, to: &Memory, value: &[u8]) -> Result<(), CopyError> {
     check_memory(nest, Side::To, value.len() as u64, to)?;
     // Both sides get the steps of `b`, so that contiguous runs are found as in a copy.
     let loops = nest.loops.iter().map(|l| Loop { a: l.b, ..*l }).collect();
@@ -80,6 +82,7 @@ fn for_each_item(plane: &Plane, mut f: impl FnMut(isize)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OutOfBounds;
 
     fn filled(nest: &Nest, value: &[u8], bytes: usize) -> Vec<u8> {
         let memory = Memory::from_vec(vec![0xee; bytes]);
@@ -119,7 +122,7 @@ mod tests {
         let memory = Memory::from_vec(vec![0; 15]);
         let nest = Nest { a: 0, b: 0, loops: vec![Loop { count: 2, a: 0, b: 8 }] };
         let error = fill(&nest, &memory, &[1; 8]).unwrap_err();
-        assert_eq!(error, OutOfBounds { side: Side::To, low: 0, high: 16, bytes: 15 });
+        assert_eq!(error, CopyError::OutOfBounds(OutOfBounds { side: Side::To, low: 0, high: 16, bytes: 15 }));
         assert_eq!(memory.to_vec(0, 15), [0; 15]);
     }
 }

@@ -22,7 +22,7 @@ mod transpose;
 pub use bounds::{OutOfBounds, Side};
 pub use copy::{copy, copy_raw};
 pub use fill::fill;
-pub use memory::{Memory, OutOfMemory};
+pub use memory::{Memory, MemoryKind, OutOfMemory};
 pub use nan::{CopyError, NotANumber, first_nan};
 pub use runs::{for_each_run, run_bytes, try_for_each_run};
 pub use scalar::convert_scalar;

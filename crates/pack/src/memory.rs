@@ -14,7 +14,27 @@ const ALIGNMENT: usize = 4096;
 /// addresses costs more than moving the bytes, and first touches cost a fault per page.
 const HUGE: usize = 4 << 20;
 
-/// Registered memory: a base address, a length, and what keeps it alive.
+/// Where the bytes of a memory are, and so who can touch them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// In the memory of this host: the processor, the kernel and neighbours can.
+    Host,
+    /// In that of an accelerator: nobody here can, yet.
+    Device,
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MemoryKind::Host => "host",
+            MemoryKind::Device => "device",
+        })
+    }
+}
+
+/// Registered memory: where it is, a base address, a length, and what keeps it alive. The address is given to those who ask
+/// for one of this host, and only if it is one ([`Memory::host_address`]).
 ///
 /// It never turns into a Rust slice, because peers, the kernel or MPI may touch it at any time; bytes go in and out
 /// by copying. Cloning gives another handle to the same bytes, which live until the last handle is dropped. Who
@@ -24,7 +44,9 @@ const HUGE: usize = 4 << 20;
 pub struct Memory(Arc<Region>);
 
 struct Region {
+    /// Of this host, or what a device calls so.
     address: *mut u8,
+    kind: MemoryKind,
     bytes: u64,
     keep: Keep,
 }
@@ -97,7 +119,7 @@ impl Memory {
         if size >= HUGE {
             ask_for_huge_pages(address, size - ALIGNMENT);
         }
-        Ok(Memory(Arc::new(Region { address, bytes, keep: Keep::Allocated(base, layout) })))
+        Ok(Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes, keep: Keep::Allocated(base, layout) })))
     }
 
     /// A user's array: `bytes` bytes at `address`; `keep` is dropped with the last handle.
@@ -106,7 +128,15 @@ impl Memory {
     /// The bytes must stay allocated, readable and writable until `keep` is dropped, and until then no Rust reference
     /// to them may be used while this crate accesses them. Memory that is only read may be read-only.
     pub unsafe fn foreign(address: *mut u8, bytes: u64, keep: Box<dyn Any + Send + Sync>) -> Memory {
-        Memory(Arc::new(Region { address, bytes, keep: Keep::Foreign { _owner: keep } }))
+        Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes, keep: Keep::Foreign { _owner: keep } }))
+    }
+
+    /// An array in the memory of a device: `bytes` bytes at what the device calls `address`; `keep` is dropped with the last
+    /// handle. Nobody here touches it.
+    pub fn on_device(address: u64, bytes: u64, keep: Box<dyn Any + Send + Sync>) -> Memory {
+        let address = ptr::without_provenance_mut(address as usize);
+        let keep = Keep::Foreign { _owner: keep };
+        Memory(Arc::new(Region { address, kind: MemoryKind::Device, bytes, keep }))
     }
 
     /// New memory of `bytes` bytes, all zero, that [`Memory::into_vec`] turns into a vector without copying them.
@@ -125,7 +155,12 @@ impl Memory {
         if base.is_null() {
             return Err(refused());
         }
-        Ok(Memory(Arc::new(Region { address: base, bytes, keep: Keep::Allocated(base, layout) })))
+        Ok(Memory(Arc::new(Region {
+            address: base,
+            kind: MemoryKind::Host,
+            bytes,
+            keep: Keep::Allocated(base, layout),
+        })))
     }
 
     /// The bytes as a vector: without copying them, where they were made for that or out of one, and this is the only
@@ -152,18 +187,28 @@ impl Memory {
             return Memory::nothing();
         }
         let base = std::mem::ManuallyDrop::new(bytes).as_mut_ptr();
-        Memory(Arc::new(Region { address: base, bytes: length, keep: Keep::Allocated(base, layout) }))
+        Memory(Arc::new(Region {
+            address: base,
+            kind: MemoryKind::Host,
+            bytes: length,
+            keep: Keep::Allocated(base, layout),
+        }))
     }
 
-    /// Several memories as one, which begins at the lowest address of them all and keeps them alive. What lies between
-    /// them cannot be accessed.
-    pub fn together(memories: &[Memory]) -> Memory {
+    /// Several memories of this host as one, which begins at the lowest address of them all and keeps them alive. What lies
+    /// between them cannot be accessed. `None` where some are elsewhere.
+    pub fn together(memories: &[Memory]) -> Option<Memory> {
         let mut full: Vec<&Memory> = memories.iter().filter(|memory| memory.bytes() > 0).collect();
-        full.sort_unstable_by_key(|memory| memory.address());
-        let Some(lowest) = full.first() else { return Memory::nothing() };
+        if full.iter().any(|memory| memory.kind() != MemoryKind::Host) {
+            return None;
+        }
+        let address = |memory: &Memory| memory.pointer().addr();
+        full.sort_unstable_by_key(|memory| address(memory));
+        let Some(lowest) = full.first() else { return Some(Memory::nothing()) };
+        let lowest = address(lowest);
         let mut ranges: Vec<(u64, u64)> = Vec::with_capacity(full.len());
         for memory in &full {
-            let low = (memory.pointer().expose_provenance() - lowest.address()) as u64;
+            let low = (memory.pointer().expose_provenance() - lowest) as u64;
             let high = low + memory.bytes();
             match ranges.last_mut() {
                 // Views of one array overlap.
@@ -171,9 +216,9 @@ impl Memory {
                 _ => ranges.push((low, high)),
             }
         }
-        let (address, bytes) = (ptr::with_exposed_provenance_mut(lowest.address()), ranges.last().map_or(0, |r| r.1));
+        let (address, bytes) = (ptr::with_exposed_provenance_mut(lowest), ranges.last().map_or(0, |r| r.1));
         let keep = Keep::Together { ranges: ranges.into(), _memories: memories.into() };
-        Memory(Arc::new(Region { address, bytes, keep }))
+        Some(Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes, keep })))
     }
 
     /// Whether these bytes are its own.
@@ -189,7 +234,7 @@ impl Memory {
 
     fn nothing() -> Memory {
         let address = ptr::without_provenance_mut(ALIGNMENT);
-        Memory(Arc::new(Region { address, bytes: 0, keep: Keep::Nothing }))
+        Memory(Arc::new(Region { address, kind: MemoryKind::Host, bytes: 0, keep: Keep::Nothing }))
     }
 
     /// Copies `bytes` bytes from `offset` on into a new vector.
@@ -223,17 +268,26 @@ impl Memory {
         self.0.bytes
     }
 
-    /// Base address as a number, for peers and the kernel. A multiple of 4096 of what [`Memory::allocate`] made.
-    pub fn address(&self) -> usize {
-        self.0.address.addr()
+    /// Where its bytes are.
+    pub fn kind(&self) -> MemoryKind {
+        self.0.kind
     }
 
+    /// Base address as a number, for peers and the kernel, if it is memory of this host. A multiple of 4096 of what
+    /// [`Memory::allocate`] made.
+    pub fn host_address(&self) -> Option<usize> {
+        (self.0.kind == MemoryKind::Host).then(|| self.0.address.addr())
+    }
+
+    /// The same for those who have checked that it is memory of this host.
     pub(crate) fn pointer(&self) -> *mut u8 {
+        debug_assert_eq!(self.0.kind, MemoryKind::Host);
         self.0.address
     }
 
     fn check(&self, offset: u64, bytes: u64) -> usize {
         let end = offset.checked_add(bytes);
+        assert!(self.0.kind == MemoryKind::Host, "access to {} memory", self.0.kind);
         assert!(
             end.is_some_and(|end| self.holds(offset, end)),
             "access to {bytes} bytes at offset {offset} of a memory of {} bytes",
@@ -256,7 +310,7 @@ fn ask_for_huge_pages(address: *mut u8, bytes: usize) {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memory({} bytes at {:#x})", self.bytes(), self.address())
+        write!(f, "Memory({} bytes of {} at {:#x})", self.bytes(), self.kind(), self.0.address.addr())
     }
 }
 
@@ -282,12 +336,13 @@ impl Error for OutOfMemory {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CopyError;
 
     #[test]
     fn bytes_of_a_vector_come_back_without_a_copy_as_long_as_nobody_else_has_them() {
         let memory = Memory::for_vec(100).unwrap();
         memory.write_bytes(98, &[1, 2]);
-        let at = memory.address();
+        let at = memory.host_address().unwrap();
         let bytes = memory.into_vec();
         assert_eq!((bytes.as_ptr().addr(), bytes.len(), &bytes[97..]), (at, 100, &[0, 1, 2][..]));
         let memory = Memory::from_vec(bytes);
@@ -309,7 +364,7 @@ mod tests {
         for bytes in [0, 1, 7, 4096, 100_000, 3 << 20] {
             let memory = Memory::allocate(bytes).unwrap();
             assert_eq!(memory.bytes(), bytes);
-            assert_eq!(memory.address() % 4096, 0);
+            assert_eq!(memory.host_address().unwrap() % 4096, 0);
             assert!(memory.to_vec(0, bytes).iter().all(|&b| b == 0));
         }
     }
@@ -353,8 +408,8 @@ mod tests {
         let part = |at: usize, bytes| unsafe {
             Memory::foreign(whole.pointer().wrapping_add(at), bytes, Box::new(whole.clone()))
         };
-        let together = Memory::together(&[part(60, 10), part(20, 8), part(24, 16), part(70, 5), part(20, 0)]);
-        assert_eq!((together.address(), together.bytes()), (whole.address() + 20, 55));
+        let together = Memory::together(&[part(60, 10), part(20, 8), part(24, 16), part(70, 5), part(20, 0)]).unwrap();
+        assert_eq!((together.host_address().unwrap(), together.bytes()), (whole.host_address().unwrap() + 20, 55));
         for low in 0..60 {
             for high in low..60 {
                 let inside = |from, to| from <= low && high <= to;
@@ -364,7 +419,7 @@ mod tests {
         }
         drop(whole);
         assert_eq!(together.to_vec(45, 3), [65, 66, 67]);
-        assert_eq!(Memory::together(&[]).bytes(), 0);
+        assert_eq!(Memory::together(&[]).unwrap().bytes(), 0);
     }
 
     #[test]
@@ -373,12 +428,32 @@ mod tests {
         let whole = Memory::from_vec(vec![0; 5]);
         // SAFETY: as above.
         let part = |at: usize| unsafe { Memory::foreign(whole.pointer().wrapping_add(at), 2, Box::new(whole.clone())) };
-        Memory::together(&[part(0), part(3)]).to_vec(2, 1);
+        Memory::together(&[part(0), part(3)]).unwrap().to_vec(2, 1);
     }
 
     #[test]
     #[should_panic(expected = "access to 2 bytes at offset 3 of a memory of 4 bytes")]
     fn reading_past_the_end_panics() {
         Memory::from_vec(vec![0; 4]).to_vec(3, 2);
+    }
+
+    #[test]
+    fn memory_of_a_device_gives_no_address_and_is_never_touched() {
+        let keep = Arc::new(());
+        let device = Memory::on_device(0x1234, 64, Box::new(keep.clone()));
+        let host = Memory::from_vec(vec![0; 64]);
+        assert_eq!((device.kind(), device.host_address()), (MemoryKind::Device, None));
+        assert_eq!((host.kind(), host.host_address().is_some()), (MemoryKind::Host, true));
+        let nest = hyperslab_layout::Nest::default();
+        let byte = hyperslab_layout::ElementType::native(hyperslab_layout::Kind::UInt8);
+        let out_of_reach = CopyError::OutOfReach(MemoryKind::Device);
+        assert_eq!(crate::copy(&nest, &device, byte, &host, byte), Err(out_of_reach));
+        assert_eq!(crate::copy(&nest, &host, byte, &device, byte), Err(out_of_reach));
+        assert_eq!(crate::fill(&nest, &device, &[1]), Err(out_of_reach));
+        let real = hyperslab_layout::ElementType::native(hyperslab_layout::Kind::Float64);
+        assert_eq!(crate::first_nan(&nest, &device, real), Err(out_of_reach));
+        assert!(Memory::together(&[host, device.clone()]).is_none());
+        drop(device);
+        assert_eq!(Arc::strong_count(&keep), 1, "it is let go with the last handle");
     }
 }

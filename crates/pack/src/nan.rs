@@ -8,7 +8,7 @@ use hyperslab_layout::{ElementType, Kind, Loop, Nest};
 use crate::bfloat16::BFloat16;
 use crate::bounds::{OutOfBounds, Side, check_memory};
 use crate::float16::Float16;
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryKind};
 use crate::number::{Complex, Number};
 use crate::shape::{Plane, Walk, canonical};
 
@@ -36,6 +36,8 @@ pub enum CopyError {
     OutOfBounds(OutOfBounds),
     /// Among the elements is a NaN, which cannot become an integer; all elements were copied, and those are zero.
     NotANumber(NotANumber),
+    /// The processor cannot touch memory of this kind; nothing was copied.
+    OutOfReach(MemoryKind),
 }
 
 impl fmt::Display for CopyError {
@@ -43,6 +45,7 @@ impl fmt::Display for CopyError {
         match self {
             CopyError::OutOfBounds(error) => error.fmt(f),
             CopyError::NotANumber(error) => error.fmt(f),
+            CopyError::OutOfReach(kind) => write!(f, "the processor cannot touch {kind} memory"),
         }
     }
 }
@@ -72,8 +75,8 @@ pub(crate) fn matters(from: Kind, to: Kind) -> bool {
 /// Reads each element once if there is none, and at most twice more if there is one.
 ///
 /// # Errors
-/// [`OutOfBounds`] when an element lies outside of the memory.
-pub fn first_nan(nest: &Nest, memory: &Memory, element: ElementType) -> Result<Option<Vec<u64>>, OutOfBounds> {
+/// [`CopyError::OutOfBounds`] when an element lies outside of the memory, [`CopyError::OutOfReach`] when that is not of this host.
+pub fn first_nan(nest: &Nest, memory: &Memory, element: ElementType) -> Result<Option<Vec<u64>>, CopyError> {
     check_memory(nest, Side::From, element.bytes(), memory)?;
     let Some(scan) = scanner(element.kind) else { return Ok(None) };
     let swap = element != ElementType::native(element.kind);

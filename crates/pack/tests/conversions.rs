@@ -118,7 +118,7 @@ fn converted(bytes: &[u8], from: Kind, to: Kind) -> Vec<u8> {
     match copy(&Nest { a: 0, b: 0, loops }, &Memory::from_vec(bytes.to_vec()), from_type, &memory, to_type) {
         // Everything has been copied then, too.
         Ok(()) | Err(CopyError::NotANumber(_)) => {}
-        Err(CopyError::OutOfBounds(error)) => panic!("{error}"),
+        Err(error @ (CopyError::OutOfBounds(_) | CopyError::OutOfReach(_))) => panic!("{error}"),
     }
     memory.to_vec(0, memory.bytes())
 }

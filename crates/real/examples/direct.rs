@@ -188,7 +188,7 @@ fn moves(memory: &Memory, offset: u64, bytes: u64, shift: u64) -> Moves {
 fn limit(path: &Path, case: &Case, memory: &Memory, order: &[u64]) {
     let next = AtomicUsize::new(0);
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path).expect("a file");
-    let base = memory.address();
+    let base = memory.host_address().expect("memory of this host");
     std::thread::scope(|scope| {
         for _ in 0..LIMIT_THREADS {
             scope.spawn(|| {

@@ -109,7 +109,9 @@ pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
 pub(crate) fn expose_bytes(identity: &Identity, arrays: &[Exposed]) -> Vec<u8> {
     let mut w = Writer::default().bytes(&identity.to_bytes()).number(arrays.len() as u64);
     for array in arrays {
-        w = w.number(array.memory.address() as u64).number(array.memory.bytes());
+        // What no neighbour can reach has no bytes for it.
+        let (address, bytes) = array.memory.host_address().map_or((0, 0), |at| (at as u64, array.memory.bytes()));
+        w = w.number(address).number(bytes);
         w = view_bytes(w, &array.view);
     }
     w.0

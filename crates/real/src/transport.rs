@@ -21,7 +21,7 @@ use crate::courier_bytes::{Letter, Packed, expose_bytes, exposed_views};
 use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::{Wire, WireError};
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
-use hyperslab_pack::{Memory, copy};
+use hyperslab_pack::{CopyError, Memory, copy};
 use hyperslab_world::{Event, Exposed, Fault, FaultKind, Here, Part, Ticket, Transport};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -393,7 +393,10 @@ fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> 
         };
         for nest in nests(&part.region, there, here) {
             check(&nest, *bytes, there.element, memory, here.element)?;
-            let local = (memory.address() as *mut u8, here.element);
+            let Some(address) = memory.host_address() else {
+                return Err(Fault::of_copy(CopyError::OutOfReach(memory.kind()), Some(&part.region)));
+            };
+            let local = (address as *mut u8, here.element);
             // SAFETY: both hulls were checked against the memories; the peer keeps its array until the transfer ends on
             // all ranks, and the slot belongs to this operation until its ticket returns, which is after the end here.
             unsafe { crossing.add(&nest, (*base, there.element), local) }.map_err(lost)?;

@@ -2,9 +2,11 @@
 
 use crate::party::{Party, Waits};
 use hyperslab_layout::{CodecError, Durability, Region, View, nests};
-use hyperslab_pack::{Memory, copy, fill};
+use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
-use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World};
+use hyperslab_world::{
+    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World, copy_job,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -499,20 +501,9 @@ impl Walk {
     fn job(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {
         match action {
             Action::Copy { region, from, to } => {
-                let (from, from_view) = self.place(world, party, &from)?;
-                let (to, to_view) = self.place(world, party, &to)?;
-                let cost = Cost::Copy {
-                    bytes: region.elements() * to_view.element.bytes(),
-                    runs: runs(&region, &from_view, &to_view),
-                };
-                let job = move || {
-                    for nest in nests(&region, &from_view, &to_view) {
-                        copy(&nest, &from, from_view.element, &to, to_view.element)
-                            .map_err(|error| Fault::of_copy(error, Some(&region)))?;
-                    }
-                    Ok(Vec::new())
-                };
-                Ok((cost, Box::new(job)))
+                let mut exposed =
+                    |place| self.place(world, party, place).map(|(memory, view)| Exposed { memory, view });
+                Ok(copy_job(region, exposed(&from)?, exposed(&to)?))
             }
             Action::Fill { region, at, value } => {
                 let (memory, view) = self.place(world, party, &at)?;
@@ -596,10 +587,6 @@ fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -
         }
         Ok(Vec::new())
     })
-}
-
-fn runs(region: &Region, from: &View, to: &View) -> u64 {
-    nests(region, from, to).map(|nest| nest.runs(from.element.bytes(), to.element.bytes())).sum()
 }
 
 fn coding(error: CodecError) -> Fault {

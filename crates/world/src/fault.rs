@@ -80,6 +80,8 @@ impl Fault {
             CopyError::OutOfBounds(_) => {
                 Fault::new(FaultKind::Invalid, error.to_string()).hint("the array is smaller than its declared part")
             }
+            CopyError::OutOfReach(_) => Fault::new(FaultKind::Unsupported, error.to_string())
+                .hint("copy the array to the memory of the host first"),
             CopyError::NotANumber(_) => {
                 let hulls = |region: &Region| {
                     let hulls = region.dims.iter().map(|set| set.hull().unwrap_or_default());

@@ -37,7 +37,7 @@ pub mod wrappers;
 
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
-pub use compute::{Compute, Cost, InlineCompute, Job};
+pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
 pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind};
 pub use location::{Location, Striped};

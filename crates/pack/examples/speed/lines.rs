@@ -36,7 +36,10 @@ impl Traffic {
     /// Reads one word of each line on one side and writes to each line on the other, in turns of a few lines. The
     /// result only keeps the compiler from leaving out the reading.
     pub(crate) fn cause(&self, from: &Memory, to: &Memory) -> u64 {
-        let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
+        let (from, to) = (
+            from.host_address().expect("memory of this host") as *const u8,
+            to.host_address().expect("memory of this host") as *mut u8,
+        );
         let (mut sum, mut read, mut written) = (0u64, 0, 0);
         let mut targets = self.written.iter();
         for span in &self.read {

@@ -74,7 +74,8 @@ fn memcpy(case: &Case, arena: &Arena, piece: usize) {
     let bytes = case.bytes_written();
     let place = |memory: &Memory, moves: bool| {
         let room = memory.bytes() - bytes;
-        memory.address() + if moves && room > 0 { piece as u64 * bytes % room / 64 * 64 } else { 0 } as usize
+        memory.host_address().expect("memory of this host")
+            + if moves && room > 0 { piece as u64 * bytes % room / 64 * 64 } else { 0 } as usize
     };
     let (moves_a, moves_b) = case.moving_sides();
     let (from, to) = (place(&arena.from, moves_a) as *const u8, place(&arena.to, moves_b) as *mut u8);

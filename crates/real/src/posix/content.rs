@@ -3,7 +3,7 @@
 //! Registered memory is never a Rust slice outside of one system call or one checksum, because a peer or the kernel
 //! may touch it at any time; this is the one place where the store makes slices of it.
 
-use hyperslab_pack::Memory;
+use hyperslab_pack::{CopyError, Memory};
 use hyperslab_world::{Fault, FaultKind, Moves};
 use std::fs::File;
 use std::io;
@@ -21,6 +21,11 @@ pub(super) struct Source {
     bytes: usize,
 }
 
+/// The address that the kernel is given.
+fn host_address(memory: &Memory) -> Result<usize, Fault> {
+    memory.host_address().ok_or_else(|| Fault::of_copy(CopyError::OutOfReach(memory.kind()), None))
+}
+
 impl Source {
     /// The `bytes` bytes at `offset` of the memory of `moves`, if they lie inside it.
     pub(super) fn new(moves: &Moves, offset: i64, bytes: u64) -> Result<Source, Fault> {
@@ -33,14 +38,16 @@ impl Source {
             );
             return Err(Fault::new(FaultKind::Invalid, text).hint("the array is smaller than its declared part"));
         }
-        Ok(Source { address: (moves.memory.address() + offset as usize) as *mut u8, bytes: bytes as usize })
+        let address = host_address(&moves.memory)?;
+        Ok(Source { address: (address + offset as usize) as *mut u8, bytes: bytes as usize })
     }
 
     /// The first bytes of a memory, which must outlive the value.
     pub(super) fn of_memory(memory: &Memory, bytes: u64) -> Result<Source, Fault> {
         let inside = bytes <= memory.bytes();
         let lies = || Fault::new(FaultKind::Invalid, format!("{bytes} B do not fit into {} B", memory.bytes()));
-        inside.then(|| Source { address: memory.address() as *mut u8, bytes: bytes as usize }).ok_or_else(lies)
+        let address = host_address(memory)?;
+        inside.then_some(Source { address: address as *mut u8, bytes: bytes as usize }).ok_or_else(lies)
     }
 
     /// The same in blocks of at most this size, with their starts.
