@@ -109,7 +109,7 @@ pub(crate) fn locals(described: Vec<Py<Local>>) -> Vec<LocalArray> {
 }
 
 pub(crate) fn element(kind: &str) -> PyResult<ElementType> {
-    ElementType::from_numpy(kind).ok_or_else(|| {
+    ElementType::from_numpy(kind).filter(|element| !element.kind.is_opaque()).ok_or_else(|| {
         PyTypeError::new_err(format!(
             "elements of type {kind} cannot be stored\n  hint: bool, integers, float16/32/64, bfloat16 and complex64/128 can"
         ))

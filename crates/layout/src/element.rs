@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Kind of an element, named as Zarr v3 names its data types.
+/// Kind of an element: a number, named as Zarr v3 names its data types, or bytes that mean something to others only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[allow(missing_docs)] // each variant's name is its documentation
 pub enum Kind {
@@ -21,10 +21,12 @@ pub enum Kind {
     Float64,
     Complex64,
     Complex128,
+    /// So many bytes, which move as they are and become nothing else: structured types, dates, floats of 8 bits.
+    Opaque(u32),
 }
 
 impl Kind {
-    /// All kinds, in the order of their declaration.
+    /// All kinds of numbers, in the order of their declaration.
     pub const ALL: [Kind; 15] = [
         Kind::Bool,
         Kind::Int8,
@@ -51,18 +53,20 @@ impl Kind {
             Kind::Int32 | Kind::UInt32 | Kind::Float32 => 4,
             Kind::Int64 | Kind::UInt64 | Kind::Float64 | Kind::Complex64 => 8,
             Kind::Complex128 => 16,
+            Kind::Opaque(bytes) => bytes as u64,
         }
     }
 
-    /// Size \[B\] of the unit whose bytes a change of byte order reverses: half of a complex number.
+    /// Size \[B\] of the unit whose bytes a change of byte order reverses: half of a complex number, one where there is no order.
     pub const fn swap_bytes(self) -> u64 {
         match self {
+            Kind::Opaque(_) => 1,
             Kind::Complex64 | Kind::Complex128 => self.bytes() / 2,
             _ => self.bytes(),
         }
     }
 
-    /// The Zarr v3 name, such as `float64`.
+    /// The Zarr v3 name, such as `float64`; of what is opaque, that it is so.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Bool => "bool",
@@ -80,15 +84,16 @@ impl Kind {
             Kind::Float64 => "float64",
             Kind::Complex64 => "complex64",
             Kind::Complex128 => "complex128",
+            Kind::Opaque(_) => "opaque",
         }
     }
 
-    /// The kind with this Zarr v3 name.
+    /// The kind of number with this Zarr v3 name.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The NumPy type code without byte order, such as `f8`. NumPy itself has none for bfloat16, which is called by the
+    /// The NumPy type code without byte order, such as `f8`; of what is opaque, without its size. NumPy itself has none for bfloat16, which is called by the
     /// name that it has in the package ml_dtypes.
     pub const fn numpy_code(self) -> &'static str {
         match self {
@@ -107,7 +112,13 @@ impl Kind {
             Kind::Float64 => "f8",
             Kind::Complex64 => "c8",
             Kind::Complex128 => "c16",
+            Kind::Opaque(_) => "V",
         }
+    }
+
+    /// Whether values of this kind are no numbers.
+    pub const fn is_opaque(self) -> bool {
+        matches!(self, Kind::Opaque(_))
     }
 
     /// Whether values of this kind are complex numbers.
@@ -133,6 +144,7 @@ impl Kind {
             Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => Class::Signed,
             Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => Class::Real,
             Kind::Complex64 | Kind::Complex128 => Class::Complex,
+            Kind::Opaque(_) => Class::Opaque,
         }
     }
 }
@@ -145,6 +157,8 @@ enum Class {
     Signed,
     Real,
     Complex,
+    /// No numbers: nothing else can hold them, nor they anything else.
+    Opaque,
 }
 
 /// Which changes of the element type are allowed.
@@ -177,7 +191,7 @@ impl Casting {
 
     /// Whether it allows to convert from one kind to another.
     pub fn allows(self, from: Kind, to: Kind) -> bool {
-        self == Casting::Unsafe || same_kind(from, to)
+        same_kind(from, to) || self == Casting::Unsafe && !from.is_opaque() && !to.is_opaque()
     }
 }
 
@@ -185,14 +199,18 @@ impl Casting {
 /// `numpy.can_cast(from, to, casting="same_kind")`.
 ///
 /// Integers may become floats, and floats complex numbers, but not the other way round; integers without a sign may
-/// get one, but not lose it; nothing else becomes a truth value. bfloat16 is a float like the others.
+/// get one, but not lose it; nothing else becomes a truth value. bfloat16 is a float like the others. What is opaque stays
+/// what it is.
 pub fn same_kind(from: Kind, to: Kind) -> bool {
-    from.class() <= to.class()
+    from == to || from.class() <= to.class() && !to.is_opaque()
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Kind::Opaque(bytes) => write!(f, "opaque elements of {bytes} B"),
+            number => f.write_str(number.name()),
+        }
     }
 }
 
@@ -238,12 +256,16 @@ impl ElementType {
             b'=' | b'|' => (ByteOrder::NATIVE, &text[1..]),
             _ => (ByteOrder::NATIVE, text),
         };
-        let kind = Kind::ALL.into_iter().find(|kind| kind.numpy_code() == code)?;
+        let opaque = code.strip_prefix('V').and_then(|bytes| bytes.parse().ok()).map(Kind::Opaque);
+        let kind = opaque.or_else(|| Kind::ALL.into_iter().find(|kind| kind.numpy_code() == code))?;
         Some(ElementType { kind, order })
     }
 
-    /// The NumPy type string, such as `<f8` or `|b1`.
+    /// The NumPy type string, such as `<f8`, `|b1` or `|V12`.
     pub fn numpy(self) -> String {
+        if let Kind::Opaque(bytes) = self.kind {
+            return format!("|V{bytes}");
+        }
         let order = match (self.bytes(), self.order) {
             (1, _) => '|',
             (_, ByteOrder::Little) => '<',
@@ -253,10 +275,10 @@ impl ElementType {
     }
 }
 
-/// Byte order means nothing for one-byte elements, and so does not tell them apart.
+/// Byte order means nothing for one-byte and opaque elements, and so does not tell them apart.
 impl PartialEq for ElementType {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && (self.order == other.order || self.kind.bytes() == 1)
+        self.kind == other.kind && (self.order == other.order || self.kind.swap_bytes() == 1)
     }
 }
 
@@ -264,8 +286,8 @@ impl Eq for ElementType {}
 
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.name())?;
-        if self.bytes() > 1 && self.order != ByteOrder::NATIVE {
+        self.kind.fmt(f)?;
+        if self.kind.swap_bytes() > 1 && self.order != ByteOrder::NATIVE {
             f.write_str(match self.order {
                 ByteOrder::Little => " (little-endian)",
                 ByteOrder::Big => " (big-endian)",
@@ -310,6 +332,22 @@ mod tests {
                 assert!(Casting::Unsafe.allows(from, to));
             }
         }
+    }
+
+    #[test]
+    fn what_is_opaque_becomes_nothing_else() {
+        let (one, other) = (Kind::Opaque(3), Kind::Opaque(8));
+        assert!(Casting::SameKind.allows(one, one));
+        for casting in [Casting::SameKind, Casting::Unsafe] {
+            assert!(!casting.allows(one, other) && !casting.allows(other, one));
+            assert!(
+                Kind::ALL.into_iter().all(|number| !casting.allows(number, other) && !casting.allows(other, number))
+            );
+        }
+        let element = ElementType { kind: other, order: ByteOrder::Big };
+        assert_eq!(element, ElementType::native(other));
+        assert_eq!((element.numpy().as_str(), element.to_string().as_str()), ("|V8", "opaque elements of 8 B"));
+        assert_eq!(ElementType::from_numpy("|V8"), Some(element));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(crate) fn kernel(from: Kind, to: Kind) -> Convert {
         Kind::Float64 => to_kind::<f64>(to),
         Kind::Complex64 => to_kind::<Complex<f32>>(to),
         Kind::Complex128 => to_kind::<Complex<f64>>(to),
+        Kind::Opaque(_) => unreachable!("what is opaque is never converted"),
     }
 }
 
@@ -52,6 +53,7 @@ fn to_kind<F: Number>(to: Kind) -> Convert {
         Kind::Float64 => plane::<F, f64>,
         Kind::Complex64 => plane::<F, Complex<f32>>,
         Kind::Complex128 => plane::<F, Complex<f64>>,
+        Kind::Opaque(_) => unreachable!("what is opaque is never converted"),
     }
 }
 

@@ -27,7 +27,8 @@ use crate::transpose;
 /// # Errors
 /// [`CopyError::OutOfBounds`] when an element on either side lies outside of its memory, [`CopyError::OutOfReach`] when
 /// a memory is not of this host; nothing has been copied then.
-/// [`CopyError::NotANumber`] when a NaN was to become an integer; everything has been copied then.
+/// [`CopyError::NotANumber`] when a NaN was to become an integer; everything has been copied then; or what is opaque
+/// anything else, when nothing has.
 pub fn copy(
     nest: &Nest,
     from: &Memory,
@@ -44,7 +45,7 @@ pub fn copy(
 /// As [`copy`], between two base addresses and without checks: for regions of other threads and scratch memory.
 ///
 /// # Errors
-/// [`NotANumber`] when a NaN was to become an integer; everything has been copied then.
+/// [`NotANumber`] as for [`copy`].
 ///
 /// # Safety
 /// Every element of side `a`, relative to `from`, must be readable, and every element of side `b`, relative to `to`,
@@ -61,6 +62,9 @@ pub unsafe fn copy_raw(
     // SAFETY: in all branches, the nest visits what the caller has promised to be accessible.
     unsafe {
         if !same_bits(from_type.kind, to_type.kind) {
+            if from_type.kind.is_opaque() || to_type.kind.is_opaque() {
+                return Err(NotANumber { from: from_type.kind, to: to_type.kind });
+            }
             let kernel = convert::kernel(from_type.kind, to_type.kind);
             let sizes = (from_type.bytes(), to_type.bytes());
             let nan = Cell::new(false);

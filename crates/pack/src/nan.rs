@@ -12,7 +12,7 @@ use crate::memory::{Memory, MemoryKind};
 use crate::number::{Complex, Number};
 use crate::shape::{Plane, Walk, canonical};
 
-/// A NaN was to become an integer.
+/// A NaN was to become an integer, or what is no number at all something else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotANumber {
     /// Kind of the elements.
@@ -23,7 +23,8 @@ pub struct NotANumber {
 
 impl fmt::Display for NotANumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a NaN of {} cannot become {}", self.from, self.to)
+        let opaque = self.from.is_opaque() || self.to.is_opaque();
+        write!(f, "{}{} cannot become {}", if opaque { "" } else { "a NaN of " }, self.from, self.to)
     }
 }
 
@@ -34,7 +35,8 @@ impl Error for NotANumber {}
 pub enum CopyError {
     /// An element lies outside of its memory; nothing was copied.
     OutOfBounds(OutOfBounds),
-    /// Among the elements is a NaN, which cannot become an integer; all elements were copied, and those are zero.
+    /// Among the elements is a NaN, which cannot become an integer; all elements were copied, and those are zero. Or they are
+    /// opaque, and nothing was copied.
     NotANumber(NotANumber),
     /// The processor cannot touch memory of this kind; nothing was copied.
     OutOfReach(MemoryKind),

@@ -23,9 +23,16 @@ pub fn copy(
     check(nest, Side::From, from_type.bytes(), from.len() as u64)?;
     check(nest, Side::To, to_type.bytes(), to.len() as u64)?;
     let (from_bytes, to_bytes) = (from_type.bytes() as usize, to_type.bytes() as usize);
+    if from_type != to_type && (from_type.kind.is_opaque() || to_type.kind.is_opaque()) {
+        return Err(NotANumber { from: from_type.kind, to: to_type.kind }.into());
+    }
     let mut nan = false;
     for number in 0..nest.elements() {
         let (a, b) = element(nest, number);
+        if from_type.kind.is_opaque() && from_type == to_type {
+            to[b..b + to_bytes].copy_from_slice(&from[a..a + from_bytes]);
+            continue;
+        }
         let converted = convert_scalar(&from[a..a + from_bytes], from_type, to_type);
         nan |= matters(from_type.kind, to_type.kind) && is_nan(&from[a..a + from_bytes], from_type);
         to[b..b + to_bytes].copy_from_slice(&converted[..to_bytes]);

@@ -13,13 +13,13 @@ enum Value {
     Complex(f64, f64),
 }
 
-/// Converts one element, given as its bytes; the result begins with the bytes of the converted element and ends with
+/// Converts one number, given as its bytes; the result begins with the bytes of the converted element and ends with
 /// zeros.
 ///
-/// Conversion is that of [`copy`](crate::copy); a NaN becomes the integer zero without an error. Bytes missing at the end of `bytes` count as zero.
+/// Conversion is that of [`copy`](crate::copy); a NaN becomes the integer zero without an error, and what is opaque becomes zero. Bytes missing at the end of `bytes` count as zero.
 pub fn convert_scalar(bytes: &[u8], from: ElementType, to: ElementType) -> [u8; 16] {
     let mut raw = [0; 16];
-    let given = bytes.len().min(from.bytes() as usize);
+    let given = bytes.len().min(from.bytes() as usize).min(raw.len());
     raw[..given].copy_from_slice(&bytes[..given]);
     let little = reorder(raw, from);
     // Decoding and encoding would make a signalling NaN quiet, which a plain copy must not.
@@ -42,7 +42,7 @@ pub(crate) fn is_nan(bytes: &[u8], element: ElementType) -> bool {
 fn reorder(mut raw: [u8; 16], element: ElementType) -> [u8; 16] {
     if element.order == ByteOrder::Big {
         let unit = element.kind.swap_bytes() as usize;
-        raw[..element.bytes() as usize].chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+        raw[..element.bytes().min(16) as usize].chunks_exact_mut(unit).for_each(<[u8]>::reverse);
     }
     raw
 }
@@ -64,6 +64,7 @@ fn decode(little: [u8; 16], kind: Kind) -> Value {
         Kind::Float64 => Value::Real(double(0)),
         Kind::Complex64 => Value::Complex(single(0), single(32)),
         Kind::Complex128 => Value::Complex(double(0), double(64)),
+        Kind::Opaque(_) => Value::Integer(0),
     }
 }
 
@@ -85,6 +86,7 @@ fn encode(value: Value, kind: Kind) -> [u8; 16] {
         Kind::Float64 => u128::from(value.parts().0.to_bits()),
         Kind::Complex64 => value.single_bits() | single(value.parts().1) << 32,
         Kind::Complex128 => u128::from(value.parts().0.to_bits()) | u128::from(value.parts().1.to_bits()) << 64,
+        Kind::Opaque(_) => 0,
     };
     bits.to_le_bytes()
 }

@@ -95,15 +95,28 @@ impl Letter {
     }
 }
 
-pub(crate) fn element_bytes(element: ElementType) -> [u8; 2] {
-    let kind = Kind::ALL.iter().position(|&kind| kind == element.kind).expect("every kind is listed");
-    [kind as u8, u8::from(element.order == ByteOrder::Big)]
+/// Bytes of a type of elements.
+pub(crate) const ELEMENT_BYTES: usize = 6;
+/// In place of the number of a kind of number.
+const OPAQUE: u8 = u8::MAX;
+
+pub(crate) fn element_bytes(element: ElementType) -> [u8; ELEMENT_BYTES] {
+    let (kind, size) = match element.kind {
+        Kind::Opaque(bytes) => (OPAQUE, bytes),
+        number => (Kind::ALL.iter().position(|&kind| kind == number).expect("every number is listed") as u8, 0),
+    };
+    let [a, b, c, d] = size.to_le_bytes();
+    [kind, u8::from(element.order == ByteOrder::Big), a, b, c, d]
 }
 
 pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
-    let &[kind, order] = bytes else { return None };
+    let &[kind, order, a, b, c, d] = bytes else { return None };
     let order = if order == 0 { ByteOrder::Little } else { ByteOrder::Big };
-    Some(ElementType { kind: *Kind::ALL.get(usize::from(kind))?, order })
+    let kind = match kind {
+        OPAQUE => Kind::Opaque(u32::from_le_bytes([a, b, c, d])),
+        number => *Kind::ALL.get(usize::from(number))?,
+    };
+    Some(ElementType { kind, order })
 }
 
 pub(crate) fn expose_bytes(identity: &Identity, arrays: &[Exposed]) -> Vec<u8> {
@@ -186,4 +199,41 @@ fn view_from(r: &mut Reader) -> Option<View> {
         Some((axis, stride))
     });
     Some(View { base, axes: axes.collect::<Option<_>>()?, element })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::IndexSet;
+
+    #[test]
+    fn types_of_elements_travel_unchanged() {
+        for kind in Kind::ALL.into_iter().chain([0, 1, 12, u32::MAX].map(Kind::Opaque)) {
+            for order in [ByteOrder::Little, ByteOrder::Big] {
+                let element = ElementType { kind, order };
+                assert_eq!(element_from(&element_bytes(element)), Some(element));
+            }
+        }
+        assert_eq!(element_from(&[99, 0, 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn views_of_all_kinds_travel_unchanged() {
+        let nested = IndexSet::nested(3, 2, &[(2, 40), (3, 9), (2, 4)]).unwrap();
+        let term = Term { start: 2, len: 3, step: 5, count: 4 };
+        let listed = Listed { term, at: -7, at_step: 3 };
+        let axes = vec![
+            (Axis::Held(nested.clone()), 8),
+            (Axis::Held(IndexSet::empty()), 8),
+            (Axis::Folded(nested, [(12, -64), (2, 8)].into()), 1),
+            (Axis::Listed([listed].into()), -8),
+            (Axis::Selected(Triplet { start: 1, stride: 3, count: 2, block: 2 }, 4), 16),
+        ];
+        let view = View { base: -5, axes, element: ElementType::native(Kind::Opaque(3)) };
+        let bytes = view_bytes(Writer::default(), &view).0;
+        assert_eq!(view_from(&mut Reader::new(&bytes)), Some(view));
+        for end in 0..bytes.len() {
+            assert_eq!(view_from(&mut Reader::new(&bytes[..end])), None);
+        }
+    }
 }

@@ -17,7 +17,7 @@
 //!  read      CREDIT ------------------------->
 //! ```
 
-use crate::courier_bytes::{Letter, Packed, expose_bytes, exposed_views};
+use crate::courier_bytes::{ELEMENT_BYTES, Letter, Packed, element_bytes, element_from, expose_bytes, exposed_views};
 use crate::neighbour::{Crossing, Identity, Reach, reach};
 use crate::wire::{Wire, WireError};
 use hyperslab_layout::{ElementType, Nest, View, dense_strides, nests};
@@ -443,7 +443,7 @@ fn dense(part: &Part, element: ElementType, base: u64) -> View {
 /// Where the elements of a message of so many pieces begin \[B\]: behind the types of elements of each, at a multiple of what
 /// allocators align to.
 fn packed_from(parts: usize) -> u64 {
-    (Packed::HEAD + 2 * parts).next_multiple_of(16) as u64
+    (Packed::HEAD + ELEMENT_BYTES * parts).next_multiple_of(16) as u64
 }
 
 /// The pieces of a message as bytes: the element type of each, and then the elements.
@@ -454,14 +454,14 @@ fn gather(parts: &[Part], exposed: &[Exposed]) -> Result<Packed, Fault> {
     let total = at + sizes.sum::<u64>();
     let packed = Memory::for_vec(total)
         .map_err(|_| Fault::new(FaultKind::Storage, format!("no memory for a message of {total} B")))?;
-    let mut types = Vec::with_capacity(2 * parts.len());
+    let mut types = Vec::with_capacity(ELEMENT_BYTES * parts.len());
     for (part, (memory, view)) in parts.iter().zip(&places) {
         let to = dense(part, view.element, at);
         for nest in nests(&part.region, view, &to) {
             copy(&nest, memory, view.element, &packed, view.element)
                 .map_err(|error| Fault::of_copy(error, Some(&part.region)))?;
         }
-        types.extend(crate::courier_bytes::element_bytes(view.element));
+        types.extend(element_bytes(view.element));
         at += part.region.elements() * view.element.bytes();
     }
     packed.write_bytes(Packed::HEAD as u64, &types);
@@ -476,8 +476,8 @@ fn scatter(Packed(bytes): Packed, parts: &[Part], exposed: &[Exposed]) -> Result
     if (bytes.len() as u64) < at {
         return Err(short());
     }
-    for chunk in bytes[Packed::HEAD..].chunks(2).take(parts.len()) {
-        types.push(crate::courier_bytes::element_from(chunk).ok_or_else(short)?);
+    for chunk in bytes[Packed::HEAD..].chunks(ELEMENT_BYTES).take(parts.len()) {
+        types.push(element_from(chunk).ok_or_else(short)?);
     }
     let packed = Memory::from_vec(bytes);
     for (part, element) in parts.iter().zip(types) {

@@ -145,6 +145,9 @@ impl NpyHeader {
             let found = self.shape.len().to_string();
             return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), found));
         }
+        if self.element.kind.is_opaque() {
+            return Err(context.unsupported("numbers", self.element.to_string()));
+        }
         if self.element.kind == Kind::BFloat16 {
             let error = context.unsupported("a type that NumPy's format has a code for", "bfloat16");
             return Err(error.with_hint("store it as float32, which holds every bfloat16, or in a Zarr store"));
@@ -182,16 +185,18 @@ fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> 
         let error = context.unsupported(expected, "a structured type");
         return Err(error.with_hint("save each field as an array of its own"));
     };
-    ElementType::from_numpy(&code).filter(|element| element.kind != Kind::BFloat16).ok_or_else(|| {
-        let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
-            Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
-            Some(b'M' | b'm') => "save `array.view('i8')` and keep the unit elsewhere",
-            Some(b'V') => "save each field as an array of its own",
-            Some(b'S' | b'U' | b'a') => "save text as uint8",
-            _ => "convert with `array.astype` to a supported type first",
-        };
-        context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint)
-    })
+    ElementType::from_numpy(&code)
+        .filter(|element| element.kind != Kind::BFloat16 && !element.kind.is_opaque())
+        .ok_or_else(|| {
+            let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
+                Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
+                Some(b'M' | b'm') => "save `array.view('i8')` and keep the unit elsewhere",
+                Some(b'V') => "save each field as an array of its own",
+                Some(b'S' | b'U' | b'a') => "save text as uint8",
+                _ => "convert with `array.astype` to a supported type first",
+            };
+            context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint)
+        })
 }
 
 fn shape_of(lengths: &[Literal], context: Context) -> Result<Vec<u64>, Error> {

@@ -29,6 +29,7 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
         return None;
     }
     match kind {
+        Kind::Opaque(_) => None,
         Kind::Bool => match bytes[0] {
             0 => Some(false.into()),
             1 => Some(true.into()),
@@ -57,6 +58,7 @@ fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
     };
     let value = value.as_bool().map_or(value, |truth| Value::from(u8::from(truth)));
     match kind {
+        Kind::Opaque(_) => None,
         Kind::Bool => match value.as_f64()? {
             0.0 => Some(vec![0]),
             1.0 => Some(vec![1]),
@@ -79,6 +81,7 @@ fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
 /// their bits as `"0x7fc00000"`; complex numbers are lists of two such.
 pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
     let parsed = match kind {
+        Kind::Opaque(_) => None,
         Kind::Bool => value.as_bool().map(|value| vec![value.into()]),
         Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => parse_float(kind, value),
         Kind::Complex64 | Kind::Complex128 => match value.as_array().map(Vec::as_slice) {
@@ -91,6 +94,7 @@ pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u
     };
     parsed.ok_or_else(|| {
         let form = match kind {
+            Kind::Opaque(_) => "none, since its elements are opaque",
             Kind::Bool => "true or false",
             Kind::Complex64 | Kind::Complex128 => {
                 "a list of two numbers, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""

@@ -155,6 +155,10 @@ impl ArrayMetadata {
     fn check_in(&self, context: Context) -> Result<(), Error> {
         let ndim = self.shape.len();
         check_ndim(&self.shape, context)?;
+        if self.element.is_opaque() {
+            let error = context.unsupported("numbers", self.element.to_string());
+            return Err(error.with_hint("save each field as an array of its own"));
+        }
         if self.chunk_shape.len() != ndim {
             let expected = format!("a chunk shape of {ndim} dimensions, as the shape {}", shape_text(&self.shape));
             return Err(context.invalid(expected, shape_text(&self.chunk_shape)));
@@ -275,6 +279,8 @@ mod tests {
 
     #[test]
     fn scalars_and_empty_arrays_are_arrays() {
+        let opaque = ArrayMetadata::new("o", &[4], Kind::Opaque(12), &[4], Codecs::plain(false)).unwrap_err();
+        assert!(opaque.to_string().contains("opaque elements of 12 B"), "{opaque}");
         let scalar = ArrayMetadata::new("s", &[], Kind::Int64, &[], Codecs::plain(false)).unwrap();
         assert_eq!(ArrayMetadata::parse(&scalar.to_json("s").unwrap(), "s").unwrap(), scalar);
         assert_eq!(scalar.chunk_key(&[]), "c");

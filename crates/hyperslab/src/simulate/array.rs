@@ -97,7 +97,7 @@ fn placed(array: &Array, element: ElementType, name: &str, fresh: bool) -> Store
 }
 
 fn element(code: &str, name: &str) -> Result<ElementType, Error> {
-    ElementType::from_numpy(code).ok_or_else(|| {
+    ElementType::from_numpy(code).filter(|element| !element.kind.is_opaque()).ok_or_else(|| {
         Error::invalid(format!("array '{name}': \"{code}\" is no element type; use a code of NumPy such as \"f8\""))
     })
 }

@@ -143,7 +143,10 @@ fn any_place(
 pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u64) -> Array {
     let shape = any_shape(random);
     let element = any_element(random);
-    let mut memory = || if random.bool() { element } else { any_element(random) };
+    // Now and then what means something to others only, which becomes nothing else.
+    let opaque = random.u8(0..8) == 0;
+    let element = if opaque { ElementType::native(Kind::Opaque(random.u32(1..40))) } else { element };
+    let mut memory = || if opaque || random.bool() { element } else { any_element(random) };
     let (write, read) = (memory(), memory());
     let order = any_order(random, shape.len());
     let stored = match random.u8(0..5) {
