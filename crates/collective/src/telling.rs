@@ -146,7 +146,7 @@ mod tests {
             let coding = Codecs { chain, ..Codecs::plain(false) }.coding();
             Stored::in_chunks(&shape, element, &[2, 3, 4], keys.clone(), coding).changed(Change::Replace)
         };
-        let place = Address { object: "x.h5".into(), offset: 1 << 33 };
+        let place = Address { bytes: Some(77), ..Address::plain("x.h5", 1 << 33) };
         let table = Table { below: "x".into(), chunks: [(vec![0, 2, 1], place)].into() };
         let table = Stored::in_table(&shape, element, &[2, 3, 4], table);
         let dims = [Dim::Cyclic(2), Dim::Whole, Dim::BlockOf(5)];

@@ -11,6 +11,7 @@ mod strides;
 use crate::ElementType;
 use crate::codec::Codec;
 pub use objects::{Address, Keys, Objects, Table};
+pub use questions::Stretch;
 use std::sync::Arc;
 pub use strides::Strides;
 

@@ -268,8 +268,10 @@ impl Placed {
     fn load_chunk(&self, lane: &mut Emitter, after: &After) -> StepId {
         let ask = self.ask();
         let (region, to) = self.whole();
-        let object = target(ask, &self.unit).0;
         let absent = ask.stored.fill.clone();
+        let Some((object, within)) = ask.stored.extent_of(&self.unit.at) else {
+            return lane.emit(after, Action::Fill { region, at: to, value: absent });
+        };
         let Some(codec) = ask.stored.codec() else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: ask.stored.has_trailer() });
@@ -278,7 +280,7 @@ impl Placed {
         };
         let register = lane.mark();
         let bytes_max = codec.encoded_bytes_max(region.elements() * ask.stored.element.bytes());
-        let got = lane.emit(after, Action::Get { object: object.clone(), bytes_max, register });
+        let got = lane.emit(after, Action::Get { object: object.clone(), within, bytes_max, register });
         let codec = codec.clone();
         lane.emit(&After::step(got), Action::Decode { register, object, codec, region, to, absent })
     }

@@ -279,7 +279,7 @@ mod tests {
     fn what_a_rank_wants_of_a_unit_is_read_once_where_it_is_read_whole() {
         let chunks = Stored::in_chunks(&[8, 8], ELEMENT, &[4, 8], Keys::nested("a/"), Coding::Trailer);
         let file = Stored::in_file(&[8, 8], ELEMENT, "a", 0);
-        let at = |offset| Address { object: "a".into(), offset };
+        let at = |offset| Address::plain("a", offset);
         let both = Table { below: "a".into(), chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into() };
         let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into() };
         let [both, one] = [both, one].map(|table| Stored::in_table(&[8, 8], ELEMENT, &[4, 8], table));

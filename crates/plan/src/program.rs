@@ -143,10 +143,12 @@ pub enum Action {
         /// A wish to bypass the system's cache.
         direct: bool,
     },
-    /// Read an encoded object into a register.
+    /// Read an encoded object, or a stretch of one, into a register.
     Get {
         /// The object.
         object: Arc<str>,
+        /// First byte and number of bytes of the stretch; the whole object if not given \[B\].
+        within: Option<(u64, u64)>,
         /// Most bytes that it can sensibly have.
         bytes_max: u64,
         /// The register.

@@ -175,7 +175,7 @@ impl Machine {
                 (false, false, vec![(0, moves.bytes() + sum_bytes(*checksum))])
             }
             Request::Put { bytes, .. } => (true, false, vec![(0, bytes.len() as u64)]),
-            Request::Get { bytes_max, .. } => (false, false, vec![(0, *bytes_max)]),
+            Request::Get { within, bytes_max, .. } => (false, false, vec![within.unwrap_or((0, *bytes_max))]),
             Request::Sync { .. } => (false, false, Vec::new()),
         };
         let end = ranges.iter().map(|range| range.0.saturating_add(range.1)).max().unwrap_or(0);

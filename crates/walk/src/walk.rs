@@ -550,7 +550,7 @@ impl Walk {
                     None => Request::Write { object, moves, direct, durability },
                 }
             }
-            Action::Get { object, bytes_max, .. } => Request::Get { object, bytes_max },
+            Action::Get { object, within, bytes_max, .. } => Request::Get { object, within, bytes_max },
             Action::Put { object, register, replace } => {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace, durability }

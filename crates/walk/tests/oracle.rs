@@ -4,11 +4,11 @@
 use crate::common::array::Array;
 use crate::common::case::{Case, users};
 use crate::common::pieces::{Piece, Pieces};
-use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
+use crate::common::random::{any_array, any_feasible, any_parameters, any_physical_order, any_spread};
 use crate::common::{Ranks, Told, seeds};
 use hyperslab_format::zarr::{BytesCodec, Codecs};
-use hyperslab_layout::stored::{Change, Keys};
-use hyperslab_layout::{Distribution, ElementType, Kind, Overlapping, Section};
+use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Table};
+use hyperslab_layout::{Distribution, ElementType, Kind, Overlapping, Section, product};
 use hyperslab_plan::{
     Ask, Direction, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
 };
@@ -226,6 +226,69 @@ fn pieces_that_overlap_leave_what_one_of_them_holds() {
             }
         }
     }
+}
+
+/// Chunks of a file that lie, encoded, where a table says: any strategy reads them, and those that do not exist are fill values;
+/// none writes them, or a chunk without a place.
+#[test]
+fn encoded_chunks_are_read_where_a_table_says() {
+    const SHAPE: [u64; 2] = [10, 9];
+    const CHUNK: [u64; 2] = [4, 2];
+    let codecs = Codecs { chain: vec![BytesCodec::Zstd { level: 1, checksum: false }], ..Codecs::plain(true) };
+    let mut without_place = 0;
+    for seed in 0..150 {
+        let _told = Told(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let stored = Stored { coding: codecs.coding(), ..Stored::in_table(&SHAPE, FLOAT64, &CHUNK, Table::default()) };
+        let mut array = Array::new(0, stored, FLOAT64, FLOAT64);
+        let (mut file, mut table) = (vec![0x5A; random.usize(0..30)], Table::default());
+        let mut places: Vec<Vec<u64>> = (0..15).map(|n| vec![n / 5, n % 5]).collect();
+        random.shuffle(&mut places);
+        for at in places {
+            let low: Vec<u64> = at.iter().zip(CHUNK).map(|(&at, chunk)| at * chunk).collect();
+            if random.u8(0..4) == 0 {
+                // It does not exist.
+                let fill = array.fill;
+                let inside = [0, 1].map(|d| (low[d]..(low[d] + CHUNK[d]).min(SHAPE[d])).collect::<Vec<_>>());
+                product(&inside).for_each(|index| array.set(&index, fill));
+                continue;
+            }
+            let codec = array.stored.codec().unwrap().clone();
+            let bytes = codec.encode(&array.dense(&low, &CHUNK), "a chunk").unwrap();
+            let stored_bytes = Some(bytes.len() as u64);
+            table.chunks.insert(at, Address { bytes: stored_bytes, ..Address::plain("data", file.len() as u64) });
+            file.extend(bytes);
+            file.resize(file.len() + random.usize(0..20), 0x5A);
+        }
+        array.stored.objects = Objects::Table(Arc::new(table));
+        let ranks = random.u32(1..6);
+        let mut case = Case::new(random, seed, ranks, vec![array]);
+        case.objects.lock().unwrap().insert("data".into(), file);
+        let ask = any_spread(&mut case, 0, Direction::Read);
+        let transfer = case.transfer(Direction::Read, vec![ask.clone()]);
+        let parameters = any_feasible(&mut case.random, &transfer);
+        let parts = case.parts(&transfer);
+        let mut on = Ranks::in_memory(ranks, seed, &case.objects);
+        let facts = case.facts(&mut on, &transfer, &parameters, &parts);
+        let walked = on.walk(&transfer, &parameters, None, &users(&parts), &facts);
+        assert!(walked.iter().all(Result::is_ok), "{walked:?}");
+        parts.iter().enumerate().for_each(|(rank, part)| part.check(&format!("{transfer:?}, rank {rank}")));
+
+        let write = case.transfer(Direction::Write, vec![ask.clone()]);
+        let plain = Ask { stored: Stored { coding: Coding::Plain, ..ask.stored.clone() }, ..ask };
+        let inside = case.transfer(Direction::Write, vec![plain]);
+        for strategy in Strategy::ALL {
+            let parameters = Parameters { strategy, ..Parameters::default() };
+            let refused = strategy.feasible(&write, &parameters).unwrap_err().reason;
+            assert!(refused.contains("known only once it is encoded"), "{refused}");
+            if let Err(infeasible) = strategy.feasible(&inside, &parameters) {
+                let foreseen = ["has no place in a file yet", "are not known beforehand"];
+                assert!(foreseen.iter().any(|text| infeasible.reason.contains(text)), "{infeasible}");
+                without_place += u32::from(infeasible.reason.contains(foreseen[0]));
+            }
+        }
+    }
+    assert!(without_place > 100, "{without_place} writes to chunks without a place");
 }
 
 #[test]

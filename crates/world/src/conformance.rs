@@ -350,7 +350,7 @@ impl Objects<'_> {
     }
 
     fn content(&mut self, name: &str) -> Vec<u8> {
-        self.moved(Request::Get { object: self.name(name), bytes_max: 1 << 24 }).content
+        self.moved(Request::Get { object: self.name(name), within: None, bytes_max: 1 << 24 }).content
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) {
@@ -531,8 +531,18 @@ impl Objects<'_> {
             self.put("bytes", content);
             assert_eq!(self.content("bytes"), content);
         }
-        self.moved(Request::Get { object: self.name("bytes"), bytes_max: 20 });
-        self.corrupt(Request::Get { object: self.name("bytes"), bytes_max: 19 });
+        self.moved(Request::Get { object: self.name("bytes"), within: None, bytes_max: 20 });
+        self.corrupt(Request::Get { object: self.name("bytes"), within: None, bytes_max: 19 });
+        let stretch = |first: u64, bytes: u64| Request::Get {
+            object: self.name("bytes"),
+            within: Some((first, bytes)),
+            bytes_max: 9,
+        };
+        let [middle, nothing, long, beyond, far] =
+            [stretch(5, 4), stretch(20, 0), stretch(2, 10), stretch(15, 6), stretch(u64::MAX, 4)];
+        assert_eq!(self.moved(middle).content, b"than");
+        assert_eq!(self.moved(nothing).content, b"");
+        [long, beyond, far].into_iter().for_each(|request| self.corrupt(request));
     }
 
     fn what_is_missing(&mut self) {
@@ -542,7 +552,7 @@ impl Objects<'_> {
         for request in [
             Request::Read { object: object.clone(), moves: moves.clone(), direct: false },
             Request::ReadWhole { object: object.clone(), moves, checksum: false },
-            Request::Get { object: object.clone(), bytes_max: 9 },
+            Request::Get { object: object.clone(), within: None, bytes_max: 9 },
         ] {
             assert_eq!(self.carry_out(request), Ok(Outcome::Absent));
         }

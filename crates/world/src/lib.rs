@@ -41,7 +41,7 @@ pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
 pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind};
 pub use location::{Location, Striped};
-pub use memory_store::{MemoryStore, Objects};
+pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Then};
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store};

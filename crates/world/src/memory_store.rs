@@ -53,11 +53,12 @@ impl MemoryStore {
                 Some(content) => read_whole(content, &moves, checksum, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
             },
-            Request::Get { object, bytes_max } => match objects.get(&*object) {
-                Some(content) if content.len() as u64 <= bytes_max => {
-                    Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content: content.clone() }))
+            Request::Get { object, within, bytes_max } => match objects.get(&*object) {
+                Some(content) => {
+                    let (first, bytes) = got(&object, content.len() as u64, within, bytes_max)?;
+                    let content = content[first as usize..(first + bytes) as usize].to_vec();
+                    Ok(Outcome::Done(Moved { bytes, calls: 1, content }))
                 }
-                Some(content) => Err(length_fault(&object, &format!("at most {bytes_max} B"), content.len() as u64)),
                 None => Ok(Outcome::Absent),
             },
             Request::Sync { .. } => moved(0),
@@ -88,6 +89,21 @@ fn absent(object: &str) -> Fault {
 pub(crate) fn length_fault(object: &str, expected: &str, found: u64) -> Fault {
     Fault::new(FaultKind::Corrupt, format!("object '{object}' should have {expected}, but has {found} B"))
         .hint("the object was truncated or overwritten by something else")
+}
+
+/// Which bytes of an object of this length a [`Request::Get`] reads: the first, and how many.
+///
+/// # Errors
+/// When they are more than make sense, or not all there.
+pub fn got(object: &str, length: u64, within: Option<(u64, u64)>, bytes_max: u64) -> Result<(u64, u64), Fault> {
+    let (first, bytes) = within.unwrap_or((0, length));
+    if bytes > bytes_max {
+        return Err(length_fault(object, &format!("at most {bytes_max} B"), bytes));
+    }
+    match first.checked_add(bytes) {
+        Some(end) if end <= length => Ok((first, bytes)),
+        end => Err(length_fault(object, &format!("at least {} B", end.unwrap_or(u64::MAX)), length)),
+    }
 }
 
 fn write(content: &mut Vec<u8>, moves: &Moves) {

@@ -90,10 +90,12 @@ pub enum Request {
         /// Whether a checksum follows the elements.
         checksum: bool,
     },
-    /// Reads a whole object as bytes, refusing one longer than the limit.
+    /// Reads a whole object, or a stretch of it, as bytes, refusing more than the limit.
     Get {
         /// The object.
         object: Arc<str>,
+        /// First byte and number of bytes of the stretch, all of which must be there; the whole object if not given \[B\].
+        within: Option<(u64, u64)>,
         /// Most bytes that make sense \[B\].
         bytes_max: u64,
     },

@@ -73,10 +73,9 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
         }
         Objects::Table(table) => {
             let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
-            table
-                .chunks
-                .iter()
-                .fold(w, |w, (at, Address { object, offset })| numbers(w, at).bytes(object.as_bytes()).number(*offset))
+            table.chunks.iter().fold(w, |w, (at, Address { object, offset, bytes })| {
+                numbers(numbers(w, at).bytes(object.as_bytes()).number(*offset), bytes.as_slice())
+            })
         }
     }
 }
@@ -93,7 +92,8 @@ fn hear_objects(r: &mut Reader) -> Option<Objects> {
             let below = r.text()?.into();
             let place = |r: &mut Reader| {
                 let at = list(r, |r| r.number())?;
-                Some((at, Address { object: r.text()?.into(), offset: r.number()? }))
+                let (object, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
+                (bytes.len() <= 1).then(|| (at, Address { object, offset, bytes: bytes.first().copied() }))
             };
             Objects::Table(Arc::new(Table { below, chunks: list(r, place)?.into_iter().collect() }))
         }

@@ -65,6 +65,15 @@ pub struct Address {
     pub object: Arc<str>,
     /// Its first byte there \[B\].
     pub offset: u64,
+    /// How many bytes are stored, where the chunk is encoded; else they are those of its elements \[B\].
+    pub bytes: Option<u64>,
+}
+
+impl Address {
+    /// That of a chunk whose bytes are its elements.
+    pub fn plain(object: impl Into<Arc<str>>, offset: u64) -> Address {
+        Address { object: object.into(), offset, bytes: None }
+    }
 }
 
 /// Where chunks lie, by their coordinates in the grid.

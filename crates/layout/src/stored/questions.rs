@@ -7,6 +7,9 @@ use crate::{Axis, Section, Triplet, View};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+/// First byte and number of bytes \[B\].
+pub type Stretch = (u64, u64);
+
 /// Units.
 impl Stored {
     /// Shape of a chunk, where an array is not cut freely.
@@ -84,10 +87,34 @@ impl Stored {
             Objects::One { object, offset } => (object.clone(), self.object_view(section, *offset)),
             Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
             Objects::Table(table) => {
-                let Address { object, offset } = table.chunks.get(at)?;
+                let Address { object, offset, .. } = table.chunks.get(at)?;
                 (object.clone(), self.box_view(section, low, chunk(), *offset))
             }
         })
+    }
+
+    /// The object that holds the chunk at these coordinates, and, where it holds others too, the first byte and the number of
+    /// bytes of this one as it is stored. Nothing for a chunk that does not exist.
+    pub fn extent_of(&self, at: &[u64]) -> Option<(Arc<str>, Option<Stretch>)> {
+        match &self.objects {
+            Objects::One { object, .. } => Some((object.clone(), None)),
+            Objects::Keyed(keys) => Some((keys.name(at).into(), None)),
+            Objects::Table(table) => {
+                let Address { object, offset, bytes } = table.chunks.get(at)?;
+                let bytes = bytes.or_else(|| self.chunk_bytes()).unwrap_or(0);
+                Some((object.clone(), Some((*offset, bytes))))
+            }
+        }
+    }
+
+    /// Whether a table says where its chunks lie.
+    pub fn has_table(&self) -> bool {
+        matches!(self.objects, Objects::Table(_))
+    }
+
+    /// Whether where a chunk lies is known only once it is encoded.
+    pub fn is_placed_when_encoded(&self) -> bool {
+        self.has_table() && self.is_read_whole()
     }
 
     /// Whether the unit at these coordinates has a place in an object: all have, but for chunks that no table knows.
@@ -164,9 +191,8 @@ impl Stored {
             Objects::One { .. } if self.unit != Unit::Free => Some("chunks that lie in one object need a table"),
             Objects::Keyed(_) | Objects::Table(_) if !chunked => Some("objects of chunks need the shape of a chunk"),
             Objects::Keyed(_) if self.change == Change::InPlace => Some("objects of chunks are made or replaced"),
-            Objects::One { .. } | Objects::Table(_) if self.is_read_whole() => {
-                Some("only objects of chunks are encoded")
-            }
+            Objects::One { .. } if self.is_read_whole() => Some("only chunks are encoded"),
+            Objects::Table(_) if self.has_trailer() => Some("only objects of chunks have checksums of their own"),
             Objects::One { .. } | Objects::Table(_) if self.change == Change::Replace => {
                 Some("only objects of chunks are replaced")
             }
@@ -362,7 +388,7 @@ mod tests {
 
     #[test]
     fn tables_say_where_chunks_are() {
-        let address = Address { object: "h5".into(), offset: 4096 };
+        let address = Address::plain("h5", 4096);
         let table = Table { below: "h5".into(), chunks: [(vec![1, 0], address)].into() };
         let stored = Stored::in_table(&[4, 4], ELEMENT, &[2, 3], table);
         let whole = Section::whole(&stored.shape);

@@ -15,7 +15,8 @@ use crate::program::Program;
 use crate::rounds::{Rounds, duty_of};
 use crate::strategy::{Infeasible, Strategy};
 use crate::transfer::{Direction, Exchange, Parameters, Transfer};
-use hyperslab_layout::{Holes, View};
+use crate::units::Units;
+use hyperslab_layout::{Holes, Region, View};
 use std::sync::Arc;
 
 impl Strategy {
@@ -25,6 +26,7 @@ impl Strategy {
     /// The reason why not. The answer is the same on all ranks.
     pub fn feasible(self, transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
         keeps_holes(transfer)?;
+        has_addresses(transfer)?;
         match self {
             Strategy::RootGather => root_gather::feasible(transfer, parameters),
             Strategy::Independent => independent::feasible(transfer, parameters),
@@ -76,6 +78,30 @@ fn keeps_holes(transfer: &Transfer) -> Result<(), Infeasible> {
         }),
         None => Ok(()),
     }
+}
+
+/// Refuses to write chunks that have no place yet: one that a table does not know, or that gets one when it is encoded.
+fn has_addresses(transfer: &Transfer) -> Result<(), Infeasible> {
+    if transfer.direction == Direction::Read {
+        return Ok(());
+    }
+    let hint = || "make room for the chunk first, or write all of the array anew".to_string();
+    for (array, ask) in transfer.asks.iter().enumerate().filter(|(_, ask)| ask.stored.has_table()) {
+        if ask.stored.is_placed_when_encoded() {
+            let reason = format!("where an encoded chunk of '{}' lies is known only once it is encoded", ask.name);
+            return Err(Infeasible { reason, hint: hint() });
+        }
+        let units = Units::new(transfer, 0);
+        let mut touched = units.touched(array as u32, Region::whole(&ask.section.shape()));
+        while let Some(unit) = touched.unit() {
+            if !ask.stored.has_place(&unit.at) {
+                let reason = format!("chunk {:?} of '{}' has no place in a file yet", unit.at, ask.name);
+                return Err(Infeasible { reason, hint: hint() });
+            }
+            touched.advance();
+        }
+    }
+    Ok(())
 }
 
 /// Ranks that may handle storage.

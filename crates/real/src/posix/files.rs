@@ -129,7 +129,7 @@ impl Files {
             }
             Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
-            Request::Get { object, bytes_max } => self.get(&object, bytes_max),
+            Request::Get { object, within, bytes_max } => self.get(&object, within, bytes_max),
             Request::Sync { below } => self.sync(&below),
         }
     }
@@ -351,7 +351,7 @@ impl Files {
         Ok(done(moves.bytes(), calls))
     }
 
-    fn get(&mut self, object: &str, bytes_max: u64) -> Result<Outcome, Fault> {
+    fn get(&mut self, object: &str, within: Option<(u64, u64)>, bytes_max: u64) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let file = match regular::open(&path, false) {
@@ -360,10 +360,20 @@ impl Files {
             Err(error) => return Err(doing.failed("", &error)),
         };
         let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
-        if length > bytes_max {
-            return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{length} B")));
+        let (first, bytes) = within.unwrap_or((0, length));
+        if bytes > bytes_max {
+            return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{bytes} B")));
         }
-        let mut content = Vec::with_capacity(length as usize);
+        let end = first.saturating_add(bytes);
+        if end > length {
+            return Err(doing.corrupt(&format!("at least {end} B"), &format!("{length} B")));
+        }
+        if within.is_some() {
+            let mut content = vec![0; bytes as usize];
+            file.read_exact_at(&mut content, first).map_err(|error| doing.failed("", &error))?;
+            return Ok(Outcome::Done(Moved { bytes, calls: 1, content }));
+        }
+        let mut content = Vec::with_capacity(bytes as usize);
         let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut content);
         read.map_err(|error| doing.failed("", &error))?;
         if content.len() as u64 > bytes_max {

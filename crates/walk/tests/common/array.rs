@@ -70,7 +70,7 @@ impl Array {
     }
 
     /// The bytes of the box of elements that starts at `low`; fill values where it reaches beyond the array.
-    fn dense(&self, low: &[u64], shape: &[u64]) -> Vec<u8> {
+    pub(crate) fn dense(&self, low: &[u64], shape: &[u64]) -> Vec<u8> {
         let size = self.stored.element.bytes() as usize;
         let mut bytes = vec![0; shape.iter().product::<u64>() as usize * size];
         for inside in oracle::indices(shape) {

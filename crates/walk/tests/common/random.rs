@@ -114,7 +114,7 @@ fn any_table(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: 
     let (bytes, mut end) = (chunk.iter().product::<u64>() * element.bytes(), random.u64(0..20));
     let mut table = Table { below: object.clone(), ..Table::default() };
     for at in places {
-        table.chunks.insert(at, Address { object: object.clone(), offset: end });
+        table.chunks.insert(at, Address::plain(object.clone(), end));
         end += bytes + if random.bool() { 0 } else { random.u64(0..20) };
     }
     Stored::in_table(shape, element, &chunk, table)

@@ -2,7 +2,7 @@
 
 use super::nodes::{Content, File, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree};
-use crate::memory_store::{checksum_fault, length_fault};
+use crate::memory_store::{checksum_fault, got, length_fault};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
@@ -64,12 +64,11 @@ impl TreeStore {
             Request::ReadWhole { object, moves, checksum } => {
                 self.found(&object, |file| read_whole(&file.content(), &moves, checksum, &object))
             }
-            Request::Get { object, bytes_max } => self.found(&object, |file| match file.length() {
-                length if length > bytes_max => Err(length_fault(&object, &format!("at most {bytes_max} B"), length)),
-                _ => {
-                    let content = file.read(bytes_max);
-                    Ok(Moved { bytes: content.len() as u64, calls: 1, content })
-                }
+            Request::Get { object, within, bytes_max } => self.found(&object, |file| {
+                let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
+                let mut content = file.read(first + bytes);
+                content.drain(..first as usize);
+                Ok(Moved { bytes: content.len() as u64, calls: 1, content })
             }),
             Request::Sync { .. } => Ok(Outcome::Done(Moved::default())),
         }
