@@ -182,7 +182,7 @@ def modes_differ(comm: Any, path: Path) -> Outcome:
     return attempt(lambda: hs.open(path / "a.zarr", "x" if comm.rank == ODD else "w", comm=comm))
 
 
-@case("InvalidError", "rank 1", "local part of 'a'", "should have shape", "hint:")
+@case("InvalidError", "rank 1", "local part of 'a'", "expected shape", "hint:")
 def a_local_part_has_the_wrong_shape(comm: Any, path: Path) -> Outcome:
     array = mine(comm)[:, :-1] if comm.rank == ODD else mine(comm)
     return of_write(comm, path, "a", array, spread(comm))
@@ -225,7 +225,7 @@ def the_target_is_read_only(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), out=out)
 
 
-@case("InvalidError", "rank 1", "should have shape")
+@case("InvalidError", "rank 1", "expected shape")
 def the_target_has_the_wrong_shape(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), out=mine(comm)[: -1 if comm.rank == ODD else None])
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import hyperslab as hs
+import numpy as np
 import pytest
 
 from error_cases import CASES, ODD, Outcome
@@ -71,3 +72,34 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(RuntimeError, match="closed"):
         store.arrays()
+
+
+def test_what_an_error_says_is_there_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.zarr"
+    with hs.open(path, "w") as store:
+        store.write("rho", np.arange(8.0))
+    chunk = path / "rho" / "c.0"
+    chunk.write_bytes(chunk.read_bytes()[:-3])
+    with hs.open(path) as store, pytest.raises(hs.CorruptError) as raised:
+        store.read("rho")
+    error = raised.value
+    assert error.where == str(chunk)
+    assert error.doing == (f"read of 'rho' from '{path}'",)
+    assert error.what == f"'{chunk}' is damaged"
+    assert error.expected is not None
+    assert error.found is not None
+    assert str(error).startswith(f"{error.doing[0]}: {error.what}: expected {error.expected}, found {error.found}")
+    assert error.hint
+    assert str(error).endswith(f"hint: {error.hint}")
+    assert error.ranks == (), "there is one rank only"
+
+
+def test_an_error_names_the_ranks_that_it_befell(tmp_path: Path) -> None:
+    def run(comm: hs.ThreadComm) -> tuple[tuple[int, ...], str | None, str | None]:
+        whole = np.zeros((3, 8) if comm.rank == 2 else (2, 8))
+        dist = hs.Distribution((8, 8), (comm.size,), ("block", "*"))
+        with hs.open(tmp_path / "b.zarr", "w", comm=comm) as store, pytest.raises(hs.InvalidError) as raised:
+            store.write("a", whole, dist)
+        return raised.value.ranks, raised.value.expected, raised.value.found
+
+    assert hs.threads(4, run) == [((2,), "shape [2, 8]", "shape [3, 8]")] * 4

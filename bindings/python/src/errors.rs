@@ -3,6 +3,7 @@
 use hyperslab::FaultKind;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether Ctrl-C was noticed in this process and not yet raised.
@@ -54,8 +55,21 @@ pub(crate) fn raise_alone(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     }
     let name = NAMES.iter().find(|n| n.0 == error.kind()).map_or("Error", |n| n.1);
     let class = py.import("hyperslab.errors").and_then(|module| module.getattr(name));
-    match class.and_then(|class| class.call1((text,))) {
+    match class.and_then(|class| with_fields(class.call1((text,))?, &error)) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }
+}
+
+/// Says by themselves the things that the message says.
+fn with_fields<'py>(value: Bound<'py, PyAny>, error: &hyperslab::Error) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    value.setattr("what", error.what())?;
+    value.setattr("doing", PyTuple::new(py, error.doing())?)?;
+    value.setattr("where", error.object())?;
+    value.setattr("expected", error.expected())?;
+    value.setattr("found", error.found())?;
+    value.setattr("ranks", PyTuple::new(py, error.ranks())?)?;
+    value.setattr("hint", error.hint())?;
+    Ok(value)
 }

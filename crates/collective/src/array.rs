@@ -66,16 +66,14 @@ impl LocalArray {
         let nothing = u64::from(rank) >= distribution.ranks();
         let mine = volume(&self.shape).unwrap_or(u64::MAX);
         if (nothing && mine != 0 && !self.shape.is_empty()) || (!nothing && self.shape != owned.shape()) {
-            let expected =
-                if nothing { "nothing (the rank is beyond the mesh)".into() } else { format!("{:?}", owned.shape()) };
-            return Err(Fault::new(
-                FaultKind::Invalid,
-                format!(
-                    "the local part of '{name}' should have shape {expected} on rank {rank}, but has {:?} (distribution {distribution})",
-                    self.shape
-                ),
-            )
-            .hint("local_shape(rank) tells the shape; guard cells are left out by slicing or with guard="));
+            let expected = match nothing {
+                true => "nothing (the rank is beyond the mesh)".into(),
+                false => format!("shape {:?}", owned.shape()),
+            };
+            let what = format!("the local part of '{name}' on rank {rank} does not fit distribution {distribution}");
+            return Err(Fault::new(FaultKind::Invalid, what)
+                .expected(expected, format!("shape {:?}", self.shape))
+                .hint("local_shape(rank) tells the shape; guard cells are left out by slicing or with guard="));
         }
         self.check(name)?;
         let owned = if nothing {

@@ -334,17 +334,17 @@ impl Call {
         moved: Result<Walked, Fault>,
     ) -> Result<Stage, Fault> {
         let (walked, fault) = match moved {
-            Ok(walked) => (walked, self.fault.take().map(|fault| fault.context(&self.what))),
+            Ok(walked) => (walked, self.fault.take()),
             Err(fault) => (Walked::default(), Some(fault)),
         };
+        let fault = fault.map(|fault| fault.context(&self.what));
         self.report = self.opened.as_ref().map(|Opened { transfer, decision }| {
             let seconds = seconds_between(self.times.0, world.clock().stamp_ns());
             let (open, sync) = (seconds_between(self.times.0, self.times.1), walked.sync_ns as f64 / 1e9);
             let measured = Measured { open, moving: (seconds - open - sync).max(0.0), sync, close: 0.0 };
             Report::new(self.what.clone(), decision, transfer.stored_bytes(), (seconds, measured), walked)
         });
-        let what = format!("{ENDING}{}", self.what);
-        let question = Question { what, fault, stores: self.publishes, ..Question::default() };
+        let question = Question { what: self.what.clone(), fault, stores: self.publishes, ..Question::default() };
         let begin = self.target.clone().filter(|_| self.publishes).map(|target| -> Begin {
             let (at_once, what) = (self.at_once, self.what.clone());
             let publish = move || lock(&target).publish().map(|()| Vec::new()).map_err(|fault| fault.context(what));
@@ -370,7 +370,6 @@ impl Call {
         if poisoned && !opening {
             world.store().cut();
         }
-        let closing = matches!(stage, Stage::Closing(_));
         let undo: fn(&mut dyn Target) = match (&stage, fault.kind) {
             (Stage::Over, _) => return fault,
             _ if opening => |target| target.undo(false),
@@ -382,7 +381,7 @@ impl Call {
             (Stage::Closing(_), _) => |target| target.undo(true),
         };
         self.afterwards(world, undo);
-        if closing { Fault { text: fault.text.replacen(ENDING, "", 1), ..fault } } else { fault }
+        fault
     }
 
     /// Rank 0's work with the target, for which nobody waits.
@@ -433,9 +432,6 @@ pub fn enter(world: &mut dyn World, mut roots: Vec<Root>) {
     }
     world.store().enter(roots.into());
 }
-
-/// What the second question of a call begins with; errors do not say it.
-const ENDING: &str = "end of ";
 
 fn seconds_between(begin_ns: u64, end_ns: u64) -> f64 {
     end_ns.saturating_sub(begin_ns) as f64 / 1e9

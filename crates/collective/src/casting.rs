@@ -125,9 +125,9 @@ mod tests {
         for (i, j) in (0..3).flat_map(|i| (0..2).map(move |j| (i, j))) {
             let found = check(&[part(Some((i, j)))], Kind::Int16, Casting::Unsafe).unwrap_err();
             let text = format!("'rho' has a NaN, which cannot become int16: at local index [{i}, {j}] on rank 4");
-            assert_eq!((found.kind, found.text), (FaultKind::Invalid, text));
+            assert_eq!((found.kind, found.text()), (FaultKind::Invalid, text));
             let found = check(&[part(None), part(Some((i, j)))], Kind::UInt8, Casting::Unsafe).unwrap_err();
-            assert!(found.text.contains(&format!("[{i}, {j}] in local array 1 on rank 4")), "{found}");
+            assert!(found.text().contains(&format!("[{i}, {j}] in local array 1 on rank 4")), "{found}");
         }
         assert_eq!(check(&[part(None)], Kind::Int16, Casting::Unsafe), Ok(()));
         assert_eq!(check(&[], Kind::Int16, Casting::SameKind), Ok(()));
@@ -139,6 +139,6 @@ mod tests {
             assert_eq!(check_cast("rho", &[part(Some((1, 1)))], native(to), Casting::Unsafe, 0), Ok(()));
         }
         let refused = check_cast("rho", &[part(Some((1, 1)))], native(Kind::Int8), Casting::SameKind, 0).unwrap_err();
-        assert!(refused.text.contains("same_kind"), "the rule comes first: {refused}");
+        assert!(refused.text().contains("same_kind"), "the rule comes first: {refused}");
     }
 }

@@ -265,11 +265,11 @@ impl Holding {
         }
         for (i, (array, shape)) in arrays.iter().zip(self.local_shapes(rank)).enumerate() {
             if array.shape != shape {
-                let text = format!(
-                    "local array {i} of '{name}' should have shape {shape:?} on rank {rank}, but has {:?}",
-                    array.shape
-                );
-                return Err(Fault::new(FaultKind::Invalid, text).hint("guard cells are left out by slicing"));
+                let what = format!("local array {i} of '{name}' on rank {rank} does not fit its piece");
+                let found = format!("shape {:?}", array.shape);
+                return Err(Fault::new(FaultKind::Invalid, what)
+                    .expected(format!("shape {shape:?}"), found)
+                    .hint("guard cells are left out by slicing"));
             }
             array.check(name)?;
         }
@@ -536,6 +536,6 @@ mod tests {
     fn what_is_named_too_often_is_refused() {
         let holding = Holding::Runs { shape: vec![10], runs: vec![(3, 1); LAYERS_MAX + 1] };
         let refused = holding.expose("rho", &[local(LAYERS_MAX as u64 + 1, 4)], (0, 1)).unwrap_err();
-        assert!(refused.text.contains("name an element more than 64 times"), "{refused}");
+        assert!(refused.text().contains("name an element more than 64 times"), "{refused}");
     }
 }

@@ -156,13 +156,10 @@ pub fn checked_section(
         return fail(format!("section {section} of '{name}': {text}"), hint);
     }
     if section.shape() != holding {
-        return fail(
-            format!(
-                "the distribution has shape {holding:?}, but section {section} of '{name}' (shape {shape:?}) has {:?}",
-                section.shape()
-            ),
-            "a distribution spreads the section's own index space: give it the section's shape",
-        );
+        let what = format!("the distribution does not fit section {section} of '{name}', which has shape {shape:?}");
+        return Err(Fault::new(FaultKind::Invalid, what)
+            .expected(format!("a distribution of shape {:?}", section.shape()), format!("one of shape {holding:?}"))
+            .hint("a distribution spreads the section's own index space: give it the section's shape"));
     }
     Ok(section)
 }

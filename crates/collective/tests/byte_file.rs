@@ -302,7 +302,7 @@ fn what_the_policies_refuse_fails_on_all_ranks() {
                 (Err(fault), true) => {
                     let length = before.len();
                     let text = format!("a view: element {} of 'bytes' is wanted, but it has {length}", end.unwrap());
-                    assert_eq!((fault.kind, fault.text), (FaultKind::Invalid, text));
+                    assert_eq!((fault.kind, fault.text()), (FaultKind::Invalid, text));
                 }
                 (result, _) => panic!("{:?}", result.err()),
             }

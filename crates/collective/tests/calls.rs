@@ -344,7 +344,7 @@ fn whatever_the_target_cannot_do_is_one_error_and_is_taken_back() {
             let arguments = case.write(file);
             for result in case.run(arguments, NEVER) {
                 let fault = result.err().expect("it cannot");
-                assert_eq!((fault.kind, &*fault.text), (kind, &*format!("a call: the file cannot {fails}")));
+                assert_eq!((fault.kind, &*fault.text()), (kind, &*format!("a call: the file cannot {fails}")));
             }
             assert_eq!(case.logged(), expected);
         }
@@ -363,7 +363,7 @@ fn a_rank_that_cannot_take_part_or_write_fails_all() {
         arguments[failing as usize].fault = Some(Fault::new(FaultKind::Invalid, "no such thing"));
         for result in case.run(arguments, NEVER) {
             let fault = result.err().expect("one rank cannot");
-            assert_eq!(fault.text, format!("{where_}a call: no such thing"));
+            assert_eq!(fault.text(), format!("{where_}a call: no such thing"));
         }
         assert_eq!(case.logged(), ["undo"]);
         // The first request of a rank to its storage fails, if it has one.
@@ -373,7 +373,7 @@ fn a_rank_that_cannot_take_part_or_write_fails_all() {
         let failed = results.iter().filter(|result| result.is_err()).count();
         assert!(failed == 0 || failed == results.len(), "all ranks or none");
         for fault in results.iter().filter_map(|result| result.as_ref().err()) {
-            assert_eq!(fault.text, format!("{where_}no space left"));
+            assert_eq!(fault.text(), format!("{where_}a call: no space left"));
         }
         let expected: &[_] = match failed {
             0 => &["look", "choose", "begin", "publish", "tidy"],
@@ -398,7 +398,7 @@ fn memory_of_a_device_is_refused_on_all_ranks() {
         for result in case.run(arguments, NEVER) {
             let fault = result.err().expect("it cannot be moved");
             let text = format!("{where_}a call: 'array0' is in device memory, and only host memory can be moved");
-            assert_eq!((fault.kind, fault.text), (FaultKind::Unsupported, text));
+            assert_eq!((fault.kind, fault.text()), (FaultKind::Unsupported, text));
         }
         assert_eq!(case.logged(), ["undo"]);
     }

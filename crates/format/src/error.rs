@@ -47,6 +47,21 @@ impl Error {
         &self.0.object
     }
 
+    /// What could not be done, with which object.
+    pub fn cannot(&self) -> String {
+        format!("cannot {} `{}`", self.0.asked, self.0.object)
+    }
+
+    /// What was expected.
+    pub fn expected(&self) -> &str {
+        &self.0.expected
+    }
+
+    /// What was found instead.
+    pub fn found(&self) -> &str {
+        &self.0.found
+    }
+
     /// What to try, if there is something.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -61,8 +76,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { asked, object, expected, found, hint, .. } = &*self.0;
-        write!(f, "cannot {asked} `{object}`: expected {expected}, found {found}")?;
+        let Inner { expected, found, hint, .. } = &*self.0;
+        write!(f, "{}: expected {expected}, found {found}", self.cannot())?;
         match hint {
             Some(hint) => write!(f, "\nhint: {hint}"),
             None => Ok(()),

@@ -332,12 +332,15 @@ impl Attempts {
     /// When that cannot be known, though it is visible.
     pub(crate) fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
         self.names().sync(above).map_err(|fault| {
-            let text = format!(
-                "'{}' is published, whole and visible, but it is not known whether it survives a loss of power: {}",
-                self.names().full(published),
-                fault.text
+            let published = self.names().full(published);
+            let what = format!(
+                "'{published}' is published, whole and visible, but it is not known whether it survives a loss of power"
             );
-            Fault::new(FaultKind::Unsynced, text).hint("look at the disk; do not write it again under the same name")
+            fault
+                .as_kind(FaultKind::Unsynced)
+                .context(what)
+                .about(published)
+                .hint("look at the disk; do not write it again under the same name")
         })
     }
 
@@ -360,7 +363,7 @@ impl Attempts {
         self.drop_consolidated(groups).map_err(|fault| {
             let shown = self.home.shown();
             let text =
-                format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text);
+                format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text());
             Fault::new(FaultKind::Unsynced, text).hint("consolidate() writes them anew")
         })
     }
@@ -391,7 +394,7 @@ impl Attempts {
         self.unless_half(published).map_err(|fault| match fault.kind {
             FaultKind::Unsynced => {
                 let owners = self.names().full(&self.home.owners());
-                Fault { text: format!("{}; what is left to do is named in '{owners}'", fault.text), ..fault }
+                fault.also(format!("what is left to do is named in '{owners}'"))
             }
             _ => fault,
         })?;
@@ -400,7 +403,7 @@ impl Attempts {
         let unmarked = marked.map_or(Ok(()), |marker| self.unmark(marker, false));
         let made = self.state().made.take();
         let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
-        synced.and(unmarked.and(struck).map_err(|fault| self.left_behind(&self.home.owners(), &fault.text)))
+        synced.and(unmarked.and(struck).map_err(|fault| self.left_behind(&self.home.owners(), fault)))
     }
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
@@ -414,11 +417,13 @@ impl Attempts {
     }
 
     /// All is published, but something hidden could not be removed.
-    pub(crate) fn left_behind(&self, name: &str, why: &str) -> Fault {
+    pub(crate) fn left_behind(&self, name: &str, why: Fault) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));
         let owners = self.names().full(&self.home.owners());
-        let text = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}': {why}");
-        Fault::new(FaultKind::Unsynced, text)
+        let what = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}'");
+        why.as_kind(FaultKind::Unsynced)
+            .context(what)
+            .about(name)
             .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
     }
 
@@ -463,11 +468,11 @@ impl Attempts {
         if let Err(fault) = removed
             && self.names().exists(&made.path)
         {
-            return Err(self.left_behind(&made.path, &fault.text));
+            return Err(self.left_behind(&made.path, fault));
         }
         let struck = self.home.strike(&made.line);
         self.home.sweep();
-        struck.map_err(|fault| self.left_behind(&self.home.owners(), &fault.text))
+        struck.map_err(|fault| self.left_behind(&self.home.owners(), fault))
     }
 }
 

@@ -343,7 +343,7 @@ impl Comm {
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
     pub fn attend(&self, what: &str, why: Unready) -> crate::Error {
-        let fault = Fault { kind: why.kind, text: why.text, hint: why.hint };
+        let fault = Fault::new(why.kind, why.text).hint(why.hint);
         self.attend_with(what, fault.context(what))
     }
 

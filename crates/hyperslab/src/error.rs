@@ -19,8 +19,38 @@ impl Error {
     }
 
     /// The message without its hint.
-    pub fn message(&self) -> &str {
-        &self.0.text
+    pub fn message(&self) -> String {
+        self.0.text()
+    }
+
+    /// The ranks that it befell, at most some of them; none where that is not known.
+    pub fn ranks(&self) -> &[u32] {
+        &self.0.ranks
+    }
+
+    /// What went wrong, without what was being done.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// What was being done, the outermost first.
+    pub fn doing(&self) -> &[String] {
+        &self.0.doing
+    }
+
+    /// The stored object that it is about: a path, or a name in a store.
+    pub fn object(&self) -> Option<&str> {
+        self.0.object.as_deref()
+    }
+
+    /// What was expected.
+    pub fn expected(&self) -> Option<&str> {
+        self.0.mismatch.as_ref().map(|mismatch| &*mismatch.expected)
+    }
+
+    /// What was found instead.
+    pub fn found(&self) -> Option<&str> {
+        self.0.mismatch.as_ref().map(|mismatch| &*mismatch.found)
     }
 
     /// What the user may do about it; empty when there is nothing to say.
@@ -83,9 +113,8 @@ pub(crate) fn format_fault(error: hyperslab_format::Error) -> Fault {
     } else {
         FaultKind::Corrupt
     };
-    let whole = error.to_string();
-    match whole.split_once("\nhint: ") {
-        Some((text, hint)) => Fault::new(kind, text).hint(hint),
-        None => Fault::new(kind, whole),
-    }
+    Fault::new(kind, error.cannot())
+        .about(error.object())
+        .expected(error.expected(), error.found())
+        .hint(error.hint().unwrap_or_default())
 }

@@ -152,7 +152,7 @@ impl Comm {
             what: noted.what,
             begin_ns,
             end_ns: machine.clock().stamp_ns(),
-            failed: fault.map(|fault| fault.text.clone()),
+            failed: fault.map(|fault| fault.text().clone()),
             about: noted.about,
             ..run.header.clone()
         };

@@ -61,7 +61,8 @@ impl Directory {
         if !by_link {
             return fault;
         }
-        Fault { text: format!("{}; a symbolic link is in the way", fault.text), ..fault }
+        fault
+            .also("a symbolic link is in the way")
             .hint("links inside of a store are read, but nothing is written through them: open what they lead to")
     }
 }
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(Directory::new("/").above(), None);
         assert_eq!(Directory::new("/a").above(), Some(("/".into(), "a".into())));
         assert_eq!(Directory::new("/a/..").above(), None);
-        assert!(Directory::new("").resolve().unwrap_err().text.contains("no absolute path"));
+        assert!(Directory::new("").resolve().unwrap_err().text().contains("no absolute path"));
     }
 
     /// Others see the old state or the new one while names are exchanged and files replaced.

@@ -18,8 +18,8 @@ pub(crate) struct Doing<'a> {
 
 impl Doing<'_> {
     pub(crate) fn failed(&self, what: &str, error: &io::Error) -> Fault {
-        let fault =
-            Fault::new(FaultKind::Storage, format!("{} '{}'{what} failed: {error}", self.verb, self.path.display()));
+        let path = self.path.display().to_string();
+        let fault = Fault::new(FaultKind::Storage, format!("{} '{path}'{what} failed: {error}", self.verb)).about(path);
         match error.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => fault.hint(
                 "the file system is full or over quota; nothing of this call is published: free space and write again",
@@ -33,8 +33,10 @@ impl Doing<'_> {
     }
 
     pub(crate) fn corrupt(&self, expected: &str, found: &str) -> Fault {
-        let text = format!("'{}' is damaged: expected {expected}, found {found}", self.path.display());
-        Fault::new(FaultKind::Corrupt, text)
+        let path = self.path.display().to_string();
+        Fault::new(FaultKind::Corrupt, format!("'{path}' is damaged"))
+            .about(path)
+            .expected(expected, found)
             .hint("the file was truncated or overwritten; restore it, or read an earlier step")
     }
 }

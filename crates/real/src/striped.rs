@@ -138,7 +138,7 @@ impl StripedDirectory {
         let renamed = decided.and_then(|()| others.try_for_each(|other| rename_left(other, &from, &to)));
         renamed.map(|()| true).map_err(|fault| {
             let hint = "the file is published, but not in all its directories: opening it completes that";
-            Fault { kind: FaultKind::Unsynced, hint: hint.into(), ..fault }
+            fault.as_kind(FaultKind::Unsynced).hint(hint)
         })
     }
 
@@ -556,10 +556,10 @@ mod tests {
         let stripes = Stripes { directories: vec![".".into()], unit_bytes: 1 };
         for name in ["", ".", "..", "/", "/f", "d/f", "f/"] {
             let fault = StripedDirectory::file(stripes.clone(), name).unwrap_err();
-            assert!(fault.text.contains("is not the name of a file") && !fault.hint.is_empty(), "{name}: {fault}");
+            assert!(fault.text().contains("is not the name of a file") && !fault.hint.is_empty(), "{name}: {fault}");
         }
         let none = StripedDirectory::file(Stripes { directories: vec![], ..stripes.clone() }, "f").unwrap_err();
-        assert!(none.text.contains("but 0 are given"), "{none}");
+        assert!(none.text().contains("but 0 are given"), "{none}");
         let root = StripedDirectory::new(stripes).unwrap();
         assert_eq!(root.at(&root.full("a/../b")).resolve().unwrap_err().kind, FaultKind::Invalid);
     }

@@ -239,9 +239,9 @@ fn direct_requests_fail_as_others_do() {
         fs::write(place.0.join("file"), vec![7; 700_001]).unwrap();
         let fault = store.one(read(0)).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Corrupt);
-        assert!(fault.text.contains("expected at least 1048576 B, found 700001 B"), "{fault}");
+        assert!(fault.text().contains("expected at least 1048576 B, found 700001 B"), "{fault}");
         let fault = store.one(read(4 << 20)).unwrap_err();
-        assert!(fault.text.contains("expected at least 5242880 B, found 700001 B"), "{fault}");
+        assert!(fault.text().contains("expected at least 5242880 B, found 700001 B"), "{fault}");
         // Memory that is too small is told before anything is touched beyond it.
         let small = Memory::allocate(1000).unwrap();
         let moves = Rows::run(0, 1 << 20, 0).moves(&small);

@@ -138,10 +138,10 @@ fn reserving_too_much_is_an_error_that_leaves_the_file() {
     // Asked of memory, since a disk would be filled to its end before it says so.
     let fault = directory.reserve("file", 1 << 52).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Storage);
-    assert!(fault.text.contains("reserving the space of") && fault.text.contains("file"), "{fault}");
+    assert!(fault.text().contains("reserving the space of") && fault.text().contains("file"), "{fault}");
     assert!(fault.hint.contains("full"), "{fault}");
     assert_eq!(directory.length("file"), Some(10));
     let fault = directory.reserve("nothing", 1).unwrap_err();
-    assert!(fault.text.contains("nothing"), "{fault}");
+    assert!(fault.text().contains("nothing"), "{fault}");
     assert!(directory.extents("nothing").is_err());
 }

@@ -107,12 +107,12 @@ fn what_is_asked_of_striped_objects_and_cannot_be_done_is_told() {
         // Unit 9, its second half, is missing from the first directory.
         let fault = store.one(read(direct)).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Corrupt);
-        assert!(fault.text.contains("0/file' is damaged: expected at least 4000 B, found 3500 B"), "{fault}");
+        assert!(fault.text().contains("0/file' is damaged: expected at least 4000 B, found 3500 B"), "{fault}");
         fs::remove_file(stripes.directories[1].join("file")).unwrap();
         let fault = store.one(read(direct)).unwrap_err();
-        assert!(fault.text.contains("are missing") && fault.text.contains("1/file"), "{fault}");
+        assert!(fault.text().contains("are missing") && fault.text().contains("1/file"), "{fault}");
         let fault = names.check("file").unwrap_err();
-        assert!(fault.text.contains("1/file' is missing"), "{fault}");
+        assert!(fault.text().contains("1/file' is missing"), "{fault}");
         names.remove("file").unwrap();
         assert!(!names.exists("file"));
     }
@@ -125,7 +125,7 @@ fn what_is_asked_of_striped_objects_and_cannot_be_done_is_told() {
     names.check("file").unwrap();
     let other = Stripes { unit_bytes: 900, ..stripes.clone() };
     let fault = StripedDirectory::new(other).unwrap().check("file").unwrap_err();
-    assert!(fault.text.contains("3 directories by 900 B should have") && !fault.hint.is_empty(), "{fault}");
+    assert!(fault.text().contains("3 directories by 900 B should have") && !fault.hint.is_empty(), "{fault}");
     let mut other = stripes.clone();
     other.directories.swap(0, 2);
     assert!(StripedDirectory::new(other).unwrap().check("file").is_err());
@@ -195,7 +195,7 @@ fn an_interrupted_publication_is_not_discarded() {
     assert!(fault.hint.contains("opening it completes"), "{fault}");
     names.discard(".hidden");
     let fault = names.complete(".hidden", "file").unwrap_err();
-    assert!(fault.text.contains("completing a publication that was interrupted"), "{fault}");
+    assert!(fault.text().contains("completing a publication that was interrupted"), "{fault}");
     fs::remove_dir(stripes.directories[2].join("file")).unwrap();
     assert!(names.complete(".hidden", "file").unwrap());
     assert_eq!((&names as &dyn Names).read("file").unwrap().unwrap(), [2; 1234]);
@@ -208,7 +208,7 @@ fn hidden_parts_without_their_first_are_refused() {
     fs::remove_file(stripes.directories[0].join(".hidden")).unwrap();
     let fault = names.complete(".hidden", "file").unwrap_err();
     assert_eq!(fault.kind, FaultKind::Corrupt);
-    assert!(fault.text.contains("0/file' is missing") && !fault.hint.is_empty(), "{fault}");
+    assert!(fault.text().contains("0/file' is missing") && !fault.hint.is_empty(), "{fault}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_has_lost_a_part_is_not_published() {
     fs::remove_file(stripes.directories[1].join(".hidden")).unwrap();
     let fault = names.rename(".hidden", "file").unwrap_err();
     assert_eq!(fault.kind, FaultKind::Corrupt);
-    assert!(fault.text.contains("1/.hidden' is missing"), "{fault}");
+    assert!(fault.text().contains("1/.hidden' is missing"), "{fault}");
     assert_eq!((&names as &dyn Names).read("file").unwrap().unwrap(), [1; 95]);
 }
 

@@ -30,6 +30,9 @@ pub struct Votes {
     pub reach: Option<(u64, u64)>,
 }
 
+/// Says, beside what a rank cannot do, that it tells how far it reaches.
+const REACHES: u64 = 1 << 63;
+
 impl Votes {
     fn merge(&mut self, other: Votes) {
         self.cannot |= other.cannot;
@@ -40,13 +43,16 @@ impl Votes {
     }
 
     fn tell(self, w: Writer) -> Writer {
-        let (low, high) = self.reach.unwrap_or((u64::MAX, 0));
-        w.number(self.cannot.into()).number(low).number(high)
+        match self.reach {
+            Some((low, high)) => w.number(REACHES | u64::from(self.cannot)).number(low).number(high),
+            None => w.number(self.cannot.into()),
+        }
     }
 
     fn hear(r: &mut Reader) -> Option<Votes> {
-        let (cannot, low, high) = (Ways::try_from(r.number()?).ok()?, r.number()?, r.number()?);
-        Some(Votes { cannot, reach: (low <= high).then_some((low, high)) })
+        let ways = r.number()?;
+        let reach = if ways & REACHES == 0 { None } else { Some((r.number()?, r.number()?)) };
+        Some(Votes { cannot: Ways::try_from(ways & !REACHES).ok()?, reach })
     }
 }
 
@@ -413,8 +419,11 @@ impl Consensus {
                 lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
             }
         }
-        let text = format!("{}: the ranks ask for different things:\n  {}", self.question.what, lines.join("\n  "));
+        let text = format!("the ranks ask for different things:\n  {}", lines.join("\n  "));
+        let others: Vec<u32> = self.merged.groups[1..].iter().flat_map(|group| group.ranks.clone()).collect();
         Fault::new(FaultKind::Disagreement, text)
+            .on(&others[..others.len().min(RANKS_NAMED_MAX)], "")
+            .context(&self.question.what)
             .hint("a collective call needs the same arguments on every rank, but for the local arrays themselves")
     }
 }
@@ -451,17 +460,16 @@ fn failures(merged: &Merged, names: &Names) -> Fault {
         }
     }
     let more = merged.fault_count - merged.faults.len() as u64;
-    let (first, _) = distinct[0].clone();
+    let (first, ranks) = distinct[0].clone();
     // Who is alone need not be told which rank it was.
     let alone = names.clients() == 1 && names.servers().is_empty();
-    let line = |(fault, ranks): &(Fault, Vec<u32>)| match alone {
-        true => fault.text.clone(),
-        false => format!("on {}: {}", names.list(ranks), fault.text),
+    let named = |(fault, ranks): &(Fault, Vec<u32>)| match alone {
+        true => fault.clone(),
+        false => fault.clone().on(ranks, names.list(ranks)),
     };
-    let lines: Vec<String> = distinct.iter().map(line).collect();
-    let mut text = lines.join("\n  ");
+    let mut others: Vec<String> = distinct[1..].iter().map(|other| named(other).text()).collect();
     if more > 0 {
-        text = format!("{text}\n  and on {more} more ranks");
+        others.push(format!("and on {more} more ranks"));
     }
-    Fault { kind: first.kind, text, hint: first.hint }
+    named(&(first, ranks)).beside(others)
 }

@@ -268,11 +268,9 @@ impl Party {
     /// When an earlier failure ended the use of this party.
     pub fn open(&mut self, mut question: Question) -> Result<Consensus, Fault> {
         if let Some(fault) = &self.poisoned {
-            let text = format!(
-                "{}: this handle cannot be used any more, since an earlier call failed: {}",
-                question.what, fault.text
-            );
-            return Err(Fault::new(FaultKind::Poisoned, text).hint("open the store again, on a fresh communicator"));
+            let text = format!("this handle cannot be used any more, since an earlier call failed: {}", fault.text());
+            let fault = Fault::new(FaultKind::Poisoned, text).context(&question.what);
+            return Err(fault.hint("open the store again, on a fresh communicator"));
         }
         let number = (self.call + 1).to_string();
         question.fields.insert(0, ("number of the call".into(), number));
@@ -567,9 +565,9 @@ impl Party {
             |rank: u32| self.inbox.pongs.iter().any(|p| p.0 == rank) || self.inbox.reports.iter().any(|r| r.0 == rank);
         let missing: Vec<u32> = (1..self.size).filter(|&rank| !here(rank)).collect();
         if missing.is_empty() {
-            let mut lines: Vec<String> = vec![format!("rank 0: {}", fault.text)];
+            let mut lines: Vec<String> = vec![format!("rank 0: {}", fault.text())];
             lines.extend(self.inbox.pongs.iter().map(|(rank, waits)| format!("rank {rank}: {waits}")));
-            lines.extend(self.inbox.reports.iter().map(|(rank, fault, _)| format!("rank {rank}: {}", fault.text)));
+            lines.extend(self.inbox.reports.iter().map(|(rank, fault, _)| format!("rank {rank}: {}", fault.text())));
             lines.dedup();
             lines.truncate(9);
             let limit = self.limits.progress.as_secs_f64();
@@ -581,19 +579,18 @@ impl Party {
         let more = missing.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let who = format!("{}{more}", self.names.list(named));
+        let of = |fault: Fault| Fault::on(fault, named, "").context(&self.what);
         if arriving {
             let limit = self.limits.arrival.as_secs_f64();
-            let text = format!("{}: {who} did not arrive at call {} within {limit:.1} s", self.what, self.call);
-            Fault::new(FaultKind::Timeout, text).hint(
+            let text = format!("{who} did not arrive at call {} within {limit:.1} s", self.call);
+            of(Fault::new(FaultKind::Timeout, text)).hint(
                 "every rank of the communicator must make the call; a rank that raised before it, or died, cannot",
             )
         } else {
             let limit = self.limits.progress.as_secs_f64();
-            let text = format!(
-                "{}: {who} stopped answering in the middle of the call (no progress for {limit:.1} s)",
-                self.what
-            );
-            Fault::new(FaultKind::Timeout, text).hint("the process died or hangs; what it was writing is not published")
+            let text = format!("{who} stopped answering in the middle of the call (no progress for {limit:.1} s)");
+            of(Fault::new(FaultKind::Timeout, text))
+                .hint("the process died or hangs; what it was writing is not published")
         }
     }
 

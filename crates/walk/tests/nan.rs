@@ -50,7 +50,7 @@ fn one_rank_says_which_array_it_is_in() {
                 let [fault] = &faults[..] else { panic!("{strategy} {direction:?}: {faults:?}") };
                 assert_eq!(fault.kind, FaultKind::Invalid);
                 let begin = "'a1': a NaN of float64 cannot become int32, among elements [";
-                assert!(fault.text.starts_with(begin), "{strategy} {direction:?}: {fault}");
+                assert!(fault.text().starts_with(begin), "{strategy} {direction:?}: {fault}");
                 refused += 1;
             }
         }

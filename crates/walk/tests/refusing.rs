@@ -46,7 +46,7 @@ fn refused(transfer: &Arc<Transfer>, parameters: &Parameters) -> String {
     for told in ranks.agree(vec![question; RANKS as usize], &Err(fault.clone())) {
         assert_eq!(told, Err(fault.clone()));
     }
-    fault.text
+    fault.text()
 }
 
 const SERVING: [Strategy; 3] = [Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];

@@ -268,7 +268,7 @@ fn what_is_missing_is_said(names: &dyn Names) {
             names.rename(name, "g").expect_err("nothing to rename"),
         ];
         for fault in &faults[..3] {
-            assert!(fault.text.contains(&names.full(name)), "which one is said: {fault}");
+            assert!(fault.text().contains(&names.full(name)), "which one is said: {fault}");
         }
     }
     names.write("nothing/below", b"", false).expect_err("no directory to write to");
@@ -365,7 +365,7 @@ impl Objects<'_> {
 
     fn corrupt(&mut self, request: Request) {
         let fault = self.carry_out(request).expect_err("the object is damaged");
-        assert!(fault.kind == FaultKind::Corrupt && fault.text.contains(self.below), "{fault}");
+        assert!(fault.kind == FaultKind::Corrupt && fault.text().contains(self.below), "{fault}");
     }
 
     fn whole_objects(&mut self) {

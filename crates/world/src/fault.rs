@@ -1,8 +1,10 @@
 //! What went wrong, in a form that can travel to other ranks unchanged.
 
+use crate::bytes::{Reader, Writer};
 use hyperslab_layout::Region;
 use hyperslab_pack::CopyError;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Kind of a failure; callers decide by it what to do, bindings map it to exceptions and codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -56,21 +58,121 @@ impl FaultKind {
     ];
 }
 
-/// A failure: what was asked of what, expected and found, the cause beneath, and perhaps a hint.
+/// A failure, in fields: whoever handles it looks at these, and it becomes a text only where a person reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct Fault(Box<Fields>);
+
+/// What is known of a failure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Fields {
     /// Kind of failure.
     pub kind: FaultKind,
-    /// The message, without the hint.
-    pub text: String,
+    /// The ranks that it befell, at most some of them; none where that is not known, or there is one rank only.
+    pub ranks: Vec<u32>,
+    /// How to call these ranks; empty where none are named.
+    pub who: String,
+    /// What was being done, the outermost first.
+    pub doing: Vec<String>,
+    /// What went wrong.
+    pub what: String,
+    /// The stored object that it is about: a path, or a name in a store.
+    pub object: Option<String>,
+    /// What was expected, and what was found instead.
+    pub mismatch: Option<Mismatch>,
+    /// What befell other ranks, a line each.
+    pub others: Vec<String>,
     /// What the user may do about it; empty when there is nothing to say.
     pub hint: String,
 }
 
+/// What was expected of something, and what was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// What was expected.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
 impl Fault {
     /// A failure without a hint.
-    pub fn new(kind: FaultKind, text: impl Into<String>) -> Fault {
-        Fault { kind, text: text.into(), hint: String::new() }
+    pub fn new(kind: FaultKind, what: impl Into<String>) -> Fault {
+        Fault(Box::new(Fields {
+            kind,
+            ranks: Vec::new(),
+            who: String::new(),
+            doing: Vec::new(),
+            what: what.into(),
+            object: None,
+            mismatch: None,
+            others: Vec::new(),
+            hint: String::new(),
+        }))
+    }
+
+    /// The same about a stored object, which what went wrong may name, too.
+    #[must_use]
+    pub fn about(mut self, object: impl Into<String>) -> Fault {
+        self.object = Some(object.into());
+        self
+    }
+
+    /// The same with what was expected, and what was found.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>, found: impl Into<String>) -> Fault {
+        self.mismatch = Some(Mismatch { expected: expected.into(), found: found.into() });
+        self
+    }
+
+    /// The same with the ranks that it befell, which are called so. Of one that others had before, these stay the ranks.
+    #[must_use]
+    pub fn on(mut self, ranks: &[u32], who: impl Into<String>) -> Fault {
+        self.name_in_place();
+        if self.ranks.is_empty() {
+            self.ranks = ranks.to_vec();
+        }
+        self.who = who.into();
+        self
+    }
+
+    /// Lets the message name the ranks where it does so far, behind what is put in front of it.
+    fn name_in_place(&mut self) {
+        if !self.who.is_empty() {
+            let who = std::mem::take(&mut self.who);
+            self.doing.insert(0, format!("on {who}"));
+        }
+    }
+
+    /// The same of another kind.
+    #[must_use]
+    pub fn as_kind(mut self, kind: FaultKind) -> Fault {
+        self.kind = kind;
+        self
+    }
+
+    /// The same, with what befell other ranks, a line each.
+    #[must_use]
+    pub fn beside(mut self, others: Vec<String>) -> Fault {
+        self.others = others;
+        self
+    }
+
+    /// The same, with more to say of what went wrong.
+    #[must_use]
+    pub fn also(mut self, more: impl fmt::Display) -> Fault {
+        self.what = format!("{}; {more}", self.what);
+        self
+    }
+
+    /// The whole message, without the hint.
+    pub fn text(&self) -> String {
+        let who = if self.who.is_empty() { String::new() } else { format!("on {}: ", self.who) };
+        let doing: String = self.doing.iter().map(|doing| format!("{doing}: ")).collect();
+        let mismatch = |Mismatch { expected, found }: &Mismatch| format!(": expected {expected}, found {found}");
+        let mismatch = self.mismatch.as_ref().map(mismatch).unwrap_or_default();
+        let others: String = self.others.iter().map(|line| format!("\n  {line}")).collect();
+        format!("{who}{doing}{}{mismatch}{others}", self.what)
     }
 
     /// What went wrong in a copy, of these elements where that is known.
@@ -104,33 +206,59 @@ impl Fault {
     /// The same, with what was being done in front.
     #[must_use]
     pub fn context(mut self, doing: impl fmt::Display) -> Fault {
-        self.text = format!("{doing}: {}", self.text);
+        self.name_in_place();
+        self.doing.insert(0, doing.to_string());
         self
     }
 
     /// Bytes for a message to another rank.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let kind = FaultKind::ALL.iter().position(|&kind| kind == self.kind).expect("every kind is listed") as u8;
-        let mut bytes = vec![kind];
-        bytes.extend((self.text.len() as u32).to_le_bytes());
-        bytes.extend(self.text.as_bytes());
-        bytes.extend(self.hint.as_bytes());
-        bytes
+        let Fields { kind, ranks, who, doing, what, object, mismatch, others, hint } = &**self;
+        let kind = FaultKind::ALL.iter().position(|known| known == kind).expect("every kind is listed") as u8;
+        let list = |w: Writer, texts: &[String]| {
+            texts.iter().fold(w.number(texts.len() as u64), |w, text| w.bytes(text.as_bytes()))
+        };
+        let w = Writer::tagged(kind).number(ranks.len() as u64);
+        let w = ranks.iter().fold(w, |w, &rank| w.number(rank.into())).bytes(who.as_bytes());
+        let w = list(w, doing).bytes(what.as_bytes());
+        let mismatch: Vec<String> = mismatch.iter().flat_map(|m| [m.expected.clone(), m.found.clone()]).collect();
+        list(list(list(w, object.as_slice()), &mismatch), others).bytes(hint.as_bytes()).0
     }
 
     /// Reads what [`Fault::to_bytes`] made.
     pub fn from_bytes(bytes: &[u8]) -> Option<Fault> {
-        let kind = *FaultKind::ALL.get(usize::from(*bytes.first()?))?;
-        let length = u32::from_le_bytes(bytes.get(1..5)?.try_into().ok()?) as usize;
-        let text = String::from_utf8(bytes.get(5..5 + length)?.to_vec()).ok()?;
-        let hint = String::from_utf8(bytes.get(5 + length..)?.to_vec()).ok()?;
-        Some(Fault { kind, text, hint })
+        let mut r = Reader::new(bytes);
+        let list = |r: &mut Reader| (0..r.number()?).map(|_| r.text()).collect::<Option<Vec<String>>>();
+        let kind = *FaultKind::ALL.get(usize::from(r.tag()?))?;
+        let ranks = (0..r.number()?).map(|_| u32::try_from(r.number()?).ok()).collect::<Option<_>>()?;
+        let (who, doing, what) = (r.text()?, list(&mut r)?, r.text()?);
+        let object = list(&mut r)?.pop();
+        let mismatch = match &list(&mut r)?[..] {
+            [expected, found] => Some(Mismatch { expected: expected.clone(), found: found.clone() }),
+            _ => None,
+        };
+        let (others, hint) = (list(&mut r)?, r.text()?);
+        Some(Fault(Box::new(Fields { kind, ranks, who, doing, what, object, mismatch, others, hint })))
+    }
+}
+
+impl Deref for Fault {
+    type Target = Fields;
+
+    fn deref(&self) -> &Fields {
+        &self.0
+    }
+}
+
+impl DerefMut for Fault {
+    fn deref_mut(&mut self) -> &mut Fields {
+        &mut self.0
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)?;
+        f.write_str(&self.text())?;
         if !self.hint.is_empty() {
             write!(f, "\n  hint: {}", self.hint)?;
         }
@@ -150,18 +278,39 @@ mod tests {
         let error = hyperslab_pack::NotANumber { from: Kind::Float64, to: Kind::Int32 };
         let fault = Fault::of_copy(error, Some(&Region::boxed(&[3, 0], &[8, 2])));
         assert_eq!(fault.kind, FaultKind::Invalid);
-        assert_eq!(fault.text, "a NaN of float64 cannot become int32, among elements [3..8, 0..2]");
-        assert_eq!(Fault::of_copy(error, None).text, "a NaN of float64 cannot become int32");
+        assert_eq!(fault.text(), "a NaN of float64 cannot become int32, among elements [3..8, 0..2]");
+        assert_eq!(Fault::of_copy(error, None).text(), "a NaN of float64 cannot become int32");
     }
 
     #[test]
     fn faults_travel_unchanged() {
         for kind in FaultKind::ALL {
-            let fault = Fault::new(kind, "é text").hint("h").context("writing");
-            assert_eq!(Fault::from_bytes(&fault.to_bytes()), Some(fault));
+            let plain = Fault::new(kind, "é text").hint("h").context("writing");
+            let full = plain.clone().about("/a/b").expected("9 B", "8 B").on(&[3, 70000], "ranks 3 and 70000");
+            let full = full.beside(vec!["on rank 1: no".into()]);
+            for fault in [plain, full] {
+                assert_eq!(Fault::from_bytes(&fault.to_bytes()), Some(fault));
+            }
         }
         assert_eq!(Fault::from_bytes(&[]), None);
         assert_eq!(Fault::from_bytes(&[0, 9, 0, 0, 0, 1]), None);
         assert_eq!(Fault::from_bytes(&[99, 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn texts_are_made_of_fields() {
+        let fault = Fault::new(FaultKind::Corrupt, "'/a/c/0' is damaged").about("/a/c/0").expected("90 B", "88 B");
+        let fault = fault.context("step 3").context("read of 'rho'").on(&[1, 2], "ranks 1 and 2").hint("read another");
+        let text = "on ranks 1 and 2: read of 'rho': step 3: '/a/c/0' is damaged: expected 90 B, found 88 B";
+        assert_eq!(fault.to_string(), format!("{text}\n  hint: read another"));
+        let again = fault.clone().context("an earlier call").on(&[5], "rank 5");
+        assert!(again.text().starts_with("on rank 5: an earlier call: on ranks 1 and 2: read of"), "{again}");
+        assert_eq!(again.ranks, [1, 2]);
+        let fault = fault.also("a link is in the way").beside(vec!["on rank 7: no".into()]);
+        assert!(
+            fault
+                .text()
+                .ends_with("'/a/c/0' is damaged; a link is in the way: expected 90 B, found 88 B\n  on rank 7: no")
+        );
     }
 }

@@ -39,7 +39,7 @@ pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
 pub use desk::{Desk, InlineDesk, Work};
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, Mismatch};
 pub use location::{Location, Striped};
 pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Then};

@@ -87,7 +87,9 @@ fn absent(object: &str) -> Fault {
 
 /// The failure of an object whose length is not what its metadata say.
 pub(crate) fn length_fault(object: &str, expected: &str, found: u64) -> Fault {
-    Fault::new(FaultKind::Corrupt, format!("object '{object}' should have {expected}, but has {found} B"))
+    Fault::new(FaultKind::Corrupt, format!("object '{object}' is damaged"))
+        .about(object)
+        .expected(expected, format!("{found} B"))
         .hint("the object was truncated or overwritten by something else")
 }
 
@@ -150,9 +152,10 @@ fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Re
 
 /// The failure of an object whose bytes do not match its checksum.
 pub(crate) fn checksum_fault(object: &str, stored: u32, found: u32) -> Fault {
-    let text =
-        format!("object '{object}' is damaged: its CRC-32C should be {stored:#010x}, but its bytes give {found:#010x}");
-    Fault::new(FaultKind::Corrupt, text).hint("restore the object from a copy, or read an earlier step")
+    Fault::new(FaultKind::Corrupt, format!("object '{object}' is damaged"))
+        .about(object)
+        .expected(format!("the CRC-32C {stored:#010x}"), format!("bytes that give {found:#010x}"))
+        .hint("restore the object from a copy, or read an earlier step")
 }
 
 #[cfg(test)]

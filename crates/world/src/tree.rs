@@ -437,11 +437,11 @@ mod tests {
         let tree = MemoryTree::new();
         for root in ["/a", "a//b", "..", "a/../b", "."] {
             let fault = tree.below(root).resolve().unwrap_err();
-            assert!(fault.kind == FaultKind::Invalid && fault.text.contains(root), "{fault}");
+            assert!(fault.kind == FaultKind::Invalid && fault.text().contains(root), "{fault}");
         }
         assert_eq!(tree.below("a/b/").resolve().unwrap(), tree.full("a/b"));
         let fault = tree.create("x", b"", 1 << 62).unwrap_err();
-        assert!(fault.text.contains("creating") && !fault.hint.is_empty(), "{fault}");
+        assert!(fault.text().contains("creating") && !fault.hint.is_empty(), "{fault}");
         assert!(!tree.exists("x"));
     }
 }

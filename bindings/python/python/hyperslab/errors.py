@@ -27,7 +27,31 @@ __all__ = [
 
 
 class Error(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. What its message says is also there by itself.
+
+    Attributes
+    ----------
+    what : str
+        What went wrong.
+    doing : tuple of str
+        What was being done, the outermost first.
+    where : str or None
+        The stored object that it is about: a path, or a name in a store.
+    expected, found : str or None
+        What was expected of it, and what was found instead.
+    ranks : tuple of int
+        The ranks that it befell, at most eight of them; none where that is not known, or there is one rank only.
+    hint : str
+        What may help; empty when there is nothing to say.
+    """
+
+    what: str = ""
+    doing: tuple[str, ...] = ()
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    ranks: tuple[int, ...] = ()
+    hint: str = ""
 
 
 class InvalidError(Error, ValueError):

@@ -96,7 +96,7 @@ pub(super) fn replace(names: &dyn Names, from: &str, to: &str) -> Result<(), Fau
 
 /// Something is visible and could not be taken back, and something is not: nothing hidden may be removed now.
 pub(super) fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Fault {
-    let text = format!("half of it is published; '{}' is not, and is kept hidden: {}", names.full(to), fault.text);
+    let text = format!("half of it is published; '{}' is not, and is kept hidden: {}", names.full(to), fault.text());
     Fault::new(FaultKind::Unsynced, text).hint("look at the disk; the next opening for writing publishes the rest")
 }
 

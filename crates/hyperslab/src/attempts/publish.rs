@@ -64,7 +64,7 @@ impl Attempts {
 
     /// Ends a publication of which all is visible; whatever goes wrong now cannot be told as its failure.
     fn end_journal(&self, entries: &[Entry], journal: &str) -> Result<(), Fault> {
-        end_journal(&*self.home.names, entries, journal).map_err(|fault| self.left_behind(journal, &fault.text))
+        end_journal(&*self.home.names, entries, journal).map_err(|fault| self.left_behind(journal, fault))
     }
 
     /// One change needs no journal: one name that is taken, or two that are exchanged.
@@ -169,9 +169,7 @@ fn still_there(fault: Fault, stay: &[String]) -> Fault {
     if stay.is_empty() {
         return fault;
     }
-    let text =
-        format!("{}; {} was visible by then, and stays, since others went on with it", fault.text, stay.join(", "));
-    Fault { text, ..fault }
+    fault.also(format!("{} was visible by then, and stays, since others went on with it", stay.join(", ")))
 }
 
 /// Takes back what was published; what it replaced is there again. Returns whether that was done.

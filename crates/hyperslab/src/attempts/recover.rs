@@ -115,7 +115,7 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
             Ok(Fate::Dead(lock)) => lock,
             // It may be another user's, and nobody else's work waits for that.
             Err(fault) => {
-                found.unfinished.push(format!("{left}: {}", fault.text));
+                found.unfinished.push(format!("{left}: {}", fault.text()));
                 continue;
             }
         };
@@ -123,7 +123,7 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
         let buried = bury(home, &owner, &mut of_owner);
         found.unfinished.append(&mut of_owner.unfinished);
         if let Err(fault) = buried {
-            found.unfinished.push(format!("{left}: {}", fault.text));
+            found.unfinished.push(format!("{left}: {}", fault.text()));
             continue;
         }
         found.removed.append(&mut of_owner.removed);

@@ -46,7 +46,7 @@ impl Store {
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         if let Some(value) = &new.fill_value {
             // The same words as for a value that was read, but here it is the caller's.
-            let unfit = |error| Fault { kind: FaultKind::Invalid, ..format_fault(error) };
+            let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
             metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
         }
         metadata.key_encoding.separator = separator(&metadata);

@@ -28,7 +28,7 @@ fn at_every_death(
                 return;
             }
             Ok(()) => {}
-            Err(fault) => assert!(fault.text.contains(&dead.text), "{fault}"),
+            Err(fault) => assert!(fault.text().contains(&dead.text()), "{fault}"),
         }
     }
 }

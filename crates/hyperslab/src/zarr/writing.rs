@@ -408,9 +408,8 @@ impl Target for Appending {
         let dropped = attempts.drop_again(&ancestors);
         let synced = if sync { attempts.sync_published(&self.at(), &self.at()) } else { Ok(()) };
         let shown = self.at();
-        let unmarked = attempts
-            .unmark(marker, true)
-            .map_err(|fault| attempts.left_behind(&format!("{shown}/{MARKER}"), &fault.text));
+        let unmarked =
+            attempts.unmark(marker, true).map_err(|fault| attempts.left_behind(&format!("{shown}/{MARKER}"), fault));
         synced.and(dropped).and(unmarked)
     }
 

@@ -148,7 +148,7 @@ mod tests {
     fn it_ends_when_a_case_fails_or_somebody_asks() {
         let fails = || Case::new("a", &[], || Err(Fault::new(FaultKind::Storage, "no room")));
         let failed = Turns::new(Duration::ZERO).take(vec![fails()], &mut || false).unwrap_err();
-        assert_eq!(failed.text, "no room");
+        assert_eq!(failed.text(), "no room");
         let stopped = Turns::new(Duration::ZERO).take(vec![fails()], &mut || true).unwrap_err();
         assert_eq!(stopped.kind, FaultKind::Interrupted);
     }

@@ -213,7 +213,7 @@ mod tests {
         let mut done = Vec::new();
         store.poll(&mut done);
         let fault = done[0].1.clone().unwrap_err();
-        assert!(fault.text.contains(&*object) && fault.text.contains("gone"), "{fault}");
+        assert!(fault.text().contains(&*object) && fault.text().contains("gone"), "{fault}");
         assert!(done[1].1.is_ok());
         assert_eq!(there.files(), [("x".to_string(), vec![2])]);
         store.mount(&there);
