@@ -96,6 +96,42 @@ def a_rank_alone(comm: Any, path: Path) -> None:
         assert store.groups() == ["own", "step"]
 
 
+def a_rank_alone_in_a_file(comm: Any, path: Path) -> None:
+    """The same of a file: while a request writes to it, and before and after."""
+    dist = spread(comm)
+    arrays = {"a": (whole().shape, "f8"), "b": (whole().shape, "f8")}
+    with hs.open_raw(path / "l.raw", "w", comm=comm, durable=False) as file:
+        file.write({"a": part(comm), "b": part(comm, 3.0)}, dist)
+        with pytest.raises(hs.InvalidError, match="a new file is read after it was closed"):
+            file.read_local("a")
+    with hs.open_raw(path / "l.raw", "r+", comm=comm, header=0, arrays=arrays, durable=False, **LIMITS) as file:
+        if comm.rank > 0:
+            await_file(path / "looked into the file")
+        else:
+            found = file.read_local("a", section=(slice(1, 48, 3), slice(2, 9)))
+            assert np.array_equal(found, whole()[1:48:3, 2:9])
+            out = np.zeros(whole().shape, "f4", order="F")
+            assert file.read_local("b", out=out) is out
+            assert np.array_equal(out, whole(3.0).astype("f4"))
+            with pytest.raises(hs.InvalidError, match="the file has no array 'c'"):
+                file.read_local("c")
+            with pytest.raises(hs.InvalidError, match="cannot change from float64 to int32"):
+                file.read_local("a", dtype="i4")
+        request = file.iwrite({"a": part(comm, 9.0)}, dist)
+        if comm.rank == 0:
+            if comm.size > 1:
+                with pytest.raises(hs.InvalidError, match="is being written by a request that is under way"):
+                    file.read_local("b")
+            (path / "looked into the file").touch()
+        request.wait()
+        comm.barrier()
+        assert np.array_equal(file.read_local("a", section=slice(5, 6)), whole(9.0)[[5]])
+    with hs.open_raw(path / "l.raw", comm=comm, header=0, arrays=arrays) as file:
+        read = file.iread("a", dist)
+        assert np.array_equal(file.read_local("b"), whole(3.0))
+        assert np.array_equal(read.wait(), part(comm, 9.0))
+
+
 def any_mixture(comm: Any, path: Path) -> None:
     """Ranks make the same collective calls and requests, and each does something local in between, at its own pace."""
     for seed in range(PROGRAMS):
@@ -108,7 +144,15 @@ def mixture(comm: Any, path: Path, seed: int) -> None:
     written: dict[str, float] = {}
     shown: set[str] = set()
     under_way: list[tuple[str | None, Any, Any]] = []
-    with hs.open(path, "w", comm=comm, durable=False, **LIMITS) as store:
+    # Small calls on a file, in between: what it holds, and whether a request may be changing it.
+    raw, arrays = path.with_suffix(".raw"), {"f": (whole().shape, "f8")}
+    holds, changing = 1.0, False
+    with hs.open_raw(raw, "w", comm=comm, durable=False) as file:
+        file.write({"f": part(comm, holds)}, dist)
+    with (
+        hs.open(path, "w", comm=comm, durable=False, **LIMITS) as store,
+        hs.open_raw(raw, "r+", comm=comm, header=0, arrays=arrays, durable=False, **LIMITS) as file,
+    ):
 
         def look() -> None:
             if own.random() < 0.3:
@@ -124,17 +168,23 @@ def mixture(comm: Any, path: Path, seed: int) -> None:
                 assert np.array_equal(
                     store.read_local(name, section=slice(rows, rows + 1)), whole(written[name])[[rows]]
                 )
+            if not changing:
+                rows = own.randrange(48)
+                assert np.array_equal(file.read_local("f", section=slice(rows, rows + 1)), whole(holds)[[rows]])
 
         def over() -> None:
+            nonlocal changing
             for name, request, expected in under_way:
                 found = request.wait()
                 assert expected is None or np.array_equal(found, expected)
                 shown.update([name] if name else [])
             under_way.clear()
+            changing = False
 
         for number in range(CALLS):
             look()
-            kind = same.choice(["write", "iwrite", "iwrite", "iread", "read", "wait", "flush"])
+            kinds = ["write", "iwrite", "iwrite", "iread", "read", "wait", "flush"]
+            kind = same.choice([*kinds, "write file", "iwrite file", "read file"])
             name, start = f"a{number}", float(same.randrange(100))
             if kind == "write":
                 store.write(name, part(comm, start), dist)
@@ -153,7 +203,19 @@ def mixture(comm: Any, path: Path, seed: int) -> None:
                 shown.update(each for each, _, _ in under_way if each)
             elif kind == "wait":
                 over()
+            elif kind == "write file":
+                file.write({"f": part(comm, start)}, dist)
+                holds, changing = start, False
+                shown.update(each for each, _, _ in under_way if each)
+            elif kind == "iwrite file":
+                under_way.append((None, file.iwrite({"f": part(comm, start)}, dist), None))
+                holds, changing = start, True
+            elif kind == "read file":
+                assert np.array_equal(file.read("f", dist), part(comm, holds))
+                shown.update(each for each, _, _ in under_way if each)
+                changing = False
             elif kind == "flush":
+                changing = False
                 store.flush()
                 shown.update(each for each, _, _ in under_way if each)
         look()
@@ -257,6 +319,7 @@ LOCAL_CASES: dict[str, Callable[[Any, Path], None]] = {
     for each in (
         nobody_is_waited_for,
         a_rank_alone,
+        a_rank_alone_in_a_file,
         any_mixture,
         a_failed_call_settles_all_ranks,
         a_local_error_in_a_step,

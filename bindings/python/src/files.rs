@@ -2,7 +2,7 @@
 
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
-use crate::errors::{kind as fault_kind, raise};
+use crate::errors::{kind as fault_kind, raise, raise_alone};
 use crate::layout::Held;
 use crate::memory::Place;
 use crate::store::{RawOptions, casting, mode, options};
@@ -130,6 +130,26 @@ impl RawFile {
         let read = self
             .with(py, move |file| file.read(&names, holding.as_ref(), part.as_ref(), Some(into), casting(unsafe_cast)));
         read.map(|(_, report)| Report(report))
+    }
+
+    /// Reads all of an array, or of a section, into the given array, by this rank alone.
+    fn read_local(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        part: Option<RawSection>,
+        into: Vec<Py<Local>>,
+        unsafe_cast: bool,
+    ) -> PyResult<Report> {
+        let (into, part) = (locals(into), section(part));
+        let result = py.detach(|| {
+            let file = self.lock().clone();
+            file.map(|file| file.read_local(name, part.as_ref(), Some(into), casting(unsafe_cast)))
+        });
+        match result {
+            Some(read) => read.map(|(_, report)| Report(report)).map_err(|error| raise_alone(py, error)),
+            None => Err(PyRuntimeError::new_err("the file is closed")),
+        }
     }
 
     #[allow(clippy::too_many_arguments, reason = "as Python calls it")]

@@ -1,10 +1,12 @@
 //! A collective call that moves arrays: agree, move, agree, publish.
 
+use crate::Decode;
 use crate::agreement::{Agreement, Begin};
 use crate::alike::{Group, Lying, Parts, TOGETHER, Taken, groups, runs, transfer};
 use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
+use crate::described::with_arrays;
 use crate::holding::{Exposing, Exposure, Holding, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
 use crate::report::{Measured, Report};
@@ -12,11 +14,10 @@ use crate::request::{ArrayRequest, reach};
 use crate::served;
 use crate::target::{Nothing, Target};
 use crate::telling::{hear_stored, tell_stored};
-use crate::{Decode, Fields};
 use hyperslab_layout::{Casting, ElementType, Policies};
 use hyperslab_plan::{Ask, Direction, Transfer};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Limits, Party, Question, Votes, Waits, Walked};
+use hyperslab_walk::{Agreed, Compared, Limits, Party, Question, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,8 +26,8 @@ use std::time::Duration;
 pub struct Arguments {
     /// What is done, for messages.
     pub what: String,
-    /// What must be the same on all ranks.
-    pub fields: Fields,
+    /// What must be the same on all ranks, besides the arrays.
+    pub compared: Compared,
     /// What is wrong on this rank already.
     pub fault: Option<Fault>,
     /// Which way.
@@ -121,9 +122,11 @@ struct Compiled {
 impl Call {
     /// A call of this rank, of so many that ask.
     pub fn new(world: &mut dyn World, at: (u32, u32), arguments: Arguments, decode: Decode) -> Call {
-        let Arguments { what, mut fields, fault, direction, arrays, locals, casting, policies, .. } = arguments;
+        let Arguments { what, compared, fault, direction, arrays, locals, casting, policies, .. } = arguments;
         let Arguments { target, publishes, at_once, together, .. } = arguments;
-        fields.push(("casting".into(), casting.name().into()));
+        let arrays: Arc<[ArrayRequest]> = arrays.into();
+        let compared = compared.and(casting, move || vec![("casting".into(), casting.name().into())]);
+        let compared = with_arrays(compared, &arrays, direction);
         let (parts, unfit) = match exposed(&arrays, locals.as_deref(), at, together) {
             Ok(parts) => (parts, None),
             Err(unfit) => (None, Some(unfit)),
@@ -136,8 +139,11 @@ impl Call {
             None => 0,
         };
         let fault = fault.or(unfit).map(|fault| fault.context(&what));
-        let question =
-            Question { stores: true, votes: Votes { cannot, reach }, ..Question::opening(what.clone(), fields, fault) };
+        let question = Question {
+            stores: true,
+            votes: Votes { cannot, reach },
+            ..Question::opening(what.clone(), compared, fault)
+        };
         let began = world.clock().stamp_ns();
         Call {
             what,
@@ -146,7 +152,7 @@ impl Call {
             together,
             casting,
             at,
-            arrays: arrays.into(),
+            arrays,
             locals,
             parts,
             question: Some(question),

@@ -33,7 +33,6 @@ pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use call::{Arguments, Call, Done, enter};
 pub use casting::check_cast;
 pub use decision::{Decision, Predicted};
-pub use described::{Described, describe};
 pub use ending::{Ending, syncing};
 pub use holding::{Exposure, Holding, Part, number_parts};
 pub use moving::Moving;
@@ -41,8 +40,7 @@ pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};
 pub use target::Target;
 
-/// What rank 0 tells names and values of: what must be the same on all ranks.
-pub type Fields = Vec<(String, String)>;
+pub use hyperslab_walk::{Compared, Fields};
 
 /// Makes a codec of what [`Codec::to_bytes`](hyperslab_layout::Codec::to_bytes) gave on another rank; formats know how.
 pub type Decode = fn(&[u8]) -> Option<std::sync::Arc<dyn hyperslab_layout::Codec>>;

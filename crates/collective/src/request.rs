@@ -5,10 +5,11 @@ use crate::holding::Holding;
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet};
 use hyperslab_plan::{Ask, Direction};
 use hyperslab_world::{Fault, FaultKind};
+use std::fmt;
 use std::sync::Arc;
 
 /// Which part of a stored array moves.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Selected {
     /// All of it.
     Whole,
@@ -18,6 +19,17 @@ pub enum Selected {
     End(usize),
     /// Of something of one dimension that grows, from the first to the last element that some rank holds.
     Reached,
+}
+
+impl fmt::Display for Selected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Selected::Whole => f.write_str("all of it"),
+            Selected::Section(section) => section.fmt(f),
+            Selected::End(axis) => write!(f, "its end along dimension {axis}"),
+            Selected::Reached => f.write_str("what the ranks reach"),
+        }
+    }
 }
 
 /// One array of a call, as this rank asks for it. It has nothing of the memory.

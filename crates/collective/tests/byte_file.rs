@@ -9,7 +9,7 @@ use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, Holdin
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Holes, IndexSet, Kind, Overlapping, Policies, Stored};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
-use hyperslab_walk::{Limits, Party};
+use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Shuffling;
 use hyperslab_world::{Fault, FaultKind, MemoryStore, Objects, Root};
@@ -176,7 +176,7 @@ impl Case {
         for (rank, (part, local)) in locals.into_iter().enumerate() {
             let arguments = Arguments {
                 what: "a view".into(),
-                fields: Vec::new(),
+                compared: Compared::default(),
                 fault: None,
                 direction,
                 arrays: vec![part.request()],

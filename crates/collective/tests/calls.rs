@@ -10,7 +10,7 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Dim, Distribution, ElementType, IndexSet, Kind, Policies, Stored, product};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
-use hyperslab_walk::{Limits, Party};
+use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Failing;
 use hyperslab_world::{Fault, FaultKind, MemoryStore, Objects, Root};
@@ -209,7 +209,7 @@ impl Case {
         };
         Arguments {
             what: "a call".into(),
-            fields: Vec::new(),
+            compared: Compared::default(),
             fault: None,
             direction,
             arrays: held.iter().enumerate().map(request).collect(),

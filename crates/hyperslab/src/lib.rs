@@ -45,6 +45,7 @@
 //   is where environment variables are read, `stderr.rs` what goes to the error output. `simulate.rs` and `simulate/` turn what
 //   is asked in JSON into a rehearsal: the one place where the real and the imagined machine are both known.
 
+mod alone;
 mod attempts;
 pub mod calibrate;
 mod comm;

@@ -207,6 +207,11 @@ impl Line {
         self.settled.load(Ordering::Acquire)
     }
 
+    /// Whether a request is not over yet.
+    pub(crate) fn is_under_way(&self, request: u64) -> bool {
+        lock(&self.state).finished < request
+    }
+
     /// Leaves a job; `line` is this line and all that must live while the job does.
     pub(crate) fn submit<K: AsRef<Line> + Send + 'static>(keep: K, outcome: Arc<Outcome>, staged: u64, work: Work) {
         let line = keep.as_ref();

@@ -6,6 +6,7 @@ mod reading;
 mod requests;
 mod writing;
 
+use crate::alone::Alone;
 use crate::attempts::Attempts;
 use crate::comm::Comm;
 use crate::course::{End, Publish};
@@ -25,6 +26,7 @@ use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An array of a file.
@@ -110,6 +112,10 @@ pub struct RawFile {
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
     unfinished: Vec<String>,
+    /// This rank's own way to read it.
+    alone: Alone,
+    /// Number of the last request of this rank that writes to it.
+    last_write: Arc<AtomicU64>,
 }
 
 /// The arrays of a file, in their order.
@@ -172,7 +178,7 @@ impl RawFile {
         let opened = move |names: &dyn Names, at_hand| {
             open_file(names, how, at_hand, (&new_header, header_bytes, end)).map_err(|fault| fault.context(&what))
         };
-        let file = RawFile::opened(comm, question, names, (mode, options, order), opened)?;
+        let file = RawFile::opened(comm, question, (location, names), (mode, options, order), opened)?;
         *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end, added: vec![0; arrays.len()] };
         Ok(file)
     }
@@ -197,7 +203,8 @@ impl RawFile {
                 _ => fault,
             })
         };
-        let mut file = RawFile::opened(comm, question, names, (Mode::Read, options, Order::RowMajor), opened)?;
+        let mut file =
+            RawFile::opened(comm, question, (location, names), (Mode::Read, options, Order::RowMajor), opened)?;
         let (header, offset) = NpyHeader::parse(&file.header, &path).map_err(format_fault)?;
         file.order = header.order();
         let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
@@ -242,7 +249,7 @@ impl RawFile {
     fn opened(
         comm: &Comm,
         question: Question,
-        names: Result<Arc<dyn Names>, Fault>,
+        (location, names): (Location, Result<Arc<dyn Names>, Fault>),
         (mode, options, order): (Mode, Options, Order),
         open: impl FnOnce(&dyn Names, bool) -> Result<Opened, Fault> + Send + 'static,
     ) -> Result<RawFile, Fault> {
@@ -276,6 +283,8 @@ impl RawFile {
             laid: Arc::default(),
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
+            alone: Alone::new(location),
+            last_write: Arc::default(),
         })
     }
 

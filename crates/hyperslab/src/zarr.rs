@@ -15,6 +15,7 @@ mod step;
 mod tests;
 mod writing;
 
+use crate::alone::Alone;
 use crate::attempts::{Attempts, Home};
 use crate::comm::Comm;
 use crate::course::{End, Publish};
@@ -212,9 +213,8 @@ pub struct Store {
     attributes: Map<String, Value>,
     known: known::Known,
     listing: Listing,
-    /// Where it was opened, and this rank's own way to read it, once it has one.
-    location: Location,
-    alone: Arc<Mutex<Vec<Comm>>>,
+    /// This rank's own way to read it.
+    alone: Alone,
 }
 
 impl Store {
@@ -285,8 +285,7 @@ impl Store {
             attributes: heard.attributes,
             known: known::Known::default(),
             listing,
-            location: at_location,
-            alone: Arc::default(),
+            alone: Alone::new(at_location),
         })
     }
 

@@ -8,7 +8,7 @@ use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, Laid, Parameters, Stored, Strategy, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_real::wire::thread_wires;
-use hyperslab_walk::{Limits, Party};
+use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::{Fault, Root};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn carry_out(folder: &Path, strategy: Strategy, direction: Direction, bytes: [Ve
         let target = ByteFile { path: folder.join("bytes"), strategy };
         let arguments = Arguments {
             what: "a box of bytes".into(),
-            fields: Vec::new(),
+            compared: Compared::default(),
             fault: None,
             direction,
             arrays: vec![ArrayRequest {

@@ -4,6 +4,7 @@
 //! of ranks; the decision comes down the same tree. Only when hashes differ does rank 0 ask a few ranks for values, to
 //! say in the error what differs and where. A rank that failed before the call takes part with its failure.
 
+use crate::compared::{Compared, Fields};
 use crate::inbox::tag;
 use crate::names::{Names, list};
 use crate::party::{Party, Waits};
@@ -73,8 +74,8 @@ pub struct Agreed {
 pub struct Question {
     /// What is being done, for messages: `write of 'rho'`.
     pub what: String,
-    /// What must be equal on all ranks: name and value.
-    pub fields: Vec<(String, String)>,
+    /// What must be equal on all ranks.
+    pub compared: Compared,
     /// How this rank votes.
     pub votes: Votes,
     /// What went wrong on this rank already.
@@ -88,19 +89,8 @@ pub struct Question {
 
 impl Question {
     /// The one that opens a call.
-    pub fn opening(what: impl Into<String>, fields: Vec<(String, String)>, fault: Option<Fault>) -> Question {
-        Question { what: what.into(), fields, fault, opens: true, ..Question::default() }
-    }
-
-    /// 64-bit FNV-1a over names and values.
-    fn hash(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for (name, value) in &self.fields {
-            for byte in name.bytes().chain([0]).chain(value.bytes()).chain([1]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        }
-        hash
+    pub fn opening(what: impl Into<String>, compared: impl Into<Compared>, fault: Option<Fault>) -> Question {
+        Question { what: what.into(), compared: compared.into(), fault, opens: true, ..Question::default() }
     }
 }
 
@@ -201,7 +191,7 @@ impl Consensus {
         let children: Vec<u32> = tree.children().collect();
         let mut merged = Merged { votes: question.votes, ..Merged::default() };
         if !party.is_server() {
-            merged.add_group(Group { hash: question.hash(), count: 1, ranks: vec![rank] });
+            merged.add_group(Group { hash: question.compared.digest(), count: 1, ranks: vec![rank] });
         }
         merged.add_faults(u64::from(question.fault.is_some()), question.fault.clone().map(|fault| (rank, fault)));
         let (missing, arrives) = (children.clone(), question.opens || party.is_server());
@@ -385,7 +375,7 @@ impl Consensus {
         self.asked = self.merged.groups.iter().map(|group| group.ranks[0]).collect();
         for &rank in &self.asked {
             if rank == own {
-                self.values.insert(own, self.question.fields.clone());
+                self.values.insert(own, self.question.compared.fields());
             } else {
                 world.transport().signal(rank, Writer::tagged(tag::QUERY).number(self.call).0);
             }
@@ -394,7 +384,12 @@ impl Consensus {
 
     fn values_message(&self) -> Vec<u8> {
         let w = Writer::tagged(tag::VALUES).number(self.call);
-        self.question.fields.iter().fold(w, |w, (name, value)| w.bytes(name.as_bytes()).bytes(value.as_bytes())).0
+        self.question
+            .compared
+            .fields()
+            .iter()
+            .fold(w, |w, (name, value)| w.bytes(name.as_bytes()).bytes(value.as_bytes()))
+            .0
     }
 
     /// The error that says which values differ, on which ranks.
@@ -419,6 +414,9 @@ impl Consensus {
                 lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
             }
         }
+        if lines.is_empty() {
+            lines.push("what they ask for looks alike, and is not".into());
+        }
         let text = format!("the ranks ask for different things:\n  {}", lines.join("\n  "));
         let others: Vec<u32> = self.merged.groups[1..].iter().flat_map(|group| group.ranks.clone()).collect();
         Fault::new(FaultKind::Disagreement, text)
@@ -441,7 +439,7 @@ fn decision(contents: &[u8]) -> Result<Agreed, Fault> {
     }
 }
 
-fn fields(contents: &[u8]) -> Option<Vec<(String, String)>> {
+fn fields(contents: &[u8]) -> Option<Fields> {
     let mut r = Reader::new(contents);
     let mut fields = Vec::new();
     while let Some(name) = r.text() {

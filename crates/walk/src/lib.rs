@@ -11,6 +11,7 @@
 //! ahead; `party.rs` is a rank's life in a communicator and the only loop that waits.
 #![forbid(unsafe_code)]
 
+mod compared;
 mod consensus;
 mod inbox;
 mod names;
@@ -20,6 +21,7 @@ pub mod trace;
 mod tree;
 mod walk;
 
+pub use compared::{Compared, Fields};
 pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use party::{Limits, Party, Waits};
 pub use telling::Telling;

@@ -1,5 +1,6 @@
 //! One rank's part in a communicator over its life: calls in order, limits on waiting, and failure.
 
+use crate::compared::Compared;
 use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
 use crate::names::Names;
@@ -50,6 +51,8 @@ impl From<String> for Waits {
 /// Polls without news after which a rank starts to doze. Few: where ranks share cores, each poll keeps from working whom
 /// it waits for, and a doze begins with offering the core.
 const EAGER_POLLS: u32 = 2;
+/// What ranks that compare must have in common.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longest doze; also bounds how late Ctrl-C is noticed.
 const DOZE: Duration = Duration::from_millis(2);
 
@@ -272,9 +275,11 @@ impl Party {
             let fault = Fault::new(FaultKind::Poisoned, text).context(&question.what);
             return Err(fault.hint("open the store again, on a fresh communicator"));
         }
-        let number = (self.call + 1).to_string();
-        question.fields.insert(0, ("number of the call".into(), number));
-        question.fields.insert(1, ("version of hyperslab".into(), env!("CARGO_PKG_VERSION").into()));
+        let number = self.call + 1;
+        let call = Compared::of((number, VERSION), move || {
+            vec![("number of the call".into(), number.to_string()), ("version of hyperslab".into(), VERSION.into())]
+        });
+        question.compared = call.before(question.compared);
         Ok(Consensus::new(self, question))
     }
 

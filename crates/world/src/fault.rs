@@ -60,12 +60,12 @@ impl FaultKind {
 
 /// A failure, in fields: whoever handles it looks at these, and it becomes a text only where a person reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault(Box<Fields>);
+pub struct Fault(Box<Details>);
 
 /// What is known of a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Fields {
+pub struct Details {
     /// Kind of failure.
     pub kind: FaultKind,
     /// The ranks that it befell, at most some of them; none where that is not known, or there is one rank only.
@@ -98,7 +98,7 @@ pub struct Mismatch {
 impl Fault {
     /// A failure without a hint.
     pub fn new(kind: FaultKind, what: impl Into<String>) -> Fault {
-        Fault(Box::new(Fields {
+        Fault(Box::new(Details {
             kind,
             ranks: Vec::new(),
             who: String::new(),
@@ -213,7 +213,7 @@ impl Fault {
 
     /// Bytes for a message to another rank.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Fields { kind, ranks, who, doing, what, object, mismatch, others, hint } = &**self;
+        let Details { kind, ranks, who, doing, what, object, mismatch, others, hint } = &**self;
         let kind = FaultKind::ALL.iter().position(|known| known == kind).expect("every kind is listed") as u8;
         let list = |w: Writer, texts: &[String]| {
             texts.iter().fold(w.number(texts.len() as u64), |w, text| w.bytes(text.as_bytes()))
@@ -238,20 +238,20 @@ impl Fault {
             _ => None,
         };
         let (others, hint) = (list(&mut r)?, r.text()?);
-        Some(Fault(Box::new(Fields { kind, ranks, who, doing, what, object, mismatch, others, hint })))
+        Some(Fault(Box::new(Details { kind, ranks, who, doing, what, object, mismatch, others, hint })))
     }
 }
 
 impl Deref for Fault {
-    type Target = Fields;
+    type Target = Details;
 
-    fn deref(&self) -> &Fields {
+    fn deref(&self) -> &Details {
         &self.0
     }
 }
 
 impl DerefMut for Fault {
-    fn deref_mut(&mut self) -> &mut Fields {
+    fn deref_mut(&mut self) -> &mut Details {
         &mut self.0
     }
 }

@@ -247,6 +247,7 @@ class RawFile:
     def read(
         self, names: list[str], held: _Held | None, part: _Section | None, into: list[Local], unsafe_cast: bool
     ) -> Report: ...
+    def read_local(self, name: str, part: _Section | None, into: list[Local], unsafe_cast: bool) -> Report: ...
     def write_later(
         self,
         arrays: list[tuple[str, list[Local]]],

@@ -365,6 +365,50 @@ class RawFile:
         result = targets[name] if single else {each: targets[each] for each in names}
         return Request(core, self._comm, lambda _report: result)
 
+    def read_local(
+        self,
+        name: str,
+        *,
+        section: SectionLike | None = None,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        order: Literal["C", "F"] = "C",
+        casting: Casting = "same_kind",
+    ) -> NDArray[Any]:
+        """Read all of an array, or of a section of it, by this rank alone. Local.
+
+        No other rank need do the same, and it waits for no other rank and no request; see `Store.read_local`. A file
+        that a request of this program is writing is refused, and a new file until it was closed.
+
+        Raises
+        ------
+        Error
+            This rank's own; the others do not hear of it.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> path = tempfile.mkdtemp() + "/dump.raw"
+        >>> np.arange(6.0).tofile(path)
+        >>> with hs.open_raw(path, header=0, arrays={"rho": ((6,), "f8")}) as file:
+        ...     file.read_local("rho", section=slice(2, 4))
+        array([2., 3.])
+        """
+        check_casting(casting)
+        known = self.arrays
+        if name not in known:
+            message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
+            raise InvalidError(message)
+        shape, stored = known[name]
+        part = section_of(section, shape)
+        extents = shape if part is None else [count * block for _, _, count, block in part]
+        spread = Distribution.replicated(extents, 1)
+        if out is None:
+            native = stored.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
+            out = spread.empty(0, native, order=order)
+        self._file.read_local(name, part, describe_all(out, spread, 0, writable=True), casting == "unsafe")
+        return out
+
     def _prepare_read(
         self,
         names: list[str],

@@ -4,7 +4,7 @@ use super::RawFile;
 use super::disk::follow_disk;
 use crate::error::Error;
 use crate::zarr::{into_each, requests};
-use hyperslab_collective::{Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Target, describe};
+use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Root};
@@ -58,9 +58,10 @@ impl RawFile {
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
-        let mut fields =
-            vec![("operation".to_string(), "read".to_string()), ("file".into(), self.path().display().to_string())];
-        describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
+        let path = self.path();
+        let compared = Compared::of(("read", path.clone()), move || {
+            vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string())]
+        });
         let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
         let mut arrays = requests(names, holding, section, locals.as_deref());
         let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
@@ -75,7 +76,7 @@ impl RawFile {
             (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(Reading { file: self.clone(), stored }) });
         let Done { arrays, report, .. } = self.comm.transfer(Arguments {
             what,
-            fields,
+            compared,
             fault: fault.or(unfit),
             direction: Direction::Read,
             arrays,

@@ -1,10 +1,13 @@
 //! Reading and writing arrays of a file without waiting for it.
 
 use super::RawFile;
-use crate::comm::Unready;
+use crate::comm::{Comm, Unready};
+use crate::error::Error;
 use crate::request::{Request, Room, stage};
-use hyperslab_collective::{Holding, LocalArray};
+use hyperslab_collective::{Holding, LocalArray, Report};
 use hyperslab_layout::{Casting, ElementType, Section};
+use hyperslab_world::{Fault, FaultKind};
+use std::sync::atomic::Ordering;
 
 impl RawFile {
     /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
@@ -21,10 +24,13 @@ impl RawFile {
         match stage(&self.comm, &self.options.wish, staged, staging) {
             Ok(room) => {
                 let mut file = self.with_room(&room);
-                self.comm.leave(self.target, Some(&room), move |comm| {
-                    file.comm = comm.clone();
-                    let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
-                    written.map(|report| (Vec::new(), report))
+                self.comm.leave_numbered(self.target, Some(&room), |number| {
+                    self.last_write.fetch_max(number, Ordering::Relaxed);
+                    move |comm: &Comm| {
+                        file.comm = comm.clone();
+                        let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
+                        written.map(|report| (Vec::new(), report))
+                    }
                 })
             }
             Err(fault) => {
@@ -33,6 +39,33 @@ impl RawFile {
                 self.comm.refuse_later(self.target, what, fault)
             }
         }
+    }
+
+    /// Reads an array, or a section of it, by this rank alone, all of it into one local array. Local: no other rank need do
+    /// the same, and it waits for no request; so a file that one of this program's writes is refused.
+    ///
+    /// # Errors
+    /// This rank's own.
+    pub fn read_local(
+        &self,
+        name: &str,
+        section: Option<&Section>,
+        into: Option<Vec<LocalArray>>,
+        casting: Casting,
+    ) -> Result<(Vec<LocalArray>, Report), Error> {
+        self.comm.line().check_process()?;
+        if self.comm.line().is_under_way(self.last_write.load(Ordering::Relaxed)) {
+            let text = format!("'{}' is being written by a request that is under way", self.path().display());
+            let hint = "wait for the request before you read the file";
+            return Err(Fault::new(FaultKind::Invalid, text)
+                .about(self.path().display().to_string())
+                .hint(hint)
+                .into());
+        }
+        self.alone.run(&self.comm, &self.options, |comm| {
+            let file = RawFile { comm: comm.clone(), ..self.clone() };
+            file.read(&[name], None, section, into, casting)
+        })
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.

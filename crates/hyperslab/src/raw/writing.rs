@@ -6,7 +6,7 @@ use crate::attempts::{Change, Marker};
 use crate::error::Error;
 use crate::zarr::Mode;
 use hyperslab_collective::{
-    Arguments, ArrayRequest, Decision, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
+    Arguments, ArrayRequest, Compared, Decision, Holding, LocalArray, Report, Selected, Target, check_cast,
 };
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
@@ -134,15 +134,16 @@ impl RawFile {
             Ok(numbers) => (numbers, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let typed = |locals: &[LocalArray]| locals.first().map(|array| array.element);
-        let mut fields = vec![
-            ("operation".to_string(), "write".to_string()),
-            ("file".into(), self.path().display().to_string()),
-            ("bytes set aside for copies (staged)".into(), self.held.to_string()),
-            ("type of the stored elements".into(), format!("{element:?}")),
-        ];
-        let described = arrays.iter().map(|(name, locals)| (name.as_str(), Some(holding), section, typed(locals)));
-        describe(&mut fields, described);
+        let (path, set_aside) = (self.path(), self.held);
+        let stored_as = element.map(ElementType::numpy);
+        let compared = Compared::of(("write", path.clone(), set_aside, stored_as.clone()), move || {
+            vec![
+                ("operation".into(), "write".into()),
+                ("file".into(), path.display().to_string()),
+                ("bytes set aside for copies (staged)".into(), set_aside.to_string()),
+                ("type of the stored elements".into(), format!("{stored_as:?}")),
+            ]
+        });
         let whole = section.is_none() && numbers.iter().collect::<HashSet<_>>().len() == before.0;
         let putting = || -> Box<dyn Target> {
             let (stored, end) = (self.stored(&numbers), self.laid().end);
@@ -158,7 +159,7 @@ impl RawFile {
         };
         let done = self.comm.transfer(Arguments {
             what,
-            fields,
+            compared,
             fault,
             direction: Direction::Write,
             arrays: arrays.iter().map(request).collect(),

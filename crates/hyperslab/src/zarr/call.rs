@@ -9,8 +9,8 @@ use crate::held::Held;
 use crate::naming::check_name;
 use crate::planning::{Shaped, decided};
 use hyperslab_collective::{
-    Arguments, ArrayRequest, Decision, Done, Holding, LocalArray, Report, Selected, Target, check_cast, describe,
-    natural_chunks,
+    Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
+    check_cast, natural_chunks,
 };
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, NodeType, Value, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
@@ -84,7 +84,6 @@ impl Store {
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        describe(&mut fields, asks.iter().map(|a| (&*a.name, Some(&*a.holding), a.section.as_ref(), a.element())));
         if !update {
             self.forget_known(names.iter().copied());
         }
@@ -93,7 +92,7 @@ impl Store {
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
         let done = self.comm.transfer(Arguments {
             what,
-            fields,
+            compared: fields.into(),
             fault,
             direction: Direction::Write,
             arrays: requests,
@@ -177,16 +176,19 @@ impl Store {
         casting: Casting,
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
-        let mut fields = vec![
-            ("operation".to_string(), "read".to_string()),
-            ("directory".into(), self.path().display().to_string()),
-        ];
-        fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
-        describe(&mut fields, names.iter().map(|name| (*name, holding, section, None)));
         let relied = self.relied(names);
-        if relied.iter().any(Option::is_some) {
-            fields.push(("arrays as they were looked at".into(), format!("{relied:x?}")));
-        }
+        let (path, strategy, looked_at) = (self.path(), self.options.wish.strategy, relied.clone());
+        let compared = Compared::of(("read", path.clone(), strategy, relied.clone()), move || {
+            let mut fields: Fields = vec![
+                ("operation".into(), "read".into()),
+                ("directory".into(), path.display().to_string()),
+                ("strategy asked for".into(), format!("{strategy:?}")),
+            ];
+            if looked_at.iter().any(Option::is_some) {
+                fields.push(("arrays as they were looked at".into(), format!("{looked_at:x?}")));
+            }
+            fields
+        });
         let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
         let arrays = requests(names, holding, section, locals.as_deref());
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
@@ -195,7 +197,7 @@ impl Store {
         });
         let done = self.comm.transfer(Arguments {
             what,
-            fields,
+            compared,
             fault: check_names(names.iter().map(String::as_str)).err().or(unfit),
             direction: Direction::Read,
             arrays,
@@ -225,14 +227,13 @@ impl Store {
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(std::iter::once(&*ask.name));
-        describe(&mut fields, std::iter::once((&*ask.name, Some(&*ask.holding), None, ask.element())));
         let request = ArrayRequest { selected: Selected::End(axis), ..ask.request() };
         let target = (self.comm.rank() == 0)
             .then(|| -> Box<dyn Target> { Box::new(Appending::new(self.clone(), request.clone(), axis)) });
         let done = self.comm.transfer(Arguments {
             fault: self.check_writable().and_then(|()| check_name(&ask.name)).err(),
             what,
-            fields,
+            compared: fields.into(),
             direction: Direction::Write,
             arrays: vec![request],
             locals: Some(vec![ask.arrays.clone()]),

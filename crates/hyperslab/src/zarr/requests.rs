@@ -9,7 +9,6 @@ use crate::request::{Request, Room, stage};
 use hyperslab_collective::{Holding, LocalArray, Report};
 use hyperslab_layout::{Casting, Section};
 use hyperslab_world::{Fault, FaultKind};
-use std::sync::PoisonError;
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
 fn writes(asks: &[WriteAsk], new: &NewArray) -> Writes {
@@ -76,20 +75,10 @@ impl Store {
     ) -> Result<(Vec<LocalArray>, Report), Error> {
         self.comm.line().check_process()?;
         self.check_settled(name)?;
-        // One for each thread that reads at the same time.
-        let pool = || self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = pool().pop();
-        let comm = kept.unwrap_or_else(|| self.comm.alone_beside());
-        // What lies in memory is reached by whoever has asked for its names.
-        comm.names(&self.location)?;
-        comm.set_limits(self.options.limits());
-        let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
-        let read = store.read(&[name], None, section, into, casting);
-        // One that reached a limit is of no use any more.
-        if !comm.is_poisoned() {
-            pool().push(comm);
-        }
-        read
+        self.alone.run(&self.comm, &self.options, |comm| {
+            let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
+            store.read(&[name], None, section, into, casting)
+        })
     }
 
     /// What an array is that this rank is about to read alone.
