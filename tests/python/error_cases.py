@@ -258,7 +258,7 @@ def a_distribution_does_not_fit_the_section(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), section=(slice(0, 3),))
 
 
-@case("InvalidError", "3 dimensions", "(12, 8)")
+@case("InvalidError", "3 dimensions", "[12, 8]")
 def a_section_has_too_many_dimensions(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), section=(slice(None),) * 3)
 

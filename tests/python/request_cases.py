@@ -146,11 +146,7 @@ def not_silent(comm: Any, path: Path) -> None:
         out = np.empty_like(part(comm))
         # Found on rank 0 only once all ranks are in the call.
         request = store._store.read_later(
-            ["nothing"],
-            dist._core,
-            None,
-            [hs._calls.describe(out, writable=True)],
-            False,  # noqa: FBT003 (not unsafe)
+            ["nothing"], {"dist": dist._core, "out": [hs._calls.describe(out, writable=True)]}
         )
         return hs.Request(request, store._comm, lambda _: out)
 

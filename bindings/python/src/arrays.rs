@@ -1,11 +1,12 @@
 //! Arrays as Python hands them over: addresses and strides, with the object that owns the memory.
 
-use hyperslab::{ElementType, LocalArray, Memory, Section, Triplet};
+use crate::errors::raise_alone;
+use hyperslab::{ElementType, LocalArray, Memory, Pick, Section, Triplet};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PySlice, PyType};
 
 /// Where the elements of one array lie; its memory keeps alive the object that owns them.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -102,6 +103,46 @@ fn of_format(format: &str, bytes: usize) -> PyResult<ElementType> {
 
 /// Start, stride, count and block of each dimension.
 pub(crate) type RawSection = Vec<(u64, u64, u64, u64)>;
+
+/// What is selected along one dimension: a slice, (start, stride, count, block), or an index.
+pub(crate) struct RawPick(Pick);
+
+impl<'py> FromPyObject<'_, 'py> for RawPick {
+    type Error = PyErr;
+
+    fn extract(part: Borrowed<'_, 'py, PyAny>) -> PyResult<RawPick> {
+        if let Ok(slice) = part.cast::<PySlice>() {
+            let bound = |name: &str| slice.getattr(name)?.extract::<Option<Index>>();
+            let (start, stop, step) = (bound("start")?, bound("stop")?, bound("step")?);
+            let step = step.map_or(1, |step| step.0);
+            return Ok(RawPick(Pick::Range { start: start.map(|s| s.0), stop: stop.map(|s| s.0), step }));
+        }
+        if let Ok((start, stride, count, block)) = part.extract::<(Index, Index, Index, Index)>() {
+            return Ok(RawPick(Pick::Blocks { start: start.0, stride: stride.0, count: count.0, block: block.0 }));
+        }
+        Ok(RawPick(Pick::Index(part.extract::<Index>()?.0)))
+    }
+}
+
+/// A whole number, or what stands for one.
+struct Index(i64);
+
+impl<'py> FromPyObject<'_, 'py> for Index {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Index> {
+        Ok(Index(value.call_method0("__index__")?.extract()?))
+    }
+}
+
+/// A section as start, stride, count and block of each dimension; see [`hyperslab::select`].
+#[pyfunction]
+#[pyo3(signature = (picks, shape=None))]
+pub(crate) fn section_of(py: Python<'_>, picks: Vec<RawPick>, shape: Option<Vec<u64>>) -> PyResult<RawSection> {
+    let picks: Vec<Pick> = picks.into_iter().map(|pick| pick.0).collect();
+    let section = hyperslab::select(&picks, shape.as_deref()).map_err(|error| raise_alone(py, error))?;
+    Ok(section.dims.iter().map(|t| (t.start, t.stride, t.count, t.block)).collect())
+}
 
 /// The local arrays of one array, one for each piece.
 pub(crate) fn locals(described: Vec<Py<Local>>) -> Vec<LocalArray> {

@@ -7,11 +7,11 @@ mod arrays;
 mod calibration;
 mod comm;
 mod errors;
-mod files;
 mod layout;
 mod memory;
+mod options;
 mod simulation;
-mod store;
+mod target;
 
 use pyo3::prelude::*;
 
@@ -26,10 +26,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<comm::Comm>()?;
     module.add_class::<comm::Report>()?;
     module.add_class::<comm::Request>()?;
-    module.add_class::<store::Store>()?;
-    module.add_class::<files::RawFile>()?;
+    module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
-    module.add_function(wrap_pyfunction!(files::save_npy, module)?)?;
+    module.add_function(wrap_pyfunction!(target::save_npy, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_alone, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_together, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::identity, module)?)?;
@@ -41,9 +40,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation::plan_json, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::machines, module)?)?;
     module.add_function(wrap_pyfunction!(simulation::profile_constants, module)?)?;
-    module.add_function(wrap_pyfunction!(store::explain, module)?)?;
-    module.add_function(wrap_pyfunction!(store::clean, module)?)?;
-    module.add_function(wrap_pyfunction!(store::strategies, module)?)?;
+    module.add_function(wrap_pyfunction!(target::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(target::clean, module)?)?;
+    module.add_function(wrap_pyfunction!(target::strategies, module)?)?;
+    module.add_function(wrap_pyfunction!(arrays::section_of, module)?)?;
     module.add_function(wrap_pyfunction!(layout::balanced_mesh, module)?)?;
     module.add_function(wrap_pyfunction!(layout::schema_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(layout::chunks_for_request, module)?)?;

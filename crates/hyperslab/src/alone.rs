@@ -3,7 +3,7 @@
 
 use crate::comm::Comm;
 use crate::error::Error;
-use crate::zarr::Options;
+use crate::options::OpenOptions;
 use hyperslab_world::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ impl Alone {
     pub(crate) fn run<T>(
         &self,
         beside: &Comm,
-        options: &Options,
+        options: &OpenOptions,
         run: impl FnOnce(&Comm) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let kept = self.idle().pop();

@@ -4,7 +4,7 @@
 //! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, `.npy` and raw files.
 //!
 //! ```
-//! use hyperslab::{Casting, Comm, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+//! use hyperslab::{Comm, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions};
 //! # let directory = std::env::temp_dir().join(format!("hyperslab-doc-{}", std::process::id()));
 //! # let path = directory.as_path();
 //! let results: Vec<f64> = std::thread::scope(|scope| {
@@ -12,10 +12,10 @@
 //!         scope.spawn(move || -> Result<f64, hyperslab::Error> {
 //!             let d = Distribution::new(&[6, 4], &[2], &[hyperslab::Dim::Block, hyperslab::Dim::Whole], None).unwrap();
 //!             let mine = LocalArray::from_f64(&[3, 4], &[comm.rank() as f64; 12]);
-//!             let mut store = Store::open(&comm, path, Mode::Write, Options::default())?;
-//!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &NewArray::default())?;
-//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap().into();
-//!             let (arrays, report) = store.read(&["rho"], Some(&whole), None, None, Casting::SameKind)?;
+//!             let mut store = Store::open(&comm, path, Mode::Write, OpenOptions::default())?;
+//!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &WriteOptions::default())?;
+//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap();
+//!             let (arrays, report) = store.read(&["rho"], ReadOptions::default().holding(whole))?;
 //!             assert_eq!(report.bytes(), 6 * 4 * 8);
 //!             Ok(arrays[0].to_f64().iter().sum())
 //!         })
@@ -46,6 +46,7 @@
 //   is asked in JSON into a rehearsal: the one place where the real and the imagined machine are both known.
 
 mod alone;
+mod arrays;
 mod attempts;
 pub mod calibrate;
 mod comm;
@@ -57,18 +58,21 @@ mod line;
 mod listing;
 mod naming;
 mod noting;
+mod options;
 mod owner;
 mod planning;
 pub mod profile;
 mod raw;
 mod recording;
 mod request;
+mod selection;
 mod served;
 pub mod simulate;
 mod stderr;
 mod trace;
 mod zarr;
 
+pub use arrays::Arrays;
 pub use attempts::{Cleaned, clean};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
@@ -83,7 +87,11 @@ pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
+pub use options::{
+    OpenOptions, ReadOptions, WriteOptions, casting_named, exchange_named, limit_of, mode_named, strategy_named,
+};
 pub use raw::{Contents, FileArray, RawFile};
 pub use request::Request;
+pub use selection::{Pick, select};
 pub use trace::Predicted;
-pub use zarr::{ArrayInfo, Layout, Mode, NewArray, Options, Planned, Step, Store, WriteAsk, explain};
+pub use zarr::{ArrayInfo, Layout, Mode, Planned, Step, Store, WriteAsk, explain};

@@ -12,14 +12,15 @@ use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
+use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
-use crate::zarr::{Mode, Options};
+use crate::zarr::{Mode, WriteAsk, completed};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
-use hyperslab_collective::{Decision, Holding, LocalArray, Report};
+use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
+use hyperslab_layout::ElementType;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Casting, ElementType};
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
@@ -103,7 +104,7 @@ pub struct RawFile {
     /// What all ranks must see of an existing file.
     proofs: Vec<Proof>,
     mode: Mode,
-    options: Options,
+    options: OpenOptions,
     order: Order,
     header: Arc<[u8]>,
     /// Shared with the calls that the line carries out.
@@ -139,7 +140,7 @@ impl RawFile {
         comm: &Comm,
         location: impl Into<Location>,
         mode: Mode,
-        options: Options,
+        options: OpenOptions,
         contents: Contents,
     ) -> Result<RawFile, Error> {
         RawFile::open_with(comm, location.into(), mode, options, contents, Ok(()))
@@ -150,7 +151,7 @@ impl RawFile {
         comm: &Comm,
         location: Location,
         mode: Mode,
-        options: Options,
+        options: OpenOptions,
         contents: Contents,
         found: Result<(), Fault>,
     ) -> Result<RawFile, Error> {
@@ -164,7 +165,7 @@ impl RawFile {
             ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
             ("arrays of the file".into(), enumerated(arrays)),
             ("durable".into(), options.durable.to_string()),
-            ("preferences".into(), format!("{:?}", options.wish)),
+            ("preferences".into(), format!("{:?}", options.preference)),
         ];
         let laid_out = found.and_then(|()| lay_out(header_bytes.max(header.len() as u64), arrays));
         let (offsets, end, fault) = match laid_out {
@@ -187,7 +188,7 @@ impl RawFile {
     ///
     /// # Errors
     /// As [`RawFile::open`], and when its header is none.
-    pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: Options) -> Result<RawFile, Error> {
+    pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: OpenOptions) -> Result<RawFile, Error> {
         let location = location.into();
         comm.set_limits(options.limits());
         let path = location.to_string();
@@ -213,33 +214,42 @@ impl RawFile {
         Ok(file)
     }
 
-    /// Writes a whole new `.npy` file. Collective.
+    /// Writes a whole new `.npy` file; the name of the array does not matter. Collective.
     ///
     /// # Errors
     /// The same on all ranks; an older file of that name is there unchanged then.
     pub fn save_npy(
         comm: &Comm,
         location: impl Into<Location>,
-        arrays: Vec<LocalArray>,
-        holding: &Holding,
-        (element, order): (ElementType, Order),
-        options: Options,
-        casting: Casting,
+        array: WriteAsk,
+        order: Order,
+        opening: OpenOptions,
+        writing: &WriteOptions,
     ) -> Result<Report, Error> {
-        let fortran_order = order == Order::ColumnMajor;
         let location = location.into();
-        let described = NpyHeader { element, fortran_order, shape: holding.shape().to_vec() };
+        let (mut asks, unfit) = completed(vec![WriteAsk { name: NPY_NAME.into(), ..array }], comm.size());
+        let shape = asks[0].holding.as_deref().map(|holding| holding.shape().to_vec()).unwrap_or_default();
+        let element = writing.element.or(asks[0].element());
+        let unknown = || {
+            Fault::new(FaultKind::Invalid, "this rank holds nothing, so the type of the elements is unknown")
+                .hint("give dtype= on all ranks")
+        };
+        let untyped = if element.is_none() { Some(unknown()) } else { None };
+        let element = element.unwrap_or(ElementType::native(hyperslab_layout::Kind::UInt8));
+        let described = NpyHeader { element, fortran_order: order == Order::ColumnMajor, shape };
         let fit = described.data_bytes(&location.to_string()).map(drop).map_err(format_fault);
         let header = described.to_bytes();
         let file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
-            RawFile::open_with(comm, location, Mode::Write, options, contents, fit)?
+            let fit = unfit.or(untyped).map_or(fit, Err);
+            RawFile::open_with(comm, location, Mode::Write, opening, contents, fit)?
         };
-        match file.write(&[(NPY_NAME.to_string(), arrays)], holding, Some(element), None, casting) {
+        let options = WriteOptions { section: None, element: Some(element), ..writing.clone() };
+        match file.write(&std::mem::take(&mut asks), &options) {
             Ok(report) => file.close(None).map(|()| report),
             Err(error) => {
                 // What was begun goes away, on all ranks alike; the error to show is that of the write.
-                let _ = file.close(Some(error.message().to_string()));
+                let _ = file.close(Some(error.message()));
                 Err(error)
             }
         }
@@ -250,7 +260,7 @@ impl RawFile {
         comm: &Comm,
         question: Question,
         (location, names): (Location, Result<Arc<dyn Names>, Fault>),
-        (mode, options, order): (Mode, Options, Order),
+        (mode, options, order): (Mode, OpenOptions, Order),
         open: impl FnOnce(&dyn Names, bool) -> Result<Opened, Fault> + Send + 'static,
     ) -> Result<RawFile, Fault> {
         let kept: Arc<Mutex<Option<Opened>>> = Arc::default();
@@ -339,7 +349,7 @@ impl RawFile {
     /// Chooses how to carry out a transfer of this file.
     fn decided(&self, transfer: &Arc<Transfer>, laid: &[Option<hyperslab_plan::Laid>]) -> Result<Decision, Fault> {
         let RawFile { comm, options, held, .. } = self;
-        decided(comm.plans(), transfer, &options.wish, *held, laid, &Shaped::default())
+        decided(comm.plans(), transfer, &options.preference, *held, laid, &Shaped::default())
     }
 
     fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {

@@ -23,21 +23,23 @@ use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
 use crate::naming::check_name;
+use crate::options::OpenOptions;
 use hyperslab_collective::{Holding, LocalArray};
 use hyperslab_format::zarr::{
-    ArrayMetadata, Codecs, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
+    ArrayMetadata, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
 };
-use hyperslab_layout::{Casting, Distribution, ElementType, Kind, Section};
+use hyperslab_layout::{Distribution, ElementType};
 use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-pub(crate) use call::{into_each, listed, requests};
+pub(crate) use call::{completed, into_each, listed, requests};
 pub use explain::{Layout, Planned, explain};
 use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
+pub(crate) use requests::staging;
 pub use step::Step;
 
 /// How often others may publish while consolidated metadata are written.
@@ -84,75 +86,6 @@ impl Mode {
     }
 }
 
-/// How a store behaves.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Options {
-    /// Whether what is published is on disk first, so that it survives a loss of power.
-    pub durable: bool,
-    /// How long a call waits for other ranks to arrive.
-    pub arrival: Duration,
-    /// How long a call waits for progress of any rank.
-    pub progress: Duration,
-    /// How long a call waits for storage that does not answer.
-    pub storage: Duration,
-    /// What the user wants of the planner.
-    pub wish: Preference,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        let limits = hyperslab_walk::Limits::default();
-        let hyperslab_walk::Limits { arrival, progress, storage } = limits;
-        Options { durable: true, arrival, progress, storage, wish: Preference::default() }
-    }
-}
-
-impl Options {
-    /// The limits on waiting.
-    pub(crate) fn limits(&self) -> hyperslab_walk::Limits {
-        hyperslab_walk::Limits { arrival: self.arrival, progress: self.progress, storage: self.storage }
-    }
-}
-
-/// What a new array shall be on disk.
-#[derive(Clone, PartialEq, Debug)]
-pub struct NewArray {
-    /// Shape of the chunks; what one rank holds, or what is worth it more, when not given.
-    pub chunks: Option<Vec<u64>>,
-    /// Extents of what is read later, of which `None` leaves some open: `chunks` are then where the choice begins.
-    pub typical: Option<Vec<Option<u64>>>,
-    /// Kind of the stored elements; that of the memory when not given.
-    pub kind: Option<Kind>,
-    /// How chunks become bytes; uncompressed, with a checksum, when not given.
-    pub codecs: Option<Codecs>,
-    /// What elements are that were never written; zero when not given.
-    pub fill_value: Option<Value>,
-    /// Names of the dimensions.
-    pub dimension_names: Option<Vec<Option<String>>>,
-    /// Attributes.
-    pub attributes: Map<String, Value>,
-    /// Whether an array of that name may be replaced.
-    pub overwrite: bool,
-    /// Which changes from the type in memory to the stored one are allowed.
-    pub casting: Casting,
-}
-
-impl Default for NewArray {
-    fn default() -> NewArray {
-        NewArray {
-            chunks: None,
-            typical: None,
-            kind: None,
-            codecs: None,
-            fill_value: None,
-            dimension_names: None,
-            attributes: Map::new(),
-            overwrite: false,
-            casting: Casting::SameKind,
-        }
-    }
-}
-
 /// One array to write.
 #[derive(Clone, Debug)]
 pub struct WriteAsk {
@@ -160,21 +93,19 @@ pub struct WriteAsk {
     pub name: String,
     /// This rank's part: one array, or one for each of its boxes.
     pub arrays: Vec<LocalArray>,
-    /// How the ranks hold it.
-    pub holding: Arc<Holding>,
-    /// The part of an existing array to write; without it, a new array is made.
-    pub section: Option<Section>,
+    /// How the ranks hold it. May be left out where there is one rank, which holds everything.
+    pub holding: Option<Arc<Holding>>,
 }
 
 impl WriteAsk {
     /// A new array.
     pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays: vec![array], holding: Arc::new(distribution.into()), section: None }
+        WriteAsk { name: name.into(), arrays: vec![array], holding: Some(Arc::new(distribution.into())) }
     }
 
     /// A new array that each rank holds in pieces of its own.
     pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays, holding: Arc::new(holding), section: None }
+        WriteAsk { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
     }
 
     /// Type of the elements in memory; a rank without pieces has none.
@@ -206,7 +137,7 @@ pub struct Store {
     staged: Option<String>,
     ranks: u32,
     mode: Mode,
-    options: Options,
+    options: OpenOptions,
     removed: Vec<String>,
     unfinished: Vec<String>,
     above: Vec<String>,
@@ -226,7 +157,7 @@ impl Store {
     ///
     /// # Errors
     /// On all ranks the same, when the path does not fit the mode or the ranks differ.
-    pub fn open(comm: &Comm, location: impl Into<Location>, mode: Mode, options: Options) -> Result<Store, Error> {
+    pub fn open(comm: &Comm, location: impl Into<Location>, mode: Mode, options: OpenOptions) -> Result<Store, Error> {
         let location = location.into();
         comm.set_limits(options.limits());
         let at_location = location.clone();
@@ -235,7 +166,7 @@ impl Store {
             ("path".to_string(), location.to_string()),
             ("mode".to_string(), mode.name().to_string()),
             ("durable".to_string(), options.durable.to_string()),
-            ("preferences".to_string(), format!("{:?}", options.wish)),
+            ("preferences".to_string(), format!("{:?}", options.preference)),
         ];
         let names = match location {
             Location::Striped(_) => {
@@ -510,12 +441,12 @@ impl Store {
 
     /// Changes what the user wants of the planner.
     pub fn set_preference(&mut self, wish: Preference) {
-        self.options.wish = wish;
+        self.options.preference = wish;
     }
 
     /// What the user wants of the planner.
     pub fn preference(&self) -> &Preference {
-        &self.options.wish
+        &self.options.preference
     }
 
     fn check_writable(&self) -> Result<(), Fault> {

@@ -1,6 +1,8 @@
 //! Many small arrays in one call cost one opening and one closing, not one each.
 
-use hyperslab::{Casting, Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, NewArray, Options, Store, WriteAsk};
+use hyperslab::{
+    Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions,
+};
 
 const ARRAYS: usize = 2048;
 const RANKS: u32 = 4;
@@ -21,8 +23,8 @@ fn two_thousand_arrays_are_one_call() {
 
 fn rank(comm: &Comm, memory: &MemoryTree) {
     let blocks = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Block], None).unwrap();
-    let options = Options { durable: false, ..Options::default() };
-    let mut store = Store::open(comm, memory, Mode::Write, options).unwrap();
+    let options = OpenOptions::default().durable(false);
+    let store = Store::open(comm, memory, Mode::Write, options).unwrap();
     let names: Vec<String> = (0..ARRAYS).map(|i| format!("a{i:04}")).collect();
     let value = |array: usize, rank: u32| (array * 10) as f64 + f64::from(rank);
     let asks: Vec<WriteAsk> = names
@@ -31,7 +33,7 @@ fn rank(comm: &Comm, memory: &MemoryTree) {
         .map(|(i, name)| WriteAsk::new(name, LocalArray::from_f64(&[32], &[value(i, comm.rank()); 32]), blocks.clone()))
         .collect();
     // One chunk an array, so that every array has to be brought together from all ranks.
-    let new = NewArray { chunks: Some(vec![128]), ..NewArray::default() };
+    let new = WriteOptions::default().chunks(vec![128]);
     let before = comm.agreements();
     let report = store.write(&asks, &new).unwrap();
     assert_eq!(comm.agreements() - before, 2, "one agreement to open, one to close");
@@ -40,7 +42,7 @@ fn rank(comm: &Comm, memory: &MemoryTree) {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
     let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)], None).unwrap();
     let before = comm.agreements();
-    let (arrays, _) = store.read(&wanted, Some(&dealt.clone().into()), None, None, Casting::SameKind).unwrap();
+    let (arrays, _) = store.read(&wanted, ReadOptions::default().holding(dealt.clone())).unwrap();
     assert_eq!(comm.agreements() - before, 2);
     for (i, array) in arrays.iter().enumerate() {
         let expected: Vec<f64> = (0..RANKS).flat_map(|holder| [value(i, holder); 8]).collect();

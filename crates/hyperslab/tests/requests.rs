@@ -1,6 +1,6 @@
 //! Calls that do not block, and dedicated servers, as a program in Rust uses them.
 
-use hyperslab::{Casting, Comm, Dim, Distribution, LocalArray, Mode, NewArray, Options, Store, WriteAsk};
+use hyperslab::{Comm, Dim, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions};
 use std::path::{Path, PathBuf};
 
 const EXTENT: u64 = 60;
@@ -32,9 +32,9 @@ fn part(comm: &Comm, start: f64) -> LocalArray {
 }
 
 fn write_and_read(comm: &Comm, path: &Path) {
-    let options = Options { durable: false, ..Options::default() };
-    let mut store = Store::open(comm, path, Mode::Write, options).unwrap();
-    let new = NewArray { chunks: Some(vec![20]), ..NewArray::default() };
+    let options = OpenOptions::default().durable(false);
+    let store = Store::open(comm, path, Mode::Write, options).unwrap();
+    let new = WriteOptions::default().chunks(vec![20]);
     let ask = |name: &str, start: f64| vec![WriteAsk::new(name, part(comm, start), spread(comm))];
     let requests: Vec<_> =
         (0..4).map(|i| store.write_later(ask(&format!("a{i}"), f64::from(i)), new.clone(), i % 2 == 0)).collect();
@@ -43,8 +43,7 @@ fn write_and_read(comm: &Comm, path: &Path) {
         assert!(request.test(), "what is made first is over first");
         assert_eq!(request.wait().unwrap().1.bytes(), 8 * EXTENT);
     }
-    let held = hyperslab::Holding::from(spread(comm));
-    let read = store.read_later(vec!["a3".into(), "b".into()], Some(held), None, None, Casting::SameKind);
+    let read = store.read_later(vec!["a3".into(), "b".into()], ReadOptions::default().holding(spread(comm)));
     let (arrays, _) = read.wait().unwrap();
     assert_eq!(arrays[0].to_f64(), part(comm, 3.0).to_f64());
     assert_eq!(arrays[1].to_f64(), part(comm, 9.0).to_f64());

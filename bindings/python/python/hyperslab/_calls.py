@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -166,39 +166,7 @@ def section_of(section: SectionLike | None, shape: Sequence[int] | None) -> RawS
     """
     if section is None:
         return None
-    parts = list(section) if isinstance(section, Sequence) else [section]
-
-    def one(part: Any, dim: int) -> tuple[int, int, int, int]:
-        if isinstance(part, slice):
-            step = 1 if part.step is None else part.step
-            bounded = part.stop is not None and part.stop >= 0 and (part.start or 0) >= 0
-            if step < 1 or (not bounded and shape is None):
-                message = f"dimension {dim} of the section, {part}, needs a positive step and bounds of 0 or more"
-                raise InvalidError(message)
-            extent = sys.maxsize if bounded else shape[dim]  # type: ignore[index]
-            start, stop, step = part.indices(extent)
-            if step == 1:
-                return (start, max(stop - start, 1), int(stop > start), max(stop - start, 1))
-            return (start, step, max(0, math.ceil((stop - start) / step)), 1)
-        if isinstance(part, tuple):
-            start, stride, count, block = part
-            return (int(start), int(stride), int(count), int(block))
-        index = part.__index__()
-        if index < 0 and shape is not None:
-            index += shape[dim]
-        return (index, 1, 1, 1)
-
-    if shape is not None and len(parts) > len(shape):
-        message = f"the section has {len(parts)} dimensions, the array {len(shape)} with shape {tuple(shape)}"
-        raise InvalidError(message)
-    if shape is not None:
-        parts += [slice(None)] * (len(shape) - len(parts))
-    result = [one(part, dim) for dim, part in enumerate(parts)]
-    for dim, triple in enumerate(result):
-        if any(number < 0 for number in triple):
-            message = f"dimension {dim} of the section has a negative number: start, stride, count, block = {triple}"
-            raise InvalidError(message)
-    return result
+    return _core.section_of(list(section) if isinstance(section, Sequence) else [section], shape)
 
 
 def json_of(value: Mapping[str, Any] | None) -> str:
@@ -217,13 +185,6 @@ def json_of(value: Mapping[str, Any] | None) -> str:
     except (TypeError, ValueError) as error:
         message = f"attributes must be JSON: {error}\n  hint: numbers that are finite, texts, lists and mappings are"
         raise InvalidError(message) from None
-
-
-def check_casting(casting: object) -> None:
-    """Refuse a rule that NumPy has and this package has not, and anything else."""
-    if casting not in get_args(Casting):
-        message = f"casting={casting!r} is not one of {', '.join(get_args(Casting))}"
-        raise InvalidError(message)
 
 
 def fill_json(value: Any) -> str | None:
@@ -327,17 +288,9 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
             bar.close()
 
 
-def whole(comm: _core.Comm, shape: Sequence[SupportsIndex], dist: Holding | None) -> Holding:
-    """The distribution given, or, in one process, the one that holds everything."""
-    if dist is not None:
-        return holding(dist)
-    if comm.size > 1:
-        message = (
-            f"{comm.size} ranks write together, but no distribution says who holds what\n"
-            "  hint: hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)"
-        )
-        raise InvalidError(message)
-    return Distribution.replicated(shape, 1)
+def held(dist: Holding | None) -> Any:
+    """How the ranks hold an array, as the compiled module has it; without a distribution, it knows what holds."""
+    return None if dist is None else holding(dist)._core
 
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:

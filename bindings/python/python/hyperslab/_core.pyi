@@ -1,7 +1,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, TypedDict, final
 
 __all__ = [
     "Comm",
@@ -9,10 +9,9 @@ __all__ = [
     "Local",
     "Memory",
     "Pieces",
-    "RawFile",
     "Report",
     "Request",
-    "Store",
+    "Target",
     "__version__",
     "balanced_mesh",
     "chunks_for_request",
@@ -31,6 +30,7 @@ __all__ = [
     "profile_path",
     "save_npy",
     "schema_chunks",
+    "section_of",
     "simulate_json",
     "strategies",
 ]
@@ -39,20 +39,40 @@ __version__: str
 
 _Section: TypeAlias = list[tuple[int, int, int, int]]
 _Info: TypeAlias = tuple[str, list[int], list[int], list[str | None] | None, str, str]
-_Limits: TypeAlias = tuple[float, float, float]
-_Options: TypeAlias = tuple[bool, _Limits, int | None, int | None, int | None, str | None, str | None]
-_New: TypeAlias = tuple[
-    list[int] | None,
-    list[int | None] | None,
-    str | None,
-    bool,
-    int | None,
-    str | None,
-    list[str | None] | None,
-    str,
-    bool,
-    bool,
-]
+
+#: Keywords that are given; see `bindings/python/src/options.rs`.
+class _OpenKeywords(TypedDict, total=False):
+    durable: bool
+    arrival_seconds: float
+    progress_seconds: float
+    storage_seconds: float
+    buffer_bytes: int | None
+    subchunk_bytes: int | None
+    servers: int | None
+    strategy: str | None
+    exchange: str | None
+
+class _WriteKeywords(TypedDict, total=False):
+    section: _Section | None
+    chunks: Sequence[int] | None
+    typical: Sequence[int | None] | None
+    dtype: str | None
+    checksum: bool
+    zstd: int | None
+    fill_value: str | None
+    dimension_names: Sequence[str | None] | None
+    attributes: str | None
+    overwrite: bool
+    casting: str
+    strategy: str | None
+
+class _ReadKeywords(TypedDict, total=False):
+    dist: _Held | None
+    section: _Section | None
+    out: Sequence[Local]
+    casting: str
+    strategy: str | None
+
 _Place: TypeAlias = str | PathLike[str] | tuple[Memory, str] | tuple[list[str], str, int]
 
 @final
@@ -95,7 +115,8 @@ class Pieces:
     def runs(shape: Sequence[int], starts: Sequence[int], lengths: Sequence[int]) -> Pieces: ...
 
 _Held: TypeAlias = Distribution | Pieces
-_Ask: TypeAlias = tuple[str, list[Local], _Held, _Section | None]
+_Ask: TypeAlias = tuple[str, list[Local], _Held | None]
+_Array: TypeAlias = tuple[str, Sequence[int], str]
 
 @final
 class Local:
@@ -181,107 +202,68 @@ class Report:
     def store_calls(self) -> int: ...
 
 @final
-class Store:
-    @staticmethod
-    def open(comm: Comm, place: _Place, name: str, raw: _Options) -> Store: ...
-    def group(self, name: str) -> Store: ...
+class Target:
     def path(self) -> str: ...
-    def arrays(self) -> list[str]: ...
-    def groups(self) -> list[str]: ...
     def removed(self) -> list[str]: ...
     def unfinished(self) -> list[str]: ...
+    def write(self, asks: Sequence[_Ask], keywords: _WriteKeywords) -> Report: ...
+    def write_later(self, asks: Sequence[_Ask], keywords: _WriteKeywords, staged: bool) -> Request: ...
+    def read(self, names: Sequence[str], keywords: _ReadKeywords) -> Report: ...
+    def read_later(self, names: Sequence[str], keywords: _ReadKeywords) -> Request: ...
+    def read_local(self, name: str, keywords: _ReadKeywords) -> Report: ...
+    def attend_later(self, what: str, name: str, text: str, hint: str) -> Request: ...
+    def discard(self) -> None: ...
+    def close(self, fault: str | None) -> None: ...
+    @staticmethod
+    def open_group(comm: Comm, place: _Place, mode_name: str, keywords: _OpenKeywords) -> Target: ...
+    def group(self, name: str) -> Target: ...
+    def arrays(self) -> list[str]: ...
+    def groups(self) -> list[str]: ...
     def consolidated_above(self) -> list[str]: ...
     def consolidate(self) -> None: ...
     def attributes(self) -> str: ...
-    def info(self, name: str) -> tuple[str, list[int], list[int], list[str | None] | None, str, str]: ...
+    def info(self, name: str) -> _Info: ...
     def describe(self, names: Sequence[str], doing: str, fresh: bool) -> list[_Info]: ...
-    def prefer(self, name: str | None) -> str | None: ...
-    def write(self, raw: list[_Ask], new: _New) -> Report: ...
-    def write_later(self, raw: list[_Ask], new: _New, staged: bool) -> Request: ...
-    def attend_later(self, what: str, name: str, text: str, hint: str) -> Request: ...
+    def look_local(self, name: str) -> _Info: ...
     def flush(self) -> None: ...
-    def append(self, name: str, arrays: list[Local], held: _Held, axis: int, unsafe_cast: bool) -> Report: ...
-    def read(
-        self, names: list[str], held: _Held | None, part: _Section | None, into: list[Local], unsafe_cast: bool
-    ) -> Report: ...
-    def read_local(self, name: str, part: _Section | None, into: list[Local], unsafe_cast: bool) -> Report: ...
-    def look_local(self, name: str) -> tuple[str, list[int], list[int], list[str | None] | None, str, str]: ...
     def refresh(self) -> None: ...
-    def read_later(
-        self, names: list[str], held: _Held | None, part: _Section | None, into: list[Local], unsafe_cast: bool
-    ) -> Request: ...
-    def step(self, name: str, attributes: str, hooked: bool) -> Store: ...
+    def append(self, added: _Ask, axis: int, keywords: _WriteKeywords) -> Report: ...
+    def step(self, name: str, attributes: str, hooked: bool) -> Target: ...
     def set_attributes(self, attributes: str) -> None: ...
     def sync(self) -> None: ...
-    def discard(self) -> None: ...
-    def close(self, fault: str | None) -> None: ...
-
-@final
-class RawFile:
     @staticmethod
-    def open(
+    def open_file(
         comm: Comm,
         place: _Place,
-        name: str,
-        raw: _Options,
+        mode_name: str,
+        keywords: _OpenKeywords,
         order_name: str,
         header: bytes,
         header_bytes: int,
-        arrays: Sequence[tuple[str, Sequence[int], str]],
-    ) -> RawFile: ...
+        arrays: Sequence[_Array],
+    ) -> Target: ...
     @staticmethod
-    def open_npy(comm: Comm, place: _Place, raw: _Options) -> RawFile: ...
+    def open_npy(comm: Comm, place: _Place, keywords: _OpenKeywords) -> Target: ...
     def header(self) -> bytes: ...
-    def path(self) -> str: ...
-    def removed(self) -> list[str]: ...
-    def unfinished(self) -> list[str]: ...
-    def arrays(self) -> list[tuple[str, list[int], str]]: ...
-    def write(
-        self,
-        arrays: list[tuple[str, list[Local]]],
-        held: _Held,
-        kind: str | None,
-        part: _Section | None,
-        unsafe_cast: bool,
-    ) -> Report: ...
-    def read(
-        self, names: list[str], held: _Held | None, part: _Section | None, into: list[Local], unsafe_cast: bool
-    ) -> Report: ...
-    def read_local(self, name: str, part: _Section | None, into: list[Local], unsafe_cast: bool) -> Report: ...
-    def write_later(
-        self,
-        arrays: list[tuple[str, list[Local]]],
-        held: _Held,
-        kind: str | None,
-        part: _Section | None,
-        staged: bool,
-        unsafe_cast: bool,
-    ) -> Request: ...
-    def read_later(
-        self, names: list[str], held: _Held | None, part: _Section | None, into: list[Local], unsafe_cast: bool
-    ) -> Request: ...
-    def attend_later(self, what: str, name: str, text: str, hint: str) -> Request: ...
-    def discard(self) -> None: ...
-    def close(self, fault: str | None) -> None: ...
+    def file_arrays(self) -> list[tuple[str, list[int], str]]: ...
 
 def save_npy(
     comm: Comm,
     place: _Place,
-    arrays: list[Local],
-    held: _Held,
-    kind: str,
+    added: _Ask,
     order_name: str,
-    raw: _Options,
-    unsafe_cast: bool,
+    opening: _OpenKeywords,
+    writing: _WriteKeywords,
 ) -> Report: ...
+def section_of(picks: Sequence[Any], shape: Sequence[int] | None = None) -> _Section: ...
 def explain(
     names: Sequence[str],
     held: Sequence[_Held],
     kind: str,
     part: tuple[_Section, Sequence[int]] | None,
-    layout: _New | tuple[str, int],
+    layout: _WriteKeywords | tuple[str, int],
     write: bool,
-    raw: _Options,
+    opening: _OpenKeywords,
     servers: Sequence[int] | None,
     node: tuple[int, int],
     shown: tuple[int, int],

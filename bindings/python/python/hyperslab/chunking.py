@@ -69,10 +69,10 @@ Chunking: TypeAlias = "tuple[list[int] | None, list[int | None] | None]"
 
 
 def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dtype: DTypeLike | None) -> Chunking:
-    """Chunks for the arrays that are asked for: name, local arrays, holding, section."""
+    """Chunks for the arrays that are asked for: name, local arrays, holding."""
     if chunks is None or not asks:
         return None, None
-    _, raws, held, _ = asks[0]
+    _, raws, held = asks[0]
     if dtype is None and not raws and isinstance(chunks, (Distribution, TypicalRequest)):
         from hyperslab.errors import InvalidError
 
@@ -81,7 +81,7 @@ def chunking_of_asks(chunks: Chunks | None, asks: Sequence[tuple[Any, ...]], dty
         )
         raise InvalidError(message)
     kind = raws[0].kind if raws and dtype is None else type_code(float if dtype is None else dtype)
-    return chunking(chunks, held.shape, kind)
+    return chunking(chunks, raws[0].shape if held is None else held.shape, kind)
 
 
 def chunking(chunks: Chunks | None, shape: Sequence[int], kind: str) -> Chunking:

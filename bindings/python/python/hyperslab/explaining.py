@@ -13,7 +13,6 @@ from hyperslab._picture import draw
 from hyperslab.chunking import chunking
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
-from hyperslab.store import options
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -177,7 +176,13 @@ def explain(
     part = section_of(section, stored)
     listed = None if servers is None or isinstance(servers, int) else [rank.__index__() for rank in servers]
     count = servers if isinstance(servers, int) else None
-    given = options(True, (1800.0, 60.0, 600.0), buffer_bytes, subchunk_bytes, count, strategy, exchange)  # noqa: FBT003
+    given: _core._OpenKeywords = {
+        "buffer_bytes": buffer_bytes,
+        "subchunk_bytes": subchunk_bytes,
+        "servers": count,
+        "strategy": strategy,
+        "exchange": exchange,
+    }
     node = (ranks_per_node or _size(held), cores or os.cpu_count() or 1)
     try:
         cut = chunking(chunks, held[0].shape if stored is None else stored, type_code(dtype)) if held else (None, None)
@@ -221,4 +226,5 @@ def _layout(
     if layout != "zarr":
         message = f"layout '{layout}' is not one of zarr, raw"
         raise InvalidError(message)
-    return (*cut, None, checksum, zstd, None, None, "{}", False, False)
+    chunks, typical = cut
+    return {"chunks": chunks, "typical": typical, "checksum": checksum, "zstd": zstd}

@@ -13,21 +13,18 @@ from hyperslab import _core
 from hyperslab._calls import (
     Casting,
     Holding,
-    RawSection,
     SectionLike,
     attending,
     calling,
-    check_casting,
     describe_all,
     describe_each,
+    held,
     holding,
-    local_extents,
     run,
     section_of,
     told,
     type_code,
     type_of,
-    whole,
 )
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
@@ -35,7 +32,7 @@ from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
-from hyperslab.store import Report, _check_open, options
+from hyperslab.store import Report
 
 if TYPE_CHECKING:
     from typing import Self
@@ -101,9 +98,17 @@ def open_raw(
     member = connect(comm, arrival_seconds)
     what = f"open raw file '{place_text(path)}'"
     with calling(member, what):
-        limits = (arrival_seconds, progress_seconds, storage_seconds)
-        given = options(durable, limits, buffer_bytes, subchunk_bytes, servers, strategy, exchange)
-        _check_open(mode, given)
+        given: _core._OpenKeywords = {
+            "durable": bool(durable),
+            "arrival_seconds": arrival_seconds,
+            "progress_seconds": progress_seconds,
+            "storage_seconds": storage_seconds,
+            "buffer_bytes": buffer_bytes,
+            "subchunk_bytes": subchunk_bytes,
+            "servers": servers,
+            "strategy": strategy,
+            "exchange": exchange,
+        }
         place = place_of(path)
         new = mode in ("w", "x")
         if new and (isinstance(header, int) or arrays):
@@ -115,7 +120,7 @@ def open_raw(
             message = f"a header of {before} B makes no sense"
             raise InvalidError(message)
         known = _named(arrays or {})
-        core = _core.RawFile.open(member, place, mode, given, order, content if new else b"", before, known)
+        core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
     # The core has looked at them, and need not be asked again.
     kinds = {kind: type_of(kind) for _, _, kind in known}
     file = RawFile(core, member, {name: (shape, kinds[kind]) for name, shape, kind in known})
@@ -153,7 +158,7 @@ class RawFile:
 
     def __init__(
         self,
-        core: _core.RawFile,
+        core: _core.Target,
         comm: _core.Comm,
         known: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] | None = None,
     ) -> None:
@@ -184,7 +189,7 @@ class RawFile:
     @property
     def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Shape and type of each array, in the order of the file; of requests, those that were waited for."""
-        return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.arrays()}
+        return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.file_arrays()}
 
     def write(
         self,
@@ -215,9 +220,8 @@ class RawFile:
         """
         what = self._write_of(arrays)
         with attending(self._comm, what):
-            check_casting(casting)
-            arguments = self._prepare_write(arrays, dist, dtype, section, guard)
-        return run(lambda: self._file.write(*arguments, casting == "unsafe"), self._comm, what)
+            asks, given = self._prepare_write(arrays, dist, dtype, section, guard, casting)
+        return run(lambda: self._file.write(asks, given), self._comm, what)
 
     def iwrite(
         self,
@@ -244,9 +248,8 @@ class RawFile:
         """
         what = self._write_of(arrays)
         try:
-            check_casting(casting)
-            arguments = self._prepare_write(arrays, dist, dtype, section, guard)
-            core = self._file.write_later(*arguments, bool(staged), casting == "unsafe")
+            asks, given = self._prepare_write(arrays, dist, dtype, section, guard, casting)
+            core = self._file.write_later(asks, given, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
@@ -261,17 +264,21 @@ class RawFile:
         dtype: DTypeLike | None,
         section: SectionLike | None,
         guard: int,
-    ) -> tuple[list[tuple[str, list[_core.Local]]], Any, str | None, RawSection | None]:
-        raws = list(zip(arrays, describe_each(list(arrays.values()), dist, guard), strict=True))
-        if not raws:
+        casting: Casting,
+    ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
+        if not arrays:
             message = "no array is given"
             raise InvalidError(message)
-        spread = whole(self._comm, local_extents(raws[0][1]), dist)
-        known = self.arrays if section is not None else {}
-        shape = known[raws[0][0]][0] if raws[0][0] in known else None
-        part = section_of(section, shape)
-        kind = None if dtype is None else type_code(dtype)
-        return raws, spread._core, kind, part
+        spread = held(dist)
+        described = describe_each(list(arrays.values()), dist, guard)
+        asks = [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
+        given: _core._WriteKeywords = {"casting": str(casting)}
+        if dtype is not None:
+            given["dtype"] = type_code(dtype)
+        if section is not None:
+            known, first = self.arrays, next(iter(arrays))
+            given["section"] = section_of(section, known[first][0] if first in known else None)
+        return asks, given
 
     @overload
     def read(
@@ -332,11 +339,11 @@ class RawFile:
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         with attending(self._comm, what):
-            check_casting(casting)
             names = [name] if single else list(name)
             targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, arguments = self._prepare_read(names, targets, dist, section, dtype, order, guard)
-        run(lambda: self._file.read(*arguments, casting == "unsafe"), self._comm, what)
+            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, guard)
+            given["casting"] = str(casting)
+        run(lambda: self._file.read(names, given), self._comm, what)
         return targets[name] if single else {each: targets[each] for each in names}
 
     def iread(
@@ -355,11 +362,11 @@ class RawFile:
         single = isinstance(name, str)
         what = told("read of", name, f"from '{self.path}'")
         try:
-            check_casting(casting)
             names = [name] if single else list(name)
-            given: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, arguments = self._prepare_read(names, given, dist, section, dtype, order, guard)
-            core = self._file.read_later(*arguments, casting == "unsafe")
+            targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, guard)
+            given["casting"] = str(casting)
+            core = self._file.read_later(names, given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
         result = targets[name] if single else {each: targets[each] for each in names}
@@ -394,7 +401,6 @@ class RawFile:
         ...     file.read_local("rho", section=slice(2, 4))
         array([2., 3.])
         """
-        check_casting(casting)
         known = self.arrays
         if name not in known:
             message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
@@ -406,7 +412,8 @@ class RawFile:
         if out is None:
             native = stored.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
             out = spread.empty(0, native, order=order)
-        self._file.read_local(name, part, describe_all(out, spread, 0, writable=True), casting == "unsafe")
+        raws = describe_all(out, spread, 0, writable=True)
+        self._file.read_local(name, {"section": part, "out": raws, "casting": str(casting)})
         return out
 
     def _prepare_read(
@@ -418,7 +425,7 @@ class RawFile:
         dtype: DTypeLike | None,
         order: Literal["C", "F"],
         guard: int,
-    ) -> tuple[dict[str, Any], tuple[list[str], Any, RawSection | None, list[_core.Local]]]:
+    ) -> tuple[dict[str, Any], _core._ReadKeywords]:
         # What a file holds that can be read does not change; of one that is new, what was written since is asked for.
         if any(each not in self._known for each in names):
             self._known = self.arrays
@@ -440,7 +447,7 @@ class RawFile:
                 targets[each] = spread.empty(self._comm.rank, native, order=order, guard=guard)
         described = describe_each([targets[each] for each in names], spread, guard, writable=True)
         raws = [raw for parts in described for raw in parts]
-        return targets, (names, spread._core, part, raws)
+        return targets, {"dist": spread._core, "section": part, "out": raws}
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
@@ -490,21 +497,17 @@ def save_npy(
     """
     member = connect(comm, arrival_seconds)
     what = f"save '{place_text(path)}'"
+    opening: _core._OpenKeywords = {
+        "durable": bool(durable),
+        "arrival_seconds": arrival_seconds,
+        "progress_seconds": progress_seconds,
+        "storage_seconds": storage_seconds,
+    }
     with attending(member, what):
-        given = options(durable, (arrival_seconds, progress_seconds, storage_seconds))
-        _check_open("w", given)
-        check_casting(casting)
         place = place_of(path)
-        raws = describe_all(array, dist, guard)
-        spread = whole(member, local_extents(raws), dist)
-        if dtype is None and not raws:
-            message = (
-                "this rank holds nothing, so the type of the elements is unknown\n  hint: give dtype= on all ranks"
-            )
-            raise InvalidError(message)
-        kind = raws[0].kind if dtype is None else type_code(dtype)
-    unsafe = casting == "unsafe"
-    return run(lambda: _core.save_npy(member, place, raws, spread._core, kind, order, given, unsafe), member, what)
+        added = (NPY_NAME, describe_all(array, dist, guard), held(dist))
+        writing: _core._WriteKeywords = {"casting": str(casting), "dtype": None if dtype is None else type_code(dtype)}
+    return run(lambda: _core.save_npy(member, place, added, order, opening, writing), member, what)
 
 
 def load_npy(
@@ -527,9 +530,14 @@ def load_npy(
     With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Store.write`.
     """
     member = connect(comm, arrival_seconds)
-    given = options(False, (arrival_seconds, progress_seconds, storage_seconds))  # noqa: FBT003
+    given: _core._OpenKeywords = {
+        "durable": False,
+        "arrival_seconds": arrival_seconds,
+        "progress_seconds": progress_seconds,
+        "storage_seconds": storage_seconds,
+    }
     with calling(member, f"open '{place_text(path)}'"):
-        file = RawFile(_core.RawFile.open_npy(member, place_of(path), given), member)
+        file = RawFile(_core.Target.open_npy(member, place_of(path), given), member)
     with file:
         return file.read(
             NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard, casting=casting

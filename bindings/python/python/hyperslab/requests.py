@@ -75,7 +75,7 @@ class _Known(Request[Any]):
         return "<Request over>"
 
 
-def failed(target: _core.Store | _core.RawFile, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
+def failed(target: _core.Target, comm: _core.Comm, what: str, error: Exception) -> Request[Any]:
     """A request that fails on all ranks, since this one cannot make the call."""
     if getattr(error, "_collective", False):
         # All ranks have met in the call that raised it.

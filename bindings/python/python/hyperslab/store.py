@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
@@ -20,9 +20,9 @@ from hyperslab._calls import (
     SectionLike,
     attending,
     calling,
-    check_casting,
     describe_all,
     fill_json,
+    held,
     holding,
     json_of,
     local_extents,
@@ -31,13 +31,12 @@ from hyperslab._calls import (
     told,
     type_code,
     type_of,
-    whole,
 )
 from hyperslab._frozen import frozen
 from hyperslab.chunking import Chunks, chunking_of_asks
 from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
-from hyperslab.errors import InvalidError, OutdatedError
+from hyperslab.errors import OutdatedError
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
@@ -79,28 +78,6 @@ class ArrayInfo:
     def ndim(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
-
-
-def options(
-    durable: bool,  # noqa: FBT001
-    limits: tuple[float, float, float],
-    buffer_bytes: int | None = None,
-    subchunk_bytes: int | None = None,
-    servers: int | None = None,
-    strategy: str | None = None,
-    exchange: str | None = None,
-) -> tuple[bool, tuple[float, float, float], int | None, int | None, int | None, str | None, str | None]:
-    """Options as the core takes them; limits are seconds for arrival, progress and storage."""
-    arrival, progress, storage = limits
-    return (
-        bool(durable),
-        (float(arrival), float(progress), float(storage)),
-        buffer_bytes,
-        subchunk_bytes,
-        servers,
-        strategy,
-        exchange,
-    )
 
 
 def open(  # noqa: A001 (as zarr has it)
@@ -170,12 +147,20 @@ def open(  # noqa: A001 (as zarr has it)
     member = connect(comm, arrival_seconds)
     what = f"open '{place_text(path)}'"
     with calling(member, what):
-        limits = (arrival_seconds, progress_seconds, storage_seconds)
-        given = options(durable, limits, buffer_bytes, subchunk_bytes, servers, strategy, exchange)
-        _check_open(mode, given)
         if trace is not None:
             member.record(fspath(trace))
-        store = Store(_core.Store.open(member, place_of(path), mode, given), member)
+        given: _core._OpenKeywords = {
+            "durable": bool(durable),
+            "arrival_seconds": arrival_seconds,
+            "progress_seconds": progress_seconds,
+            "storage_seconds": storage_seconds,
+            "buffer_bytes": buffer_bytes,
+            "subchunk_bytes": subchunk_bytes,
+            "servers": servers,
+            "strategy": strategy,
+            "exchange": exchange,
+        }
+        store = Store(_core.Target.open_group(member, place_of(path), mode, given), member)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
         warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
@@ -195,24 +180,6 @@ def open(  # noqa: A001 (as zarr has it)
     return store
 
 
-def _check_open(mode: str, given: tuple[Any, ...]) -> None:
-    if mode not in ("r", "r+", "w", "x"):
-        message = f"mode {mode!r} is not one of r, r+, w, x"
-        raise InvalidError(message)
-    for name, seconds in zip(("arrival", "progress", "storage"), given[1], strict=True):
-        least = "at least" if name == "arrival" else "more than"
-        if not (seconds < 1e9 and (seconds > 0 or (name == "arrival" and seconds == 0))):
-            message = f"{name}_seconds must be {least} 0 and less than 1e9, got {seconds}"
-            raise InvalidError(message)
-    known = _core.strategies()
-    if given[6] not in (None, "all", "sharers"):
-        message = f"there is no exchange {given[6]!r}\n  hint: there are all, sharers"
-        raise InvalidError(message)
-    if given[5] is not None and given[5] not in known:
-        message = f"there is no strategy {given[5]!r}\n  hint: there are {', '.join(known)}"
-        raise InvalidError(message)
-
-
 def _info(raw: _RawInfo) -> ArrayInfo:
     kind, shape, chunks, names, attributes, fill = raw
     named = None if names is None else tuple(names)
@@ -229,7 +196,7 @@ class Store:
     the same place of the program: they change only by collective calls, and by waiting for a request.
     """
 
-    def __init__(self, core: _core.Store, comm: _core.Comm) -> None:
+    def __init__(self, core: _core.Target, comm: _core.Comm) -> None:
         self._store = core
         self._comm = comm
 
@@ -357,8 +324,8 @@ class Store:
         """
         what = told("write of", name, f"to '{self.path}'")
         with calling(self._comm, what):
-            asks, new, strategy = self._prepare_write(name, array, dist, **options)
-        return self._with(strategy, lambda: self._store.write(asks, new), what)
+            asks, given = self._prepare_write(name, array, dist, **options)
+        return run(lambda: self._store.write(asks, given), self._comm, what)
 
     @overload
     def iwrite(self, name: str, array: Any, dist: Holding | None = None, /, **options: Any) -> Request[Report]: ...
@@ -396,9 +363,8 @@ class Store:
         """
         what = told("write of", name, f"to '{self.path}'")
         try:
-            asks, new, strategy = self._prepare_write(name, array, dist, **options)
-            with self._preferring(strategy):
-                core = self._store.write_later(asks, new, bool(staged))
+            asks, given = self._prepare_write(name, array, dist, **options)
+            core = self._store.write_later(asks, given, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._store, self._comm, what, error)
         return Request(core, self._comm, lambda report: report)
@@ -421,58 +387,29 @@ class Store:
         guard: int = 0,
         strategy: str | None = None,
         casting: Casting = "same_kind",
-    ) -> tuple[Any, Any, str | None]:
-        check_casting(casting)
+    ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
         several = isinstance(name, Mapping)
         arrays: dict[str, Any] = dict(name) if several else {name: array}
         if several:
             dist = array if dist is None else dist
         infos = {} if section is None else self._look_at([*map(str, arrays)], "write", fresh=True)
-        asks = [self._ask(each, local, dist, section, guard, infos) for each, local in arrays.items()]
-        stored = None if dtype is None else type_code(dtype)
-        new = (
-            *chunking_of_asks(chunks, asks, dtype),
-            stored,
-            bool(checksum),
-            zstd,
-            fill_json(fill_value),
-            None if dimension_names is None else list(dimension_names),
-            json_of(attributes),
-            bool(overwrite),
-            casting == "unsafe",
-        )
-        return asks, new, strategy
-
-    def _ask(
-        self,
-        name: str,
-        array: Any,
-        dist: Holding | None,
-        section: SectionLike | None,
-        guard: int,
-        infos: Mapping[str, ArrayInfo],
-    ) -> tuple[str, list[Any], Any, Any]:
-        raws = describe_all(array, dist, guard)
-        shape = infos[name].shape if section is not None else None
-        spread = whole(self._comm, local_extents(raws), dist)
-        return (name, raws, spread._core, section_of(section, shape))
-
-    def _with(self, strategy: str | None, call: Callable[[], Report], what: str) -> Report:
-        with self._preferring(strategy, what):
-            return run(call, self._comm, what)
-
-    @contextmanager
-    def _preferring(self, strategy: str | None, what: str | None = None) -> Iterator[None]:
-        """Where a strategy is forced; an unknown one is an error on all ranks if `what` is told, or else on this."""
-        if strategy is None:
-            yield
-            return
-        with nullcontext() if what is None else attending(self._comm, what):
-            before = self._store.prefer(strategy)
-        try:
-            yield
-        finally:
-            self._store.prefer(before)
+        asks = [(each, describe_all(local, dist, guard), held(dist)) for each, local in arrays.items()]
+        cut, typical = chunking_of_asks(chunks, asks, dtype)
+        given: _core._WriteKeywords = {
+            "section": section_of(section, next(iter(infos.values())).shape if infos else None),
+            "chunks": cut,
+            "typical": typical,
+            "dtype": None if dtype is None else type_code(dtype),
+            "checksum": bool(checksum),
+            "zstd": zstd,
+            "fill_value": fill_json(fill_value),
+            "dimension_names": None if dimension_names is None else list(dimension_names),
+            "attributes": None if attributes is None else json_of(attributes),
+            "overwrite": bool(overwrite),
+            "casting": str(casting),
+            "strategy": strategy,
+        }
+        return asks, given
 
     def append(
         self,
@@ -505,11 +442,11 @@ class Store:
         """
         what = f"append to '{name}' in '{self.path}'"
         with attending(self._comm, what):
-            check_casting(casting)
             raws = describe_all(array, dist, guard)
-            spread = whole(self._comm, local_extents(raws), dist)
-            along = axis + spread.ndim if axis < 0 else axis
-        return run(lambda: self._store.append(name, raws, spread._core, along, casting == "unsafe"), self._comm, what)
+            ndim = len(local_extents(raws)) if dist is None else holding(dist).ndim
+            along = axis + ndim if axis < 0 else axis
+            added = (name, raws, held(dist))
+        return run(lambda: self._store.append(added, along, {"casting": str(casting)}), self._comm, what)
 
     @overload
     def read(
@@ -561,8 +498,8 @@ class Store:
 
         def read() -> Any:
             with calling(self._comm, what):
-                targets, arguments, strategy = self._prepare_read(name, dist, out=out, blocks=True, **options)
-            self._with(strategy, lambda: self._store.read(*arguments), what)
+                targets, given = self._prepare_read(name, dist, out=out, blocks=True, **options)
+            run(lambda: self._store.read([*targets], given), self._comm, what)
             return targets[name] if isinstance(name, str) else targets
 
         return _until_up_to_date(read)
@@ -608,9 +545,8 @@ class Store:
         """
         what = told("read of", name, f"from '{self.path}'")
         try:
-            targets, arguments, strategy = self._prepare_read(name, dist, out=out, **options)
-            with self._preferring(strategy):
-                core = self._store.read_later(*arguments)
+            targets, given = self._prepare_read(name, dist, out=out, **options)
+            core = self._store.read_later([*targets], given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._store, self._comm, what, error)
         result = targets[name] if isinstance(name, str) else targets
@@ -629,8 +565,7 @@ class Store:
         guard: int = 0,
         strategy: str | None = None,
         casting: Casting = "same_kind",
-    ) -> tuple[dict[str, Any], Any, str | None]:
-        check_casting(casting)
+    ) -> tuple[dict[str, Any], _core._ReadKeywords]:
         single = isinstance(name, str)
         names = [name] if single else list(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
@@ -646,9 +581,14 @@ class Store:
                 kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
                 targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
         raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
-        given = None if dist is None else dist._core
-        arguments = (names, given, part, raws, casting == "unsafe")
-        return {each: targets[each] for each in names}, arguments, strategy
+        given: _core._ReadKeywords = {
+            "dist": held(dist),
+            "section": part,
+            "out": raws,
+            "casting": str(casting),
+            "strategy": strategy,
+        }
+        return {each: targets[each] for each in names}, given
 
     def read_local(
         self,
@@ -695,13 +635,13 @@ class Store:
         ...     store.read_local("rho", section=slice(2, 4))
         array([2., 3.])
         """
-        check_casting(casting)
         info = _info(self._store.look_local(name))
         part = section_of(section, info.shape)
         spread = _spread(info, part, None, 1)
         if out is None:
             out = spread.empty(0, info.dtype if dtype is None else type_of(type_code(dtype)))
-        self._store.read_local(name, part, describe_all(out, spread, 0, writable=True), casting == "unsafe")
+        raws = describe_all(out, spread, 0, writable=True)
+        self._store.read_local(name, {"section": part, "out": raws, "casting": str(casting)})
         return out
 
     def flush(self) -> None:
@@ -778,7 +718,7 @@ class Store:
 class Step(Store):
     """A step that is being written; made by `Store.step`."""
 
-    def __init__(self, core: _core.Store, comm: _core.Comm, before_publish: Callable[[], None] | None) -> None:
+    def __init__(self, core: _core.Target, comm: _core.Comm, before_publish: Callable[[], None] | None) -> None:
         super().__init__(core, comm)
         self._before_publish = before_publish
 

@@ -3,6 +3,7 @@
 use super::RawFile;
 use super::disk::follow_disk;
 use crate::error::Error;
+use crate::options::ReadOptions;
 use crate::zarr::{into_each, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
@@ -47,14 +48,8 @@ impl RawFile {
     ///
     /// # Errors
     /// The same on all ranks.
-    pub fn read(
-        &self,
-        names: &[&str],
-        holding: Option<&Holding>,
-        section: Option<&Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Result<(Vec<LocalArray>, Report), Error> {
+    pub fn read(&self, names: &[&str], options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
+        let ReadOptions { holding, section, into, casting, strategy } = options;
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
@@ -62,18 +57,18 @@ impl RawFile {
         let compared = Compared::of(("read", path.clone()), move || {
             vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string())]
         });
-        let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
-        let mut arrays = requests(names, holding, section, locals.as_deref());
+        let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
+        let mut arrays = requests(names, holding.as_ref(), section.as_ref(), locals.as_deref());
         let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
             let stored = self.stored(&numbers);
-            self.suit(&mut arrays, &stored, section, casting).map(|()| stored)
+            self.suit(&mut arrays, &stored, section.as_ref(), casting).map(|()| stored)
         });
         let (stored, fault) = match wanted {
             Ok(stored) => (stored, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let target =
-            (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(Reading { file: self.clone(), stored }) });
+        let target = (self.comm.rank() == 0)
+            .then(|| -> Box<dyn Target> { Box::new(Reading { file: self.preferring(strategy), stored }) });
         let Done { arrays, report, .. } = self.comm.transfer(Arguments {
             what,
             compared,

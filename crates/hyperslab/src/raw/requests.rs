@@ -3,38 +3,36 @@
 use super::RawFile;
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
+use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
-use hyperslab_collective::{Holding, LocalArray, Report};
-use hyperslab_layout::{Casting, ElementType, Section};
+use crate::zarr::{WriteAsk, completed, staging};
+use hyperslab_collective::{LocalArray, Report};
+use hyperslab_plan::Strategy;
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::Ordering;
 
 impl RawFile {
     /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
-    pub fn write_later(
-        &self,
-        mut arrays: Vec<(String, Vec<LocalArray>)>,
-        holding: Holding,
-        element: Option<ElementType>,
-        section: Option<Section>,
-        staged: bool,
-        casting: Casting,
-    ) -> Request {
-        let staging = arrays.iter_mut().map(|(name, parts)| (name.as_str(), parts, &holding));
-        match stage(&self.comm, &self.options.wish, staged, staging) {
+    pub fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request {
+        let (mut asks, unfit) = completed(asks, self.comm.size());
+        let room = match unfit {
+            Some(fault) => Err(fault),
+            None => stage(&self.comm, &self.options.preference, staged, staging(&mut asks)),
+        };
+        match room {
             Ok(room) => {
                 let mut file = self.with_room(&room);
                 self.comm.leave_numbered(self.target, Some(&room), |number| {
                     self.last_write.fetch_max(number, Ordering::Relaxed);
                     move |comm: &Comm| {
                         file.comm = comm.clone();
-                        let written = file.write(&arrays, &holding, element, section.as_ref(), casting);
+                        let written = file.write(&asks, &options);
                         written.map(|report| (Vec::new(), report))
                     }
                 })
             }
             Err(fault) => {
-                let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+                let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
                 let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
                 self.comm.refuse_later(self.target, what, fault)
             }
@@ -46,13 +44,7 @@ impl RawFile {
     ///
     /// # Errors
     /// This rank's own.
-    pub fn read_local(
-        &self,
-        name: &str,
-        section: Option<&Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Result<(Vec<LocalArray>, Report), Error> {
+    pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
         self.comm.line().check_process()?;
         if self.comm.line().is_under_way(self.last_write.load(Ordering::Relaxed)) {
             let text = format!("'{}' is being written by a request that is under way", self.path().display());
@@ -64,7 +56,7 @@ impl RawFile {
         }
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = RawFile { comm: comm.clone(), ..self.clone() };
-            file.read(&[name], None, section, into, casting)
+            file.read(&[name], ReadOptions { holding: None, ..options })
         })
     }
 
@@ -74,27 +66,27 @@ impl RawFile {
     }
 
     /// As [`RawFile::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
-    pub fn read_later(
-        &self,
-        names: Vec<String>,
-        holding: Option<Holding>,
-        section: Option<Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Request {
-        let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
+    pub fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
+        let wish = stage(&self.comm, &self.options.preference, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
         let mut file = self.with_room(&room);
         self.comm.leave(self.target, Some(&room), move |comm| {
             file.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            file.read(&names, holding.as_ref(), section.as_ref(), into, casting)
+            file.read(&names, options)
         })
+    }
+
+    /// The same file, with a strategy that is forced.
+    pub(super) fn preferring(&self, strategy: Option<Strategy>) -> RawFile {
+        let mut file = self.clone();
+        file.options.preference.strategy = strategy.or(file.options.preference.strategy);
+        file
     }
 
     fn with_room(&self, room: &Room) -> RawFile {
         let mut file = self.clone();
-        file.options.wish = room.wish.clone();
+        file.options.preference = room.wish.clone();
         file.held = room.held;
         file
     }

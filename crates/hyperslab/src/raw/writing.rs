@@ -4,10 +4,9 @@ use super::disk::{follow_disk, marker};
 use super::{FileArray, RawFile};
 use crate::attempts::{Change, Marker};
 use crate::error::Error;
-use crate::zarr::Mode;
-use hyperslab_collective::{
-    Arguments, ArrayRequest, Compared, Decision, Holding, LocalArray, Report, Selected, Target, check_cast,
-};
+use crate::options::WriteOptions;
+use crate::zarr::{Mode, WriteAsk, completed};
+use hyperslab_collective::{Arguments, Compared, Decision, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
@@ -105,20 +104,15 @@ impl RawFile {
     ///
     /// # Errors
     /// The same on all ranks.
-    pub fn write(
-        &self,
-        arrays: &[(String, Vec<LocalArray>)],
-        holding: &Holding,
-        element: Option<ElementType>,
-        section: Option<&Section>,
-        casting: Casting,
-    ) -> Result<Report, Error> {
+    pub fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
-            let later = self.write_later(arrays.to_vec(), holding.clone(), element, section.cloned(), false, casting);
-            return Ok(later.wait()?.1);
+            return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
-        let names: Vec<&str> = arrays.iter().map(|a| a.0.as_str()).collect();
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+        let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
+        let WriteOptions { section, element, casting, .. } = options;
+        let (section, casting) = (section.as_ref(), *casting);
         let new = self.mode.writes_new();
         // The calls before this one decide where it may begin.
         self.await_calls();
@@ -126,8 +120,9 @@ impl RawFile {
             let laid = self.laid();
             (laid.arrays.len(), laid.end)
         };
-        let prepared = self.add(arrays, holding, element, section).and_then(|numbers| {
-            self.check_cast(arrays, &numbers, casting)?;
+        let fit = unfit.map_or_else(|| options.check_for_file(), Err);
+        let prepared = fit.and_then(|()| self.add(&asks, *element, section)).and_then(|numbers| {
+            self.check_cast(&asks, &numbers, casting)?;
             Ok(numbers)
         });
         let (numbers, fault) = match prepared {
@@ -147,23 +142,16 @@ impl RawFile {
         let whole = section.is_none() && numbers.iter().collect::<HashSet<_>>().len() == before.0;
         let putting = || -> Box<dyn Target> {
             let (stored, end) = (self.stored(&numbers), self.laid().end);
-            Box::new(Putting { file: self.clone(), stored, before, end, whole, marker: None })
+            Box::new(Putting { file: self.preferring(options.strategy), stored, before, end, whole, marker: None })
         };
         let target = (self.comm.rank() == 0).then(putting);
-        let (held, selected) = (Arc::new(holding.clone()), section.cloned().map_or(Selected::Whole, Selected::Section));
-        let request = |(name, locals): &(String, Vec<LocalArray>)| ArrayRequest {
-            name: name.clone(),
-            selected: selected.clone(),
-            holding: Some(held.clone()),
-            memory: locals.iter().map(|array| array.element).collect(),
-        };
         let done = self.comm.transfer(Arguments {
             what,
             compared,
             fault,
             direction: Direction::Write,
-            arrays: arrays.iter().map(request).collect(),
-            locals: Some(arrays.iter().map(|(_, locals)| locals.clone()).collect()),
+            arrays: asks.iter().map(|ask| ask.request(section)).collect(),
+            locals: Some(asks.into_iter().map(|ask| ask.arrays).collect()),
             casting,
             policies: self.policies_of_writes(),
             together: true,
@@ -195,15 +183,9 @@ impl RawFile {
     }
 
     /// Refuses arrays whose elements may not become what is stored.
-    fn check_cast(
-        &self,
-        arrays: &[(String, Vec<LocalArray>)],
-        numbers: &[usize],
-        casting: Casting,
-    ) -> Result<(), Fault> {
+    fn check_cast(&self, asks: &[WriteAsk], numbers: &[usize], casting: Casting) -> Result<(), Fault> {
         let laid = self.laid();
-        let each =
-            arrays.iter().zip(numbers).map(|((name, locals), &number)| (name, locals, laid.arrays[number].element));
+        let each = asks.iter().zip(numbers).map(|(ask, &number)| (&ask.name, &ask.arrays, laid.arrays[number].element));
         let rank = self.comm.rank();
         each.into_iter().try_for_each(|(name, locals, stored)| check_cast(name, locals, stored, casting, rank))
     }
@@ -211,8 +193,7 @@ impl RawFile {
     /// Numbers of the arrays to write; in a new file they are added to it.
     fn add(
         &self,
-        arrays: &[(String, Vec<LocalArray>)],
-        holding: &Holding,
+        asks: &[WriteAsk],
         element: Option<ElementType>,
         section: Option<&Section>,
     ) -> Result<Vec<usize>, Fault> {
@@ -221,15 +202,15 @@ impl RawFile {
             return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
         }
         if !self.mode.writes_new() {
-            let names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
             return self.numbers(&names);
         }
-        let mut indices = Vec::with_capacity(arrays.len());
+        let mut indices = Vec::with_capacity(asks.len());
         // What a call that blocks adds is shown once it has succeeded.
         let number = self.comm.current().map_or(u64::MAX, |request| request.number);
         let mut laid = self.laid();
         let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
-        for (name, _) in arrays {
+        for WriteAsk { name, .. } in asks {
             if section.is_some() || !taken.insert(name) {
                 return fail(
                     format!("array '{name}' of a new file is written once and whole"),
@@ -237,14 +218,16 @@ impl RawFile {
                 );
             }
         }
-        for (name, locals) in arrays {
-            let Some(element) = element.or(locals.first().map(|array| array.element)) else {
+        for ask in asks {
+            let name = &ask.name;
+            let Some(element) = element.or(ask.element()) else {
                 return fail(
                     format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
                     "give dtype= on all ranks",
                 );
             };
-            let added = FileArray { name: name.clone(), shape: holding.shape().to_vec(), element };
+            let shape = ask.holding.as_deref().map(|holding| holding.shape().to_vec()).unwrap_or_default();
+            let added = FileArray { name: name.clone(), shape, element };
             let start = if laid.arrays.is_empty() { self.header.len() as u64 } else { laid.end };
             laid.end = start + added.bytes()?;
             laid.arrays.push(added);

@@ -3,10 +3,11 @@
 use super::known::check_relied;
 use super::shapes::separator;
 use super::writing::{Appending, Writing};
-use super::{METADATA_KEY, NewArray, Store, WriteAsk, read_array};
+use super::{METADATA_KEY, Store, WriteAsk, read_array};
 use crate::error::{Error, format_fault};
 use crate::held::Held;
 use crate::naming::check_name;
+use crate::options::{ReadOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
@@ -16,7 +17,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, NodeType, Value, fill_f
 use hyperslab_layout::stored::{Change, Stored};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
 use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
+use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,12 +37,12 @@ pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Sto
 
 impl Store {
     /// Metadata of a new array.
-    pub(super) fn new_metadata(ask: &WriteAsk, new: &NewArray) -> Result<ArrayMetadata, Fault> {
-        let kind = new.kind.or(ask.element().map(|element| element.kind));
-        let kind = kind.unwrap_or(hyperslab_layout::Kind::Float64);
-        let shape = ask.holding.shape();
+    pub(super) fn new_metadata(ask: &WriteAsk, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
+        let kind = new.element.or(ask.element()).map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
+        let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
+        let shape = holding.shape();
         new.check(&ask.name, shape)?;
-        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&ask.holding, kind.bytes()));
+        let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, kind.bytes()));
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
         if let Some(value) = &new.fill_value {
@@ -62,14 +63,15 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks; nothing new is visible then, and of an updated array each chunk is old or new.
-    pub fn write(&mut self, asks: &[WriteAsk], new: &NewArray) -> Result<Report, Error> {
+    pub fn write(&self, asks: &[WriteAsk], new: &WriteOptions) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), new.clone(), false).wait()?.1);
         }
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
-        let update = asks.iter().any(|ask| ask.section.is_some());
-        let (metadata, fault) = match self.check_write(asks, new, update) {
+        let update = new.section.is_some();
+        let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
+        let (metadata, fault) = match unfit.map_or_else(|| self.check_write(&asks, new, update), Err) {
             Ok(metadata) => (metadata, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
@@ -79,16 +81,20 @@ impl Store {
         ];
         fields.push((
             "options of new arrays".into(),
-            format!("{:?}", NewArray { attributes: Map::new(), casting: Casting::SameKind, ..new.clone() }),
+            format!(
+                "{:?}",
+                WriteOptions { section: None, attributes: Map::new(), casting: Casting::SameKind, ..new.clone() }
+            ),
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
-        fields.push(("strategy asked for".into(), format!("{:?}", self.options.wish.strategy)));
+        let store = self.preferring(new.strategy);
+        fields.push(("strategy asked for".into(), format!("{:?}", store.options.preference.strategy)));
         if !update {
             self.forget_known(names.iter().copied());
         }
-        let requests: Vec<ArrayRequest> = asks.iter().map(WriteAsk::request).collect();
-        let writing = || Writing::new(self.clone(), requests.clone(), metadata, new.clone(), update);
+        let requests: Vec<ArrayRequest> = asks.iter().map(|ask| ask.request(new.section.as_ref())).collect();
+        let writing = || Writing::new(store, requests.clone(), metadata, new.clone(), update);
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
         let done = self.comm.transfer(Arguments {
             what,
@@ -96,13 +102,13 @@ impl Store {
             fault,
             direction: Direction::Write,
             arrays: requests,
-            locals: Some(asks.iter().map(|ask| ask.arrays.clone()).collect()),
+            locals: Some(asks.into_iter().map(|ask| ask.arrays).collect()),
             casting: new.casting,
             policies: self.policies_of_writes(),
             together: false,
             target,
             publishes: true,
-            at_once: self.at_once_writing(asks.len()),
+            at_once: self.at_once_writing(names.len()),
         });
         // One array that is visible but perhaps not durable is there.
         let unsynced = |fault: &Fault| fault.kind == FaultKind::Unsynced && names.len() == 1;
@@ -115,7 +121,7 @@ impl Store {
     }
 
     /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
-    fn check_write(&self, asks: &[WriteAsk], new: &NewArray, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
+    fn check_write(&self, asks: &[WriteAsk], new: &WriteOptions, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
         self.check_writable()?;
         check_names(asks.iter().map(|ask| ask.name.as_str()))?;
         let rank = self.comm.rank();
@@ -124,7 +130,7 @@ impl Store {
             false => asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()?,
         };
         for ask in asks {
-            typed(&ask.name, ask.element(), update || new.kind.is_some(), rank)?;
+            typed(&ask.name, ask.element(), update || new.element.is_some(), rank)?;
         }
         for (ask, of) in asks.iter().zip(&metadata) {
             check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, rank)?;
@@ -167,17 +173,12 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks.
-    pub fn read(
-        &self,
-        names: &[&str],
-        holding: Option<&Holding>,
-        section: Option<&Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Result<(Vec<LocalArray>, Report), Error> {
+    pub fn read(&self, names: &[&str], options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
+        let ReadOptions { holding, section, into, casting, strategy } = options;
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
+        let store = self.preferring(strategy);
         let relied = self.relied(names);
-        let (path, strategy, looked_at) = (self.path(), self.options.wish.strategy, relied.clone());
+        let (path, strategy, looked_at) = (self.path(), store.options.preference.strategy, relied.clone());
         let compared = Compared::of(("read", path.clone(), strategy, relied.clone()), move || {
             let mut fields: Fields = vec![
                 ("operation".into(), "read".into()),
@@ -189,12 +190,11 @@ impl Store {
             }
             fields
         });
-        let (locals, unfit) = into_each(into, names.len(), holding.map_or(1, Holding::arrays));
-        let arrays = requests(names, holding, section, locals.as_deref());
+        let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
+        let arrays = requests(names, holding.as_ref(), section.as_ref(), locals.as_deref());
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> {
-            Box::new(Reading { store: self.clone(), names: names.clone(), relied, held: None })
-        });
+        let target = (self.comm.rank() == 0)
+            .then(|| -> Box<dyn Target> { Box::new(Reading { store, names: names.clone(), relied, held: None }) });
         let done = self.comm.transfer(Arguments {
             what,
             compared,
@@ -222,16 +222,19 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks; the array has its old shape then.
-    pub fn append(&mut self, ask: &WriteAsk, axis: usize, casting: Casting) -> Result<Report, Error> {
+    pub fn append(&self, ask: &WriteAsk, axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+        let casting = options.casting;
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(std::iter::once(&*ask.name));
-        let request = ArrayRequest { selected: Selected::End(axis), ..ask.request() };
+        let (asks, unfit) = completed(vec![ask.clone()], self.comm.size());
+        let request = ArrayRequest { selected: Selected::End(axis), ..asks[0].request(None) };
+        let store = self.preferring(options.strategy);
         let target = (self.comm.rank() == 0)
-            .then(|| -> Box<dyn Target> { Box::new(Appending::new(self.clone(), request.clone(), axis)) });
+            .then(|| -> Box<dyn Target> { Box::new(Appending::new(store, request.clone(), axis)) });
         let done = self.comm.transfer(Arguments {
-            fault: self.check_writable().and_then(|()| check_name(&ask.name)).err(),
+            fault: unfit.or_else(|| self.check_writable().and_then(|()| check_name(&ask.name)).err()),
             what,
             compared: fields.into(),
             direction: Direction::Write,
@@ -261,6 +264,13 @@ impl Store {
         Ok((metadata, stored, Proof::Contents(key.into(), fingerprint(&bytes))))
     }
 
+    /// The same store, with a strategy that is forced.
+    pub(super) fn preferring(&self, strategy: Option<Strategy>) -> Store {
+        let mut store = self.clone();
+        store.options.preference.strategy = strategy.or(store.options.preference.strategy);
+        store
+    }
+
     /// Chooses how to carry out a transfer of this store.
     pub(super) fn decided(
         &self,
@@ -268,7 +278,7 @@ impl Store {
         laid: &[Option<Laid>],
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
-        decided(self.comm.plans(), transfer, &self.options.wish, self.held, laid, shaped)
+        decided(self.comm.plans(), transfer, &self.options.preference, self.held, laid, shaped)
     }
 }
 
@@ -349,14 +359,35 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
 
 impl WriteAsk {
     /// What is asked of all of a stored array, or of a section.
-    pub(super) fn request(&self) -> ArrayRequest {
+    pub(crate) fn request(&self, section: Option<&Section>) -> ArrayRequest {
         ArrayRequest {
             name: self.name.clone(),
-            selected: self.section.clone().map_or(Selected::Whole, Selected::Section),
-            holding: Some(self.holding.clone()),
+            selected: section.cloned().map_or(Selected::Whole, Selected::Section),
+            holding: self.holding.clone(),
             memory: self.arrays.iter().map(|array| array.element).collect(),
         }
     }
+}
+
+/// That nobody says who holds what.
+fn undistributed(ranks: u32) -> Fault {
+    let text = format!("{ranks} ranks write together, but no distribution says who holds what");
+    Fault::new(FaultKind::Invalid, text)
+        .hint("hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)")
+}
+
+/// What is asked with the distributions that hold where none is given: all of an array on the one rank that there is. And
+/// what is wrong, if there are several.
+pub(crate) fn completed(mut asks: Vec<WriteAsk>, ranks: u32) -> (Vec<WriteAsk>, Option<Fault>) {
+    for ask in asks.iter_mut().filter(|ask| ask.holding.is_none()) {
+        let shape = ask.arrays.first().map(|array| array.shape.clone()).unwrap_or_default();
+        match Holding::replicated(&shape, ranks) {
+            _ if ranks > 1 => return (asks, Some(undistributed(ranks))),
+            Ok(holding) => ask.holding = Some(Arc::new(holding)),
+            Err(fault) => return (asks, Some(fault)),
+        }
+    }
+    (asks, None)
 }
 
 /// Arrays to read into, array by array, of which a rank holds so many each; and what is wrong with their number.

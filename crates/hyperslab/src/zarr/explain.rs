@@ -1,9 +1,9 @@
 //! What a transfer would do, without doing it.
 
-use super::NewArray;
 use super::call::stored;
 use super::shapes::{Open, reshaped};
 use crate::error::{Error, format_fault};
+use crate::options::WriteOptions;
 use crate::planning::said_of_chunks;
 use hyperslab_collective::{Holding, checked_section, natural_chunks, number_parts};
 use hyperslab_format::raw::Order;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub enum Layout {
     /// In a Zarr store, as new arrays are.
-    Zarr(Box<NewArray>),
+    Zarr(Box<WriteOptions>),
     /// One after another in a raw file.
     Raw {
         /// Order of the elements of each array.
@@ -180,10 +180,10 @@ impl Planned {
         name: &str,
         shape: &[u64],
         size: u32,
-        new: &NewArray,
+        new: &WriteOptions,
         planner: &Planner<'_>,
     ) -> Result<(ArrayMetadata, String), Fault> {
-        let kind = new.kind.unwrap_or(self.element.kind);
+        let kind = new.element.map_or(self.element.kind, |element| element.kind);
         let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         new.check(name, shape)?;
         let whole = self.whole(shape, size)?;

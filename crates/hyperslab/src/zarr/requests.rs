@@ -1,31 +1,36 @@
 //! Reading and writing arrays of a group without waiting for it.
 
+use super::call::completed;
 use super::known::Known;
-use super::{ArrayInfo, NewArray, Store, WriteAsk, read_array};
+use super::{ArrayInfo, Store, WriteAsk, read_array};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
+use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
 use hyperslab_collective::{Holding, LocalArray, Report};
-use hyperslab_layout::{Casting, Section};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
-fn writes(asks: &[WriteAsk], new: &NewArray) -> Writes {
-    let update = asks.iter().any(|ask| ask.section.is_some());
+fn writes(asks: &[WriteAsk], new: &WriteOptions) -> Writes {
     let makes = |ask: &WriteAsk| match Store::new_metadata(ask, new) {
-        _ if update => None,
-        Ok(_) if new.kind.is_none() && ask.element().is_none() => Some(Coming::Untyped),
+        _ if new.section.is_some() => None,
+        Ok(_) if new.element.is_none() && ask.element().is_none() => Some(Coming::Untyped),
         made => made.ok().map(|metadata| Coming::Known(Box::new(metadata))),
     };
     asks.iter().map(|ask| (ask.name.clone(), makes(ask))).collect()
+}
+
+/// What copies are made of.
+pub(crate) fn staging(asks: &mut [WriteAsk]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Holding)> {
+    asks.iter_mut().filter_map(|ask| Some((ask.name.as_str(), &mut ask.arrays, ask.holding.as_deref()?)))
 }
 
 impl Store {
     /// The same for a call that the line carries out.
     fn with_room(&self, room: &Room) -> Store {
         let mut store = self.clone();
-        store.options.wish = room.wish.clone();
+        store.options.preference = room.wish.clone();
         store.held = room.held;
         store
     }
@@ -33,10 +38,14 @@ impl Store {
     /// As [`Store::write`], but returns at once. The arrays must not be changed before [`Request::wait`]; with `staged`
     /// they are copied and may be changed at once. The copies count against the budget of buffers: they share half of
     /// it (a larger one is taken alone, and waits for requests before it), and what remains is for slots.
-    pub fn write_later(&self, mut asks: Vec<WriteAsk>, new: NewArray, staged: bool) -> Request {
+    pub fn write_later(&self, asks: Vec<WriteAsk>, new: WriteOptions, staged: bool) -> Request {
         self.forget_known(asks.iter().map(|ask| ask.name.as_str()));
-        let arrays = asks.iter_mut().map(|ask| (ask.name.as_str(), &mut ask.arrays, &*ask.holding));
-        match stage(&self.comm, &self.options.wish, staged, arrays) {
+        let (mut asks, unfit) = completed(asks, self.comm.size());
+        let room = match unfit {
+            Some(fault) => Err(fault),
+            None => stage(&self.comm, &self.options.preference, staged, staging(&mut asks)),
+        };
+        match room {
             Ok(room) => {
                 let mut store = self.with_room(&room);
                 let (writes, replaces, listing) = (writes(&asks, &new), new.overwrite, self.listing.clone());
@@ -66,18 +75,12 @@ impl Store {
     ///
     /// # Errors
     /// This rank's own.
-    pub fn read_local(
-        &self,
-        name: &str,
-        section: Option<&Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Result<(Vec<LocalArray>, Report), Error> {
+    pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
         self.comm.line().check_process()?;
         self.check_settled(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
-            store.read(&[name], None, section, into, casting)
+            store.read(&[name], ReadOptions { holding: None, ..options })
         })
     }
 
@@ -107,21 +110,14 @@ impl Store {
     }
 
     /// As [`Store::read`], but returns at once. Arrays to read into must not be used before [`Request::wait`].
-    pub fn read_later(
-        &self,
-        names: Vec<String>,
-        holding: Option<Holding>,
-        section: Option<Section>,
-        into: Option<Vec<LocalArray>>,
-        casting: Casting,
-    ) -> Request {
-        let wish = stage(&self.comm, &self.options.wish, false, std::iter::empty());
+    pub fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
+        let wish = stage(&self.comm, &self.options.preference, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
         let mut store = self.with_room(&room);
         self.comm.leave(self.target, Some(&room), move |comm| {
             store.comm = comm.clone();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            store.read(&names, holding.as_ref(), section.as_ref(), into, casting)
+            store.read(&names, options)
         })
     }
 }

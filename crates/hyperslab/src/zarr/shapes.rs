@@ -5,8 +5,8 @@
 //! has for itself, are better few. Who says what is read later gets chunks that suit those requests
 //! (Disk Resident Arrays), priced as often as they cover the array.
 
-use super::NewArray;
 use super::call::stored;
+use crate::options::WriteOptions;
 use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
@@ -32,7 +32,7 @@ pub(super) fn separator(metadata: &ArrayMetadata) -> Separator {
     if (1..=FLAT_CHUNKS_MAX).contains(&chunks) { Separator::Dot } else { Separator::Slash }
 }
 
-impl NewArray {
+impl WriteOptions {
     /// Checks what it says of an array of this shape.
     pub(super) fn check(&self, name: &str, shape: &[u64]) -> Result<(), Fault> {
         match &self.typical {
@@ -74,7 +74,7 @@ pub(super) struct Open<'a> {
 impl Open<'_> {
     /// Shapes to choose from beside the usual one, in ladders. None where too little is known of what they would cost:
     /// what encoding takes, and who holds pieces of its own.
-    pub(super) fn ladders(&self, new: &NewArray) -> Vec<Vec<Vec<u64>>> {
+    pub(super) fn ladders(&self, new: &WriteOptions) -> Vec<Vec<Vec<u64>>> {
         let ArrayMetadata { shape, chunk_shape: usual, .. } = self.metadata;
         let bytes = self.metadata.stored_element().bytes();
         let fixed = new.chunks.is_some() && new.typical.is_none();
@@ -92,7 +92,7 @@ impl Open<'_> {
     }
 
     /// What the array is for in chunks of this shape: it is written, and read as is typical.
-    pub(super) fn uses(&self, new: &NewArray, chunk: &[u64]) -> Vec<Use> {
+    pub(super) fn uses(&self, new: &WriteOptions, chunk: &[u64]) -> Vec<Use> {
         let metadata = reshaped(self.metadata, chunk.to_vec());
         let ask = |fresh: bool, number: usize| Ask {
             stored: stored(&metadata, &format!("{number}/"), fresh),

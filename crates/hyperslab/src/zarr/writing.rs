@@ -2,10 +2,11 @@
 
 use super::call::{grow, stored};
 use super::shapes::{Open, reshaped};
-use super::{METADATA_KEY, NewArray, Store, read_array};
+use super::{METADATA_KEY, Store, read_array};
 use crate::attempts::{Change, Entry, MARKER, Marker};
 use crate::error::format_fault;
 use crate::held::Held;
+use crate::options::WriteOptions;
 use crate::planning::{Shaped, choose_shape, said_of_chunks};
 use hyperslab_collective::{ArrayRequest, Decision, Target};
 use hyperslab_format::zarr::ArrayMetadata;
@@ -26,7 +27,7 @@ pub(super) struct Writing {
     /// Of new arrays; once they are looked at, in the chunks that are the best for them.
     metadata: Vec<ArrayMetadata>,
     shaped: Shaped,
-    new: NewArray,
+    new: WriteOptions,
     update: bool,
     /// Where new arrays lie until they are published: in a step, where they will be in the step.
     hidden: Vec<String>,
@@ -42,7 +43,7 @@ impl Writing {
         store: Store,
         arrays: Vec<ArrayRequest>,
         metadata: Vec<ArrayMetadata>,
-        new: NewArray,
+        new: WriteOptions,
         update: bool,
     ) -> Writing {
         let (hidden, markers) = (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ impl Writing {
             },
             arrays,
             laid,
-            wish: self.store.options.wish.clone(),
+            wish: self.store.options.preference.clone(),
             ranks: self.store.ranks,
             policies: self.store.policies_of_writes(),
         })

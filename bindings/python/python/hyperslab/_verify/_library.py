@@ -20,7 +20,7 @@ from hyperslab._findings import Box, Severity
 from hyperslab.comm import connect
 from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
 from hyperslab.memory import place_of
-from hyperslab.store import ArrayInfo, Store, options
+from hyperslab.store import ArrayInfo, Store
 
 #: Name of the link.
 _NODE = "node"
@@ -43,7 +43,7 @@ class Library:
     def __init__(self, buffer_bytes: int | None, storage_seconds: float) -> None:
         self._buffer_bytes = buffer_bytes
         # Nobody else takes part, so the first two limits, on other ranks, do not matter.
-        self._limits = (1800.0, 60.0, storage_seconds)
+        self._storage_seconds = storage_seconds
         self._local = threading.local()
         self._made = 0
         try:
@@ -73,9 +73,13 @@ class Library:
         """The temporary group, opened once on each thread until another one is asked for."""
         if getattr(self._local, "folder", None) != folder:
             member = connect(None)
-            given = options(False, self._limits, self._buffer_bytes)  # noqa: FBT003
+            given: _core._OpenKeywords = {
+                "durable": False,
+                "storage_seconds": self._storage_seconds,
+                "buffer_bytes": self._buffer_bytes,
+            }
             # Not `hyperslab.open`, which warns of updates that have not ended; they are findings here.
-            self._local.store = Store(_core.Store.open(member, place_of(folder), "r", given), member)
+            self._local.store = Store(_core.Target.open_group(member, place_of(folder), "r", given), member)
             self._local.folder = folder
         opened: Store = self._local.store
         return opened

@@ -161,11 +161,11 @@ class Transfer:
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, **layout, **opened) as file:
                 _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.guard)
-                return file._file.read(*asked, unsafe_cast=False)
+                return file._file.read(self._names, asked)
         with hs.open(self._path, **opened) as store:
             about: dict[str, Any] = {"section": part, "guard": held.guard}
-            _, arguments, _ = store._prepare_read(self._names, held.held, out=held.given, **about)
-            return store._store.read(*arguments)
+            _, asked = store._prepare_read(self._names, held.held, out=held.given, **about)
+            return store._store.read(self._names, asked)
 
     # ---- checking ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,165 @@
+//! Keywords of Python's calls, as mappings that hold only those that are given, made into the options of the library.
+
+use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::layout::Held;
+use hyperslab::{
+    Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Value, WriteOptions, casting_named, exchange_named,
+    limit_of, strategy_named,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// A struct of keywords, each given or not, and how a mapping is made into it: what is not given takes no time.
+macro_rules! keywords {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Default)]
+        pub(crate) struct $name {
+            $($(#[$of])* $field: Option<$type>,)*
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $name {
+            type Error = PyErr;
+
+            fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<$name> {
+                let mut keywords = $name::default();
+                for (key, value) in given.cast::<PyDict>()?.iter().filter(|(_, value)| !value.is_none()) {
+                    match key.cast::<PyString>()?.to_str()? {
+                        $(stringify!($field) => keywords.$field = Some(value.extract()?),)*
+                        other => return Err(PyTypeError::new_err(format!("there is no keyword '{other}'"))),
+                    }
+                }
+                Ok(keywords)
+            }
+        }
+    };
+}
+
+/// A failure of this rank alone, for whoever tells the others.
+fn alone<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+    result.map_err(|error| crate::errors::raise_alone(py, error))
+}
+
+keywords! {
+/// Of an opening.
+OpenKeywords {
+    durable: bool,
+    arrival_seconds: f64,
+    progress_seconds: f64,
+    storage_seconds: f64,
+    buffer_bytes: u64,
+    subchunk_bytes: u64,
+    servers: u32,
+    strategy: String,
+    exchange: String,
+}
+}
+
+impl OpenKeywords {
+    pub(crate) fn options(self, py: Python<'_>) -> PyResult<OpenOptions> {
+        alone(py, self.checked())
+    }
+
+    fn checked(self) -> Result<OpenOptions, Error> {
+        let mut options = OpenOptions::default();
+        options.durable = self.durable.unwrap_or(options.durable);
+        for (name, seconds, limit) in [
+            ("arrival_seconds", self.arrival_seconds, &mut options.arrival),
+            ("progress_seconds", self.progress_seconds, &mut options.progress),
+            ("storage_seconds", self.storage_seconds, &mut options.storage),
+        ] {
+            if let Some(seconds) = seconds {
+                *limit = limit_of(name, seconds)?;
+            }
+        }
+        options.preference = Preference {
+            strategy: self.strategy.as_deref().map(strategy_named).transpose()?,
+            exchange: self.exchange.as_deref().map(exchange_named).transpose()?,
+            servers: self.servers,
+            subchunk_bytes: self.subchunk_bytes,
+            buffer_bytes_max: self.buffer_bytes,
+            ..Preference::default()
+        };
+        Ok(options)
+    }
+}
+
+keywords! {
+/// Of a write.
+WriteKeywords {
+    section: RawSection,
+    chunks: Vec<u64>,
+    /// Extents of typical requests.
+    typical: Vec<Option<u64>>,
+    dtype: String,
+    checksum: bool,
+    zstd: i32,
+    /// As JSON.
+    fill_value: String,
+    dimension_names: Vec<Option<String>>,
+    /// As JSON.
+    attributes: String,
+    overwrite: bool,
+    casting: String,
+    strategy: String,
+}
+}
+
+pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
+    match serde_json::from_str(json) {
+        Ok(Value::Object(map)) => Ok(map),
+        _ => Err(PyValueError::new_err("attributes must be a mapping of names to JSON values")),
+    }
+}
+
+impl WriteKeywords {
+    pub(crate) fn options(self, py: Python<'_>) -> PyResult<WriteOptions> {
+        let mut options = WriteOptions::default();
+        options.section = section(self.section);
+        (options.chunks, options.typical) = (self.chunks, self.typical);
+        options.element = self.dtype.as_deref().map(element).transpose()?;
+        options.codecs = match (self.zstd, self.checksum) {
+            (None, None) => None,
+            (None, Some(checksum)) => Some(Codecs::plain(checksum)),
+            (Some(level), checksum) => Some(Codecs::zstd(level, checksum.unwrap_or(true))),
+        };
+        let fill = self.fill_value.map(|json| serde_json::from_str(&json)).transpose();
+        let no_json = |error| PyValueError::new_err(format!("the fill value is no JSON: {error}"));
+        options.fill_value = fill.map_err(no_json)?;
+        options.dimension_names = self.dimension_names;
+        options.attributes = self.attributes.as_deref().map(map).transpose()?.unwrap_or_default();
+        options.overwrite = self.overwrite.unwrap_or_default();
+        if let Some(name) = self.casting {
+            options.casting = alone(py, casting_named(&name))?;
+        }
+        options.strategy = alone(py, self.strategy.as_deref().map(strategy_named).transpose())?;
+        Ok(options)
+    }
+}
+
+keywords! {
+/// Of a read.
+ReadKeywords {
+    dist: Held,
+    section: RawSection,
+    /// The arrays to read into.
+    out: Vec<Py<Local>>,
+    casting: String,
+    strategy: String,
+}
+}
+
+impl ReadKeywords {
+    pub(crate) fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
+        let mut options = ReadOptions::default();
+        options.holding = self.dist.map(Held::holding);
+        options.section = section(self.section);
+        options.into = self.out.map(locals);
+        if let Some(name) = self.casting {
+            options.casting = alone(py, casting_named(&name))?;
+        }
+        options.strategy = alone(py, self.strategy.as_deref().map(strategy_named).transpose())?;
+        Ok(options)
+    }
+}

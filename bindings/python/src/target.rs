@@ -1,0 +1,421 @@
+//! What is open: Zarr groups and steps, raw and npy files.
+
+use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::comm::{Comm, Report, Request};
+use crate::errors::{kind, raise, raise_alone};
+use crate::layout::Held;
+use crate::memory::Place;
+use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
+use hyperslab::{
+    Arrays, Contents, Direction, Error, FileArray, Kind, Layout, Limits, Mode, Order, Planned, RawFile, Step, Store,
+    Strategy, Unready, Value, WriteAsk,
+};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Name, this rank's part, and who holds what.
+type RawAsk = (String, Vec<Py<Local>>, Option<Held>);
+
+fn ask((name, arrays, held): RawAsk) -> WriteAsk {
+    WriteAsk { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
+}
+
+fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
+    hyperslab::mode_named(name).map_err(|error| raise_alone(py, error))
+}
+
+fn order(name: &str) -> PyResult<Order> {
+    match name {
+        "C" => Ok(Order::RowMajor),
+        "F" => Ok(Order::ColumnMajor),
+        _ => Err(PyValueError::new_err(format!("order '{name}' is neither 'C' (row-major) nor 'F' (column-major)"))),
+    }
+}
+
+/// What is open, until it is closed.
+#[pyclass(frozen, module = "hyperslab._core")]
+pub(crate) struct Target(Mutex<Option<Inner>>);
+
+/// A group of its own, the group of a step, or a file of arrays.
+#[derive(Clone)]
+enum Inner {
+    Group(Store),
+    Step(Step),
+    File(RawFile),
+}
+
+impl Inner {
+    fn arrays(&self) -> &dyn Arrays {
+        match self {
+            Inner::Group(store) => store,
+            Inner::Step(step) => &step.group,
+            Inner::File(file) => file,
+        }
+    }
+
+    fn group(&self) -> Option<&Store> {
+        match self {
+            Inner::Group(store) => Some(store),
+            Inner::Step(step) => Some(&step.group),
+            Inner::File(_) => None,
+        }
+    }
+}
+
+impl From<Inner> for Target {
+    fn from(inner: Inner) -> Target {
+        Target(Mutex::new(Some(inner)))
+    }
+}
+
+impl Target {
+    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is open. Nobody waits for the handle meanwhile: another thread may use what is local.
+    fn open(&self) -> PyResult<Inner> {
+        self.lock().clone().ok_or_else(|| PyRuntimeError::new_err("it is closed"))
+    }
+
+    fn store(&self) -> PyResult<Store> {
+        let group = self.open()?.group().cloned();
+        group.ok_or_else(|| PyRuntimeError::new_err("a file is no group"))
+    }
+
+    fn file(&self) -> PyResult<RawFile> {
+        match self.open()? {
+            Inner::File(file) => Ok(file),
+            _ => Err(PyRuntimeError::new_err("a group is no file")),
+        }
+    }
+
+    /// A collective call, without the interpreter: what goes wrong is known to all ranks.
+    fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&dyn Arrays) -> Result<T, Error> + Send) -> PyResult<T> {
+        let inner = self.open()?;
+        py.detach(|| run(inner.arrays())).map_err(|error| raise(py, error))
+    }
+
+    /// The same of a group.
+    fn with_store<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
+        let store = self.store()?;
+        py.detach(|| run(&store)).map_err(|error| raise(py, error))
+    }
+
+    /// The same, and local: what goes wrong is this rank's own.
+    fn with_local<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
+        let store = self.store()?;
+        py.detach(|| run(&store)).map_err(|error| raise_alone(py, error))
+    }
+}
+
+/// Kind, shape, chunks, dimension names, attributes and fill value (as JSON).
+type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String);
+
+fn raw_info(info: hyperslab::ArrayInfo) -> RawInfo {
+    let metadata = info.metadata;
+    let fill = hyperslab::fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null).to_string();
+    let attributes = Value::Object(metadata.attributes).to_string();
+    let kind: Kind = metadata.element;
+    (kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill)
+}
+
+/// Name, shape and NumPy type of an array of a file.
+type RawArray = (String, Vec<u64>, String);
+
+/// What all have.
+#[pymethods]
+impl Target {
+    fn path(&self) -> PyResult<String> {
+        Ok(self.open()?.arrays().path().to_string_lossy().into_owned())
+    }
+
+    fn removed(&self) -> PyResult<Vec<String>> {
+        Ok(self.open()?.arrays().removed().to_vec())
+    }
+
+    fn unfinished(&self) -> PyResult<Vec<String>> {
+        Ok(self.open()?.arrays().unfinished().to_vec())
+    }
+
+    fn write(&self, py: Python<'_>, asks: Vec<RawAsk>, keywords: WriteKeywords) -> PyResult<Report> {
+        let (asks, options): (Vec<_>, _) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
+        self.with(py, move |target| target.write(&asks, &options)).map(Report)
+    }
+
+    fn write_later(
+        &self,
+        py: Python<'_>,
+        asks: Vec<RawAsk>,
+        keywords: WriteKeywords,
+        staged: bool,
+    ) -> PyResult<Request> {
+        let (asks, options) = (asks.into_iter().map(ask).collect(), keywords.options(py)?);
+        self.with(py, move |target| Ok(target.write_later(asks, options, staged))).map(Request)
+    }
+
+    /// Reads into the given arrays.
+    fn read(&self, py: Python<'_>, names: Vec<String>, keywords: ReadKeywords) -> PyResult<Report> {
+        let options = keywords.options(py)?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.with(py, move |target| target.read(&names, options)).map(|(_, report)| Report(report))
+    }
+
+    fn read_later(&self, py: Python<'_>, names: Vec<String>, keywords: ReadKeywords) -> PyResult<Request> {
+        let options = keywords.options(py)?;
+        self.with(py, move |target| Ok(target.read_later(names, options))).map(Request)
+    }
+
+    /// Reads all of an array, or of a section, into the given array, by this rank alone.
+    fn read_local(&self, py: Python<'_>, name: &str, keywords: ReadKeywords) -> PyResult<Report> {
+        let (options, inner) = (keywords.options(py)?, self.open()?);
+        let read = py.detach(|| inner.arrays().read_local(name, options));
+        read.map(|(_, report)| Report(report)).map_err(|error| raise_alone(py, error))
+    }
+
+    /// A request that fails on all ranks, since this one cannot make its call.
+    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
+        let why = Unready { kind: kind(name), text, hint };
+        self.with(py, |target| Ok(target.attend_later(what, why))).map(Request)
+    }
+
+    /// Gives a step or a new file up, without the other ranks, who know.
+    fn discard(&self, py: Python<'_>) {
+        py.detach(|| {
+            let taken = self.lock().take();
+            match taken {
+                Some(Inner::Step(step)) => step.discard(),
+                Some(Inner::File(file)) => file.discard(),
+                Some(Inner::Group(_)) | None => {}
+            }
+        });
+    }
+
+    /// Publishes a step or a new file, or closes what is there; with a fault, gives it up.
+    fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
+        let result = py.detach(|| {
+            let taken = self.lock().take();
+            match taken {
+                Some(Inner::Step(step)) => step.publish(fault),
+                Some(Inner::Group(store)) => store.close(),
+                Some(Inner::File(file)) => file.close(fault),
+                None => Ok(()),
+            }
+        });
+        result.map_err(|error| raise(py, error))
+    }
+
+    #[staticmethod]
+    fn open_group(
+        py: Python<'_>,
+        comm: &Comm,
+        place: Place,
+        mode_name: &str,
+        keywords: OpenKeywords,
+    ) -> PyResult<Target> {
+        let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
+        let opened = py.detach(move || Store::open(&comm, place, mode, options));
+        opened.map(|store| Inner::Group(store).into()).map_err(|error| raise(py, error))
+    }
+
+    fn group(&self, py: Python<'_>, name: String) -> PyResult<Target> {
+        self.with_store(py, |store| store.group(&name)).map(|group| Inner::Group(group).into())
+    }
+
+    /// Names of the arrays of a group.
+    fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with_local(py, Store::arrays)
+    }
+
+    fn groups(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with_local(py, Store::groups)
+    }
+
+    fn consolidated_above(&self) -> PyResult<Vec<String>> {
+        Ok(self.store()?.consolidated_above().to_vec())
+    }
+
+    /// Writes consolidated metadata of all nodes below the group.
+    fn consolidate(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::consolidate)
+    }
+
+    fn attributes(&self) -> PyResult<String> {
+        Ok(Value::Object(self.store()?.attributes().clone()).to_string())
+    }
+
+    /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
+    fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
+        self.with_local(py, |store| store.info(name)).map(raw_info)
+    }
+
+    /// The same of several arrays, on all ranks.
+    fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = self.with_store(py, |store| store.describe(&names, doing, fresh))?;
+        Ok(found.into_iter().map(raw_info).collect())
+    }
+
+    /// What an array is that this rank is about to read alone.
+    fn look_local(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
+        self.with_local(py, |store| store.look_local(name)).map(raw_info)
+    }
+
+    /// Waits for all requests; raises what went wrong in those that nobody waited for.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::flush)
+    }
+
+    /// Takes note of what others have made or removed.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::refresh)
+    }
+
+    fn append(&self, py: Python<'_>, added: RawAsk, axis: usize, keywords: WriteKeywords) -> PyResult<Report> {
+        let (added, options) = (ask(added), keywords.options(py)?);
+        self.with_store(py, move |store| store.append(&added, axis, &options)).map(Report)
+    }
+
+    fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Target> {
+        let attributes = map(attributes)?;
+        self.with_store(py, |store| store.step(name, attributes, hooked)).map(|step| Inner::Step(step).into())
+    }
+
+    /// Replaces the attributes of a step.
+    fn set_attributes(&self, attributes: &str) -> PyResult<()> {
+        let attributes = map(attributes)?;
+        match self.lock().as_mut() {
+            Some(Inner::Step(step)) => {
+                step.set_attributes(attributes);
+                Ok(())
+            }
+            _ => Err(PyRuntimeError::new_err("only a step that is being written has attributes to set")),
+        }
+    }
+
+    /// Makes what was written to a step durable.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        let Inner::Step(step) = self.open()? else { return Ok(()) };
+        py.detach(|| step.sync()).map_err(|error| raise(py, error))
+    }
+
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "as Python calls it")]
+    fn open_file(
+        py: Python<'_>,
+        comm: &Comm,
+        place: Place,
+        mode_name: &str,
+        keywords: OpenKeywords,
+        order_name: &str,
+        header: Vec<u8>,
+        header_bytes: u64,
+        arrays: Vec<RawArray>,
+    ) -> PyResult<Target> {
+        let (mode, options, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
+        let order = order(order_name)?;
+        let arrays =
+            arrays.into_iter().map(|(name, shape, kind)| Ok(FileArray { name, shape, element: element(&kind)? }));
+        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
+        let opened = py.detach(move || {
+            let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
+            RawFile::open(&comm, place, mode, options, contents)
+        });
+        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+    }
+
+    #[staticmethod]
+    fn open_npy(py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<Target> {
+        let (options, comm) = (keywords.options(py)?, comm.0.clone());
+        let opened = py.detach(move || RawFile::open_npy(&comm, place, options));
+        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+    }
+
+    fn header(&self) -> PyResult<Vec<u8>> {
+        Ok(self.file()?.header().to_vec())
+    }
+
+    /// Name, shape and NumPy type of each array of a file.
+    fn file_arrays(&self) -> PyResult<Vec<RawArray>> {
+        let describe = |array: &FileArray| (array.name.clone(), array.shape.clone(), array.element.numpy());
+        Ok(self.file()?.arrays().iter().map(describe).collect())
+    }
+}
+
+/// Writes a whole new npy file.
+#[pyfunction]
+pub(crate) fn save_npy(
+    py: Python<'_>,
+    comm: &Comm,
+    place: Place,
+    added: RawAsk,
+    order_name: &str,
+    opening: OpenKeywords,
+    writing: WriteKeywords,
+) -> PyResult<Report> {
+    let (added, order, comm) = (ask(added), order(order_name)?, comm.0.clone());
+    let (opening, writing) = (opening.options(py)?, writing.options(py)?);
+    let saved = py.detach(move || RawFile::save_npy(&comm, place, added, order, opening, &writing));
+    saved.map(Report).map_err(|error| raise(py, error))
+}
+
+/// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.
+#[derive(FromPyObject)]
+pub(crate) enum RawLayout {
+    File((String, u64)),
+    Zarr(WriteKeywords),
+}
+
+/// A section, and the shape of the array that it is of.
+type RawPart = (RawSection, Vec<u64>);
+
+/// How arrays would be written or read: the text, and the same as JSON.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn explain(
+    py: Python<'_>,
+    names: Vec<String>,
+    held: Vec<Held>,
+    kind: &str,
+    part: Option<RawPart>,
+    layout: RawLayout,
+    write: bool,
+    opening: OpenKeywords,
+    servers: Option<Vec<u32>>,
+    node: (u32, u32),
+    shown: (u32, u64),
+) -> PyResult<(String, String)> {
+    let planned = Planned {
+        names,
+        held: held.into_iter().map(Held::holding).collect(),
+        element: element(kind)?,
+        section: part.and_then(|(dims, shape)| Some((section(Some(dims))?, shape))),
+        layout: match layout {
+            RawLayout::Zarr(keywords) => Layout::Zarr(keywords.options(py)?.into()),
+            RawLayout::File((name, header_bytes)) => Layout::Raw { order: order(&name)?, header_bytes },
+        },
+        direction: if write { Direction::Write } else { Direction::Read },
+        servers,
+        wish: opening.options(py)?.preference,
+        machine: hyperslab::Machine { ranks_per_node: node.0, cores_per_node: node.1 },
+        limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
+    };
+    let told = py.detach(|| hyperslab::explain(&planned)).map_err(|error| raise(py, error))?;
+    Ok((told.to_string(), told.to_json().to_string()))
+}
+
+/// Removes what dead or unknown owners left of a store or file, or says what would be removed: kind, name, note.
+#[pyfunction]
+pub(crate) fn clean(py: Python<'_>, path: PathBuf, dry_run: bool) -> PyResult<Vec<(&'static str, String, String)>> {
+    let cleaned = py.detach(|| hyperslab::clean(&hyperslab::Directory::new(path), dry_run));
+    let cleaned = cleaned.map_err(|fault| raise_alone(py, fault.into()))?;
+    Ok(cleaned.into_iter().map(|one| (one.kind, one.name, one.note)).collect())
+}
+
+/// Names of the strategies.
+#[pyfunction]
+pub(crate) fn strategies() -> Vec<&'static str> {
+    Strategy::ALL.iter().map(|strategy| strategy.name()).collect()
+}

@@ -1,0 +1,285 @@
+//! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
+
+use crate::zarr::Mode;
+use hyperslab_collective::{Holding, LocalArray};
+use hyperslab_format::zarr::{Codecs, Map, Value};
+use hyperslab_layout::{Casting, ElementType, Section};
+use hyperslab_plan::{Exchange, Preference, Strategy};
+use hyperslab_world::{Fault, FaultKind};
+use std::time::Duration;
+
+/// Sets a field, for calls in a row.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $field: $type) -> Self {
+            self.$field = $value;
+            self
+        }
+    )*};
+}
+
+/// How a store or a file is opened.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Whether what is published is on disk first, so that it survives a loss of power; it is, if nothing is said.
+    pub durable: bool,
+    /// How long a call waits for other ranks to arrive; 30 minutes.
+    pub arrival: Duration,
+    /// How long a call waits for progress of any rank; 60 s.
+    pub progress: Duration,
+    /// How long a call waits for storage that does not answer; 10 minutes.
+    pub storage: Duration,
+    /// What the user wants of the planner; nothing.
+    pub preference: Preference,
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        let hyperslab_walk::Limits { arrival, progress, storage } = hyperslab_walk::Limits::default();
+        OpenOptions { durable: true, arrival, progress, storage, preference: Preference::default() }
+    }
+}
+
+impl OpenOptions {
+    setters! {
+        /// With another durability.
+        durable: bool = durable;
+        /// With another limit on waiting for ranks to arrive.
+        arrival: Duration = arrival;
+        /// With another limit on waiting for progress.
+        progress: Duration = progress;
+        /// With another limit on waiting for storage.
+        storage: Duration = storage;
+        /// With what the user wants of the planner.
+        preference: Preference = preference;
+    }
+
+    /// The limits on waiting.
+    pub(crate) fn limits(&self) -> hyperslab_walk::Limits {
+        hyperslab_walk::Limits { arrival: self.arrival, progress: self.progress, storage: self.storage }
+    }
+}
+
+/// A limit on waiting in seconds, by the name of its keyword: waiting for others may be no time at all, no other may.
+///
+/// # Errors
+/// When it is no such time.
+pub fn limit_of(name: &str, seconds: f64) -> Result<Duration, crate::Error> {
+    const MOST: f64 = 1e9;
+    let may_be_none = name == "arrival_seconds";
+    let fits = seconds < MOST && (seconds > 0.0 || may_be_none && seconds == 0.0);
+    let least = if may_be_none { "at least" } else { "more than" };
+    Duration::try_from_secs_f64(seconds).ok().filter(|_| fits).ok_or_else(|| {
+        crate::Error::invalid(format!("{name} must be {least} 0 and less than 1e9, got {}", plain(seconds)))
+    })
+}
+
+/// The strategy with this name.
+///
+/// # Errors
+/// When there is none.
+pub fn strategy_named(name: &str) -> Result<Strategy, crate::Error> {
+    known("strategy", name, Strategy::from_name(name), Strategy::ALL.map(Strategy::name).as_slice())
+}
+
+/// The exchange with this name.
+///
+/// # Errors
+/// When there is none.
+pub fn exchange_named(name: &str) -> Result<Exchange, crate::Error> {
+    known("exchange", name, Exchange::from_name(name), Exchange::ALL.map(Exchange::name).as_slice())
+}
+
+fn known<T>(what: &str, name: &str, found: Option<T>, all: &[&str]) -> Result<T, crate::Error> {
+    let unknown = || Fault::new(FaultKind::Invalid, format!("there is no {what} '{name}'"));
+    found.ok_or_else(|| unknown().hint(format!("there are {}", all.join(", "))).into())
+}
+
+/// The rule with this name for changes of the element type, of those that NumPy has.
+///
+/// # Errors
+/// When it is not known here.
+pub fn casting_named(name: &str) -> Result<Casting, crate::Error> {
+    Casting::from_name(name).ok_or_else(|| {
+        let all = [Casting::SameKind, Casting::Unsafe].map(Casting::name).join(", ");
+        crate::Error::invalid(format!("casting='{name}' is not one of {all}"))
+    })
+}
+
+/// The mode with this name.
+///
+/// # Errors
+/// When there is none.
+pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
+    Mode::from_name(name).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, format!("mode '{name}' is not one of r, r+, w, x"))
+            .hint("r reads, r+ changes, w makes anew, x makes new only")
+            .into()
+    })
+}
+
+/// A number as Python writes it.
+fn plain(number: f64) -> String {
+    if number.is_finite() && number.fract() != 0.0 { number.to_string() } else { format!("{number:?}") }
+}
+
+/// How arrays are written: what new ones become, or which part of those that are there is changed.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The part of existing arrays to write; without it, new arrays are made.
+    pub section: Option<Section>,
+    /// Shape of the chunks; what one rank holds, or what is worth it more, when not given.
+    pub chunks: Option<Vec<u64>>,
+    /// Extents of what is read later, of which `None` leaves some open: `chunks` are then where the choice begins.
+    pub typical: Option<Vec<Option<u64>>>,
+    /// Type of the stored elements; that of the memory when not given. Zarr has no byte order.
+    pub element: Option<ElementType>,
+    /// How chunks become bytes; uncompressed, with a checksum, when not given.
+    pub codecs: Option<Codecs>,
+    /// What elements are that were never written; zero when not given.
+    pub fill_value: Option<Value>,
+    /// Names of the dimensions.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Attributes.
+    pub attributes: Map<String, Value>,
+    /// Whether an array of that name may be replaced.
+    pub overwrite: bool,
+    /// Which changes from the type in memory to the stored one are allowed.
+    pub casting: Casting,
+    /// A strategy that is forced, for this call.
+    pub strategy: Option<Strategy>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions {
+            section: None,
+            chunks: None,
+            typical: None,
+            element: None,
+            codecs: None,
+            fill_value: None,
+            dimension_names: None,
+            attributes: Map::new(),
+            overwrite: false,
+            casting: Casting::SameKind,
+            strategy: None,
+        }
+    }
+}
+
+impl WriteOptions {
+    setters! {
+        /// Of this part of existing arrays.
+        section: Section = Some(section);
+        /// In chunks of this shape.
+        chunks: Vec<u64> = Some(chunks);
+        /// Stored as elements of this type.
+        element: ElementType = Some(element);
+        /// Encoded so.
+        codecs: Codecs = Some(codecs);
+        /// With this for what was never written.
+        fill_value: Value = Some(fill_value);
+        /// With these names of dimensions.
+        dimension_names: Vec<Option<String>> = Some(dimension_names);
+        /// With these attributes.
+        attributes: Map<String, Value> = attributes;
+        /// In place of arrays of the same names.
+        overwrite: bool = overwrite;
+        /// With this rule for changes of the element type.
+        casting: Casting = casting;
+        /// By this strategy.
+        strategy: Strategy = Some(strategy);
+    }
+
+    /// Refuses what only arrays in chunks have.
+    ///
+    /// # Errors
+    /// When something of it is given.
+    pub(crate) fn check_for_file(&self) -> Result<(), Fault> {
+        let given = [
+            ("chunks", self.chunks.is_some() || self.typical.is_some()),
+            ("codecs", self.codecs.is_some()),
+            ("a fill value", self.fill_value.is_some()),
+            ("names of dimensions", self.dimension_names.is_some()),
+            ("attributes", !self.attributes.is_empty()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((what, _)) => Err(Fault::new(
+                FaultKind::Unsupported,
+                format!("{what} are given for arrays of a file, which has none"),
+            )
+            .hint("a Zarr store has them")),
+        }
+    }
+}
+
+/// What is read of arrays, into what.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Who gets what; every rank everything, when not given.
+    pub holding: Option<Holding>,
+    /// The part of each array to read; all of it, when not given.
+    pub section: Option<Section>,
+    /// This rank's local arrays to read into, array by array; fresh ones, when not given.
+    pub into: Option<Vec<LocalArray>>,
+    /// Which changes from the stored type to that of the memory are allowed.
+    pub casting: Casting,
+    /// A strategy that is forced, for this call.
+    pub strategy: Option<Strategy>,
+}
+
+impl ReadOptions {
+    setters! {
+        /// Held so.
+        holding: impl Into<Holding> = Some(holding.into());
+        /// Of this part.
+        section: Section = Some(section);
+        /// Into these.
+        into: Vec<LocalArray> = Some(into);
+        /// With this rule for changes of the element type.
+        casting: Casting = casting;
+        /// By this strategy.
+        strategy: Strategy = Some(strategy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_holds() {
+        let options = OpenOptions::default().durable(false).progress(Duration::from_secs(7));
+        assert_eq!(options, OpenOptions { durable: false, progress: Duration::from_secs(7), ..OpenOptions::default() });
+        let write = WriteOptions::default().chunks(vec![4]).overwrite(true);
+        assert_eq!((write.chunks, write.overwrite, write.casting), (Some(vec![4]), true, Casting::SameKind));
+    }
+
+    #[test]
+    fn limits_are_times() {
+        assert_eq!(limit_of("arrival_seconds", 0.0).unwrap(), Duration::ZERO);
+        assert_eq!(limit_of("storage_seconds", 0.5).unwrap(), Duration::from_millis(500));
+        for (name, seconds, said) in [
+            ("progress_seconds", 0.0, "progress_seconds must be more than 0 and less than 1e9, got 0.0"),
+            ("arrival_seconds", -1.0, "arrival_seconds must be at least 0 and less than 1e9, got -1.0"),
+            ("arrival_seconds", f64::NAN, "arrival_seconds must be at least 0 and less than 1e9, got NaN"),
+            ("storage_seconds", f64::INFINITY, "storage_seconds must be more than 0 and less than 1e9, got inf"),
+        ] {
+            assert_eq!(limit_of(name, seconds).unwrap_err().message(), said);
+        }
+    }
+
+    #[test]
+    fn a_file_has_no_chunks() {
+        assert!(WriteOptions::default().overwrite(true).check_for_file().is_ok());
+        let fault = WriteOptions::default().chunks(vec![1]).check_for_file().unwrap_err();
+        assert_eq!(fault.text(), "chunks are given for arrays of a file, which has none");
+    }
+}
