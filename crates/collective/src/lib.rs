@@ -15,6 +15,7 @@
 mod agreement;
 mod alike;
 mod array;
+pub mod attempts;
 mod call;
 mod casting;
 mod decision;
@@ -22,6 +23,7 @@ mod described;
 mod ending;
 mod holding;
 mod moving;
+pub mod naming;
 mod report;
 mod request;
 pub mod served;

@@ -1,11 +1,11 @@
 //! A rank's membership in a communicator.
 
-use crate::attempts::Attempts;
 use crate::environment;
 use crate::line::{Finished, Line, Outcome};
 use crate::listing::Listings;
 use crate::planning::{Planning, Plans};
 use crate::recording::Recording;
+use hyperslab_collective::attempts::Attempts;
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
 use hyperslab_real::renumber::Renumbered;

@@ -47,7 +47,6 @@
 
 mod alone;
 mod arrays;
-mod attempts;
 pub mod calibrate;
 mod comm;
 mod course;
@@ -56,10 +55,8 @@ mod error;
 mod held;
 mod line;
 mod listing;
-mod naming;
 mod noting;
 mod options;
-mod owner;
 mod planning;
 pub mod profile;
 mod raw;
@@ -73,9 +70,9 @@ mod trace;
 mod zarr;
 
 pub use arrays::Arrays;
-pub use attempts::{Cleaned, clean};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
+pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Holding, LocalArray, Report, natural_chunks};
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};

@@ -7,7 +7,6 @@ mod requests;
 mod writing;
 
 use crate::alone::Alone;
-use crate::attempts::Attempts;
 use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
@@ -16,6 +15,7 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
 use crate::zarr::{Mode, WriteAsk, completed};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
+use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;

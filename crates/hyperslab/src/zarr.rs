@@ -5,6 +5,7 @@
 //! link), it lies below `.hyperslab` in the store, which readers of Zarr pass over, some with a warning.
 
 mod call;
+mod consolidating;
 mod explain;
 mod known;
 mod opening;
@@ -16,14 +17,14 @@ mod tests;
 mod writing;
 
 use crate::alone::Alone;
-use crate::attempts::{Attempts, Home};
 use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
-use crate::naming::check_name;
 use crate::options::OpenOptions;
+use hyperslab_collective::attempts::{Attempts, Home};
+use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{Holding, LocalArray};
 use hyperslab_format::zarr::{
     ArrayMetadata, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
@@ -37,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 pub(crate) use call::{completed, into_each, listed, requests};
+use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
 pub(crate) use requests::staging;
@@ -275,7 +277,7 @@ impl Store {
                 let mut nodes = Vec::new();
                 below(&*attempts.home.names, &base, "", &mut nodes).map(|()| nodes)
             };
-            attempts.drop_consolidated(&above)?;
+            drop_consolidated(&attempts, &above)?;
             let key = format!("{base}{METADATA_KEY}");
             let mut nodes = listed()?;
             for _ in 0..CONSOLIDATE_TURNS_MAX {
@@ -289,7 +291,7 @@ impl Store {
                     return Ok(Vec::new());
                 }
             }
-            attempts.drop_consolidated(&[base])?;
+            drop_consolidated(&attempts, &[base])?;
             let text = format!("{what}: others change what is below all the time");
             Err(Fault::new(FaultKind::Busy, text).hint("consolidate when nobody writes"))
         })?;

@@ -6,8 +6,8 @@ mod locks;
 
 use crate::below::{self, Spot};
 use crate::doing::{FileSystem, SINGLE_SYNCS_MAX, posix_fault, write_back};
-use crate::{extents, mounts, progress, regular};
-use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
+use crate::{extents, here, mounts, progress, regular};
+use hyperslab_world::{Change, Claim, Extent, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -110,6 +110,18 @@ impl Names for Directory {
         Some((Directory::new(self.0.parent()?).full(""), name.into()))
     }
 
+    fn process(&self) -> Process {
+        here::this_process()
+    }
+
+    fn is_gone(&self, process: &Process) -> bool {
+        here::is_gone(process)
+    }
+
+    fn token(&self) -> String {
+        here::token()
+    }
+
     fn exists(&self, name: &str) -> bool {
         progress::note();
         self.path(name).symlink_metadata().is_ok()
@@ -167,7 +179,7 @@ impl Names for Directory {
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
         let (root, below) = self.parted(name);
         let base = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", crate::here::token()));
+        let beside = below.with_file_name(format!(".{base}.hyperslab-{}", here::token()));
         self.doing("writing", name, |spot| {
             let hidden = Spot::find(&root, &beside)?;
             let written = hidden.create_new().and_then(|mut file| {

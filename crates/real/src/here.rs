@@ -1,47 +1,31 @@
 //! Which process this is, so that another one, perhaps on another host, can tell whether it still runs.
 
 use crate::lock;
+use hyperslab_world::Process;
 use std::fs;
 use std::sync::Mutex;
 
-/// A process, as it is known to others.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Process {
-    /// Name of its host.
-    pub host: String,
-    /// What the kernel calls the time since the host started (`/proc/sys/kernel/random/boot_id`); empty if unknown.
-    pub boot: String,
-    /// Number of the namespace in which it has its number (pid_namespaces(7)); 0 if unknown.
-    pub pid_namespace: u64,
-    /// Its number.
-    pub pid: u32,
-    /// When it started, in ticks of the clock since the host did (proc(5), field 22 of stat); 0 if unknown.
-    pub started: u64,
+/// This process.
+pub(crate) fn this_process() -> Process {
+    static THIS: Mutex<Option<Process>> = Mutex::new(None);
+    let mut this = lock(&THIS);
+    // A child has a copy of what its parent knew of itself.
+    let known = this.take().filter(|known| known.pid == std::process::id());
+    this.insert(known.unwrap_or_else(asked)).clone()
 }
 
-impl Process {
-    /// This process.
-    pub fn this() -> Process {
-        static THIS: Mutex<Option<Process>> = Mutex::new(None);
-        let mut this = lock(&THIS);
-        // A child has a copy of what its parent knew of itself.
-        let known = this.take().filter(|known| known.pid == std::process::id());
-        this.insert(known.unwrap_or_else(Process::asked)).clone()
-    }
+fn asked() -> Process {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
+    let pid = std::process::id();
+    Process { host, boot, pid_namespace: namespace(), pid, started: started("self").unwrap_or(0) }
+}
 
-    fn asked() -> Process {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
-        let pid = std::process::id();
-        Process { host, boot, pid_namespace: namespace(), pid, started: started("self").unwrap_or(0) }
-    }
-
-    /// Whether it is known not to run any more; only a process of the same namespace is known.
-    pub fn is_gone(&self) -> bool {
-        let this = Process::this();
-        let known = !self.boot.is_empty() && self.boot == this.boot && self.pid_namespace == this.pid_namespace;
-        known && self.pid_namespace != 0 && started(&self.pid.to_string()) != Some(self.started)
-    }
+/// Whether a process is known not to run any more; only one of the same namespace is known.
+pub(crate) fn is_gone(process: &Process) -> bool {
+    let this = this_process();
+    let known = !process.boot.is_empty() && process.boot == this.boot && process.pid_namespace == this.pid_namespace;
+    known && process.pid_namespace != 0 && started(&process.pid.to_string()) != Some(process.started)
 }
 
 fn namespace() -> u64 {
@@ -57,7 +41,7 @@ fn started(pid: &str) -> Option<u64> {
 }
 
 /// 128 bits of chance, in 32 hexadecimal digits: no two are ever the same.
-pub fn token() -> String {
+pub(crate) fn token() -> String {
     let mut bytes = [0u8; 16];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -76,16 +60,16 @@ mod tests {
 
     #[test]
     fn a_process_is_there_until_it_ends() {
-        let this = Process::this();
-        assert!(!this.is_gone() && this.pid == std::process::id() && !this.host.is_empty());
-        assert!(Process { started: this.started + 1, ..this.clone() }.is_gone(), "its number has another owner");
-        assert!(!Process { boot: "another".into(), started: 0, ..this.clone() }.is_gone(), "nobody can know");
-        assert!(!Process { pid_namespace: this.pid_namespace + 1, started: 0, ..this }.is_gone(), "nobody can know");
+        let this = this_process();
+        assert!(!is_gone(&this) && this.pid == std::process::id() && !this.host.is_empty());
+        assert!(is_gone(&Process { started: this.started + 1, ..this.clone() }), "its number has another owner");
+        assert!(!is_gone(&Process { boot: "another".into(), started: 0, ..this.clone() }), "nobody can know");
+        assert!(!is_gone(&Process { pid_namespace: this.pid_namespace + 1, started: 0, ..this }), "nobody can know");
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let of_child =
-            Process { pid: child.id(), started: started(&child.id().to_string()).unwrap_or(1), ..Process::this() };
+            Process { pid: child.id(), started: started(&child.id().to_string()).unwrap_or(1), ..this_process() };
         child.wait().unwrap();
-        assert!(of_child.is_gone());
+        assert!(is_gone(&of_child));
     }
 
     #[test]

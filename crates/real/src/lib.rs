@@ -29,7 +29,7 @@ mod doing;
 mod extents;
 #[cfg(test)]
 mod forked;
-pub mod here;
+mod here;
 mod machine;
 mod mounts;
 pub mod mpi;

@@ -14,8 +14,9 @@
 //! some of them old and some new; and so may one that has the object open for reading through this library.
 
 use crate::directory::Directory;
+use crate::here;
 use crate::stripes::Stripes;
-use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Then};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Locked, Locks, Names, Process, Then};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -250,6 +251,18 @@ impl Names for StripedDirectory {
     }
 
     /// Whether any directory has it; for the directories themselves, whether all are there.
+    fn process(&self) -> Process {
+        here::this_process()
+    }
+
+    fn is_gone(&self, process: &Process) -> bool {
+        here::is_gone(process)
+    }
+
+    fn token(&self) -> String {
+        here::token()
+    }
+
     fn exists(&self, name: &str) -> bool {
         let inner = self.inner(name);
         let mut each = self.directories.iter();

@@ -1,6 +1,6 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
-use crate::{Fault, FaultKind};
+use crate::{Fault, FaultKind, Process};
 use std::sync::Arc;
 
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
@@ -131,6 +131,18 @@ pub trait Names: Send + Sync {
     fn at(&self, root: &str) -> Arc<dyn Names>;
     /// The absolute name of what the root lies in, and the root's name there; `None` when nothing is above the root.
     fn above(&self) -> Option<(String, String)>;
+
+    /// This process, as others can know it who look at what it left.
+    fn process(&self) -> Process {
+        Process::default()
+    }
+    /// Whether a process is known not to run any more.
+    fn is_gone(&self, process: &Process) -> bool {
+        let _ = process;
+        false
+    }
+    /// 32 hexadecimal digits that nobody who uses the place was ever given or will be.
+    fn token(&self) -> String;
 
     /// Whether something has this name.
     fn exists(&self, name: &str) -> bool;

@@ -206,6 +206,12 @@ impl Names for MemoryTree {
         Some((self.absolute(above), name.to_string()))
     }
 
+    /// The tree is in one process, in which a count is enough.
+    fn token(&self) -> String {
+        static GIVEN: AtomicU64 = AtomicU64::new(1);
+        format!("{:032x}", GIVEN.fetch_add(1, Ordering::Relaxed))
+    }
+
     fn exists(&self, name: &str) -> bool {
         self.top().find(&self.inner(name)).is_some()
     }

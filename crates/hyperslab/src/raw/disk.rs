@@ -1,12 +1,11 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
 use super::FileArray;
-use crate::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
 use crate::error::format_fault;
 use crate::zarr::Mode;
+use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
-use hyperslab_real::here::token;
 use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
@@ -113,7 +112,8 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
 
 /// What is about to be written or read; a file that exists is held, so that it is noticed if another one takes its place.
 fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Attempts {
-    Attempts::new(home, fingerprint(token().as_bytes()), at_hand, durable, held)
+    let opening = fingerprint(home.names.token().as_bytes());
+    Attempts::new(home, opening, at_hand, durable, held)
 }
 
 /// Rank 0's part of opening.

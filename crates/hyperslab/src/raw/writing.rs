@@ -2,10 +2,10 @@
 
 use super::disk::{follow_disk, marker};
 use super::{FileArray, RawFile};
-use crate::attempts::{Change, Marker};
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::zarr::{Mode, WriteAsk, completed};
+use hyperslab_collective::attempts::{Change, Marker};
 use hyperslab_collective::{Arguments, Compared, Decision, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};

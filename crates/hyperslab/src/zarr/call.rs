@@ -6,9 +6,9 @@ use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, Store, WriteAsk, read_array};
 use crate::error::{Error, format_fault};
 use crate::held::Held;
-use crate::naming::check_name;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
+use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
     check_cast, natural_chunks,

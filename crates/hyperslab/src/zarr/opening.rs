@@ -1,10 +1,10 @@
 //! Opening a store: what rank 0 finds and makes, and what it tells of that.
 
 use super::Mode;
-use crate::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
 use crate::error::format_fault;
 use crate::listing;
-use crate::owner::is_token;
+use hyperslab_collective::attempts::is_token;
+use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
 use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
 use std::time::Instant;
@@ -201,7 +201,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
     if there {
         left = left.and(recover(&inside(directory), whose)?);
     }
-    let opening = fingerprint(hyperslab_real::here::token().as_bytes());
+    let opening = fingerprint(directory.token().as_bytes());
     let fresh = GroupMetadata::default().to_json();
     let anew = matches!(mode, Mode::Write | Mode::Create);
     if anew && there && found.is_none() {
@@ -254,7 +254,7 @@ fn make_root(directory: &dyn Names, durable: bool) -> Result<bool, Fault> {
 
 /// Makes the metadata of a new store, by which it is one. Returns whether there were none.
 fn begin(directory: &dyn Names, fresh: &[u8], durable: bool) -> Result<bool, Fault> {
-    let unborn = format!(".{METADATA_KEY}.hyperslab-{}", hyperslab_real::here::token());
+    let unborn = format!(".{METADATA_KEY}.hyperslab-{}", directory.token());
     directory.create(&unborn, fresh, fresh.len() as u64)?;
     let synced = if durable { directory.sync_files(std::slice::from_ref(&unborn)) } else { Ok(()) };
     let made = synced.and_then(|()| directory.rename_new(&unborn, METADATA_KEY));

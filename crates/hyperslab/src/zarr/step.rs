@@ -1,12 +1,13 @@
 //! Steps: groups that become visible whole or not at all.
 
+use super::consolidating::{drop_again, drop_consolidated};
 use super::{METADATA_KEY, Store};
-use crate::attempts::Entry;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::Listing;
-use crate::naming::check_name;
+use hyperslab_collective::attempts::Entry;
+use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Writer};
@@ -148,9 +149,9 @@ impl Step {
                 let files: Vec<String> = arrays.filter(|name| directory.exists(name)).chain([key]).collect();
                 directory.sync_files(&files)?;
             }
-            attempts.drop_consolidated(&ancestors)?;
+            drop_consolidated(&attempts, &ancestors)?;
             attempts.publish(&[Entry { from: hidden, to: to.clone(), replaces: false }])?;
-            let dropped = attempts.drop_again(&ancestors);
+            let dropped = drop_again(&attempts, &ancestors);
             let synced = if sync { attempts.sync_published(&above, &to) } else { Ok(()) };
             synced.and(dropped)
         });

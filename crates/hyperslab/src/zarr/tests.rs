@@ -2,7 +2,7 @@
 
 use super::Mode;
 use super::opening::{How, open_root};
-use crate::attempts::Entry;
+use hyperslab_collective::attempts::Entry;
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;
 use hyperslab_world::{Fault, FaultKind, MemoryTree, Names};

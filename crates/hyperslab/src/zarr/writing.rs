@@ -1,13 +1,14 @@
 //! What rank 0 does for a write of arrays: metadata and markers before bytes move, publishing or taking back afterwards.
 
 use super::call::{grow, stored};
+use super::consolidating::{drop_again, drop_consolidated};
 use super::shapes::{Open, reshaped};
 use super::{METADATA_KEY, Store, read_array};
-use crate::attempts::{Change, Entry, MARKER, Marker};
 use crate::error::format_fault;
 use crate::held::Held;
 use crate::options::WriteOptions;
 use crate::planning::{Shaped, choose_shape, said_of_chunks};
+use hyperslab_collective::attempts::{Change, Entry, MARKER, Marker};
 use hyperslab_collective::{ArrayRequest, Decision, Target};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::Section;
@@ -268,14 +269,14 @@ impl Target for Writing {
         let ancestors = self.store.ancestors(&self.store.group);
         let entries = self.entries();
         let mut marked = Vec::new();
-        let ready = self.mark_replaced(&entries, &mut marked).and_then(|()| attempts.drop_consolidated(&ancestors));
+        let ready = self.mark_replaced(&entries, &mut marked).and_then(|()| drop_consolidated(&attempts, &ancestors));
         let published = ready.and_then(|()| attempts.publish(&entries));
         // What was replaced takes its marker along. Of half a publication nobody knows which is which.
         if published.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             marked.into_iter().for_each(|marker| attempts.withdraw(marker));
         }
         published?;
-        let dropped = attempts.drop_again(&ancestors);
+        let dropped = drop_again(&attempts, &ancestors);
         if let Some(first) = entries.first().filter(|_| self.durable()) {
             attempts.sync_published(&self.above(), &first.to)?;
         }
@@ -399,14 +400,14 @@ impl Target for Appending {
         let json = grown.to_json(&self.array.name).map_err(format_fault)?;
         let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
         let ancestors = self.store.ancestors(&self.store.shown(""));
-        let dropped = attempts.drop_consolidated(&ancestors);
+        let dropped = drop_consolidated(&attempts, &ancestors);
         let grown = dropped.and_then(|()| attempts.replace_if(&key, &json, sync, || held.check("appended to")));
         if let Err(fault) = grown {
             attempts.withdraw(marker);
             return Err(fault);
         }
         // It has grown: to do it again would append the same twice.
-        let dropped = attempts.drop_again(&ancestors);
+        let dropped = drop_again(&attempts, &ancestors);
         let synced = if sync { attempts.sync_published(&self.at(), &self.at()) } else { Ok(()) };
         let shown = self.at();
         let unmarked =

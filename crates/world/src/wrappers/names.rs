@@ -1,6 +1,6 @@
 //! Names that cannot do everything.
 
-use crate::{Change, Claim, Fault, Hold, Locked, Locks, Names, Then};
+use crate::{Change, Claim, Fault, Hold, Locked, Locks, Names, Process, Then};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,6 +46,18 @@ impl Names for FailingNames {
 
     fn above(&self) -> Option<(String, String)> {
         self.inner.above()
+    }
+
+    fn process(&self) -> Process {
+        self.inner.process()
+    }
+
+    fn is_gone(&self, process: &Process) -> bool {
+        self.inner.is_gone(process)
+    }
+
+    fn token(&self) -> String {
+        self.inner.token()
     }
 
     fn exists(&self, name: &str) -> bool {

@@ -1,9 +1,9 @@
 //! Removing on purpose what owners left of whom nobody can know whether they live.
 
 use super::home::Home;
+use super::owner::{Owner, is_token, lines};
 use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_torn, parts_of};
 use super::recover::{Fate, Marked, Whose, fate, marked_by, recover};
-use crate::owner::{Owner, is_token, lines};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.

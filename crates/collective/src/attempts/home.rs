@@ -1,30 +1,29 @@
 //! Homes: where the hidden things of a store or file lie, and the list of their owners.
 
+use super::owner::{Owner, lines};
 use super::records::{INSIDE, parts_of, unfinished_line};
-use crate::owner::{Owner, lines};
-use hyperslab_real::here::token;
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::sync::Arc;
 
 /// Where the hidden things of a store or file lie.
 #[derive(Clone)]
-pub(crate) struct Home {
+pub struct Home {
     /// Names in the directory in which the store or file lies, or in the store itself.
-    pub(crate) names: Arc<dyn Names>,
+    pub names: Arc<dyn Names>,
     /// The store or file there: its name, or nothing for the store itself.
-    pub(crate) base: String,
+    pub base: String,
     /// What the names of hidden things begin with.
     pub(super) prefix: String,
 }
 
 impl Home {
     /// Beside something of this name.
-    pub(crate) fn beside(names: Arc<dyn Names>, name: &str) -> Home {
+    pub fn beside(names: Arc<dyn Names>, name: &str) -> Home {
         Home { names, base: name.into(), prefix: format!(".{name}.hyperslab-") }
     }
 
     /// Inside of a store.
-    pub(crate) fn inside(names: Arc<dyn Names>) -> Home {
+    pub fn inside(names: Arc<dyn Names>) -> Home {
         Home { names, base: String::new(), prefix: format!("{INSIDE}/") }
     }
 
@@ -47,7 +46,7 @@ impl Home {
     }
 
     /// The name of something in the store.
-    pub(crate) fn name(&self, below: &str) -> String {
+    pub fn name(&self, below: &str) -> String {
         match (self.base.is_empty(), below.is_empty()) {
             (true, _) => below.into(),
             (_, true) => self.base.clone(),
@@ -56,7 +55,7 @@ impl Home {
     }
 
     /// Path of the store or file, for people.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         self.names.full(&self.base)
     }
 
@@ -101,7 +100,7 @@ impl Home {
         if !self.names.exists(name) {
             return Ok(());
         }
-        let gone = self.gone(&token());
+        let gone = self.gone(&self.names.token());
         self.names.rename(name, &gone)?;
         self.names.remove(&gone)
     }

@@ -1,12 +1,12 @@
 //! The words that owners leave on disk: parts of hidden names, lines of notes and lists.
 
-use crate::owner::{line_of, lines};
-use hyperslab_format::zarr::{Map, Value};
+use super::owner::{line_of, lines};
+use serde_json::{Map, Value};
 
 /// Names an update of an array in place that has not ended.
-pub(crate) const MARKER: &str = ".hyperslab-update";
+pub const MARKER: &str = ".hyperslab-update";
 /// Where hidden things lie in a store, when they cannot lie beside it.
-pub(crate) const INSIDE: &str = ".hyperslab";
+pub const INSIDE: &str = ".hyperslab";
 /// In a root: what its owner has locked.
 pub(super) const OWNER: &str = "owner";
 /// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
@@ -43,7 +43,7 @@ pub(super) fn is_attempt(name: &str) -> bool {
 }
 
 /// Whether a marker tells of an update of which readers may see a half.
-pub(crate) fn is_torn(note: &[u8]) -> bool {
+pub fn is_torn(note: &[u8]) -> bool {
     let lines = lines(note);
     lines.is_empty() || lines.iter().any(|line| line.get("readers").is_none_or(|readers| readers != "whole"))
 }

@@ -21,21 +21,21 @@ mod clean;
 mod home;
 mod journal;
 mod marks;
+mod owner;
 mod publish;
 mod records;
 mod recover;
 
-use crate::owner::Owner;
 pub use clean::{Cleaned, clean};
-pub(crate) use home::Home;
-use hyperslab_format::zarr::{METADATA_KEY, consolidated};
-use hyperslab_real::here::token;
+pub use home::Home;
 use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, TreeStore};
-pub(crate) use journal::Entry;
-pub(crate) use marks::{Change, Marker};
+pub use journal::Entry;
+pub use marks::{Change, Marker};
+use owner::Owner;
+pub use owner::is_token;
 use records::{ARRAY, OWNER, PARTS, UPDATES, shown};
-pub(crate) use records::{INSIDE, MARKER, is_torn};
-pub(crate) use recover::{Found, Whose, complete, drop_idle_marker, recover};
+pub use records::{INSIDE, MARKER, is_torn};
+pub use recover::{Found, Whose, complete, drop_idle_marker, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,10 +44,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const TURNS_MAX: usize = 100;
 
 /// What an open store or file writes and has not yet published.
-pub(crate) struct Attempts {
-    pub(crate) home: Home,
+pub struct Attempts {
+    /// Where it lies.
+    pub home: Home,
     /// A number that no other opening has.
-    pub(crate) opening: u64,
+    pub opening: u64,
     /// Whether names are asked for on the caller's own thread.
     at_once: bool,
     durable: bool,
@@ -83,7 +84,8 @@ struct Made {
 
 impl Attempts {
     /// For a store or file that was opened just now.
-    pub(crate) fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
+    pub fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
+        let process = home.names.process().pid;
         Attempts {
             home,
             opening,
@@ -93,12 +95,12 @@ impl Attempts {
             state: Mutex::default(),
             lost: AtomicBool::new(false),
             last: AtomicU64::new(0),
-            process: std::process::id(),
+            process,
         }
     }
 
     /// The same for the store that is held from now on.
-    pub(crate) fn holding(mut self, held: Hold) -> Attempts {
+    pub fn holding(mut self, held: Hold) -> Attempts {
         self.held = Some(held);
         self
     }
@@ -112,14 +114,14 @@ impl Attempts {
     }
 
     /// Whether work with so many names is done on the caller's thread.
-    pub(crate) fn at_once(&self, names: usize) -> bool {
+    pub fn at_once(&self, names: usize) -> bool {
         const NAMES_MAX: usize = 64;
         self.at_once && names <= NAMES_MAX
     }
 
     /// The same of work that makes names durable, and waits for a disk, which may take long: then a thread of its own costs
     /// little.
-    pub(crate) fn at_once_durable(&self, names: usize) -> bool {
+    pub fn at_once_durable(&self, names: usize) -> bool {
         let waits = self.durable && !TreeStore::is_for(&self.names().full(""));
         self.at_once(names) && !waits
     }
@@ -130,7 +132,7 @@ impl Attempts {
         if let Some(made) = &state.made {
             return Ok(made.path.clone());
         }
-        let token = state.token.clone().unwrap_or_else(token);
+        let token = state.token.clone().unwrap_or_else(|| self.names().token());
         let made = self.make(&token, |path, line| {
             self.names().make_new(path)?;
             match self.names().claim(&format!("{path}/{OWNER}"), line, false)? {
@@ -159,12 +161,12 @@ impl Attempts {
     }
 
     /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].
-    pub(crate) fn file(&self) -> String {
+    pub fn file(&self) -> String {
         self.home.root(&self.token())
     }
 
     /// Makes a new raw file under its hidden name.
-    pub(crate) fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
+    pub fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
         let token = self.token();
         let made = self.make(&token, |path, _| {
             self.names().create(path, header, bytes)?;
@@ -181,7 +183,7 @@ impl Attempts {
     /// for that of a dead owner.
     fn make(&self, token: &str, make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>) -> Result<Made, Fault> {
         let parts = self.names().parts().to_string();
-        let (path, line) = (self.home.root(token), Owner::here(token).line(&[(PARTS, &*parts)]));
+        let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[(PARTS, &*parts)]));
         for turn in 1.. {
             if self.home.is_inside() {
                 self.names().make_new(INSIDE)?;
@@ -218,27 +220,27 @@ impl Attempts {
     }
 
     /// A name in the root that never comes again; `what` and `of` tell people what lies there.
-    pub(crate) fn next(&self, what: &str, of: &str) -> Result<String, Fault> {
+    pub fn next(&self, what: &str, of: &str) -> Result<String, Fault> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         Ok(format!("{}/{number}-{what}-{}", self.root()?, shown(of)))
     }
 
     /// A new directory, to be published with what is in it.
-    pub(crate) fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
+    pub fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
         let path = self.next(what, of)?;
         self.names().make_new(&path)?;
         Ok(path)
     }
 
     /// A new directory that is to be an array; it may take the place of one, which is told by its number.
-    pub(crate) fn array(&self, of: &str, replaced: Option<&str>) -> Result<String, Fault> {
+    pub fn array(&self, of: &str, replaced: Option<&str>) -> Result<String, Fault> {
         let number = replaced.and_then(|name| self.names().identity(name).ok()).map(|found| found.1);
         let what = number.map_or(ARRAY.into(), |number| format!("{ARRAY}.{number}"));
         self.directory(&what, of)
     }
 
     /// Where objects of such a directory lie: what a rank that handles storage is told.
-    pub(crate) fn ground(&self, directory: &str) -> Root {
+    pub fn ground(&self, directory: &str) -> Root {
         let below = format!("{}/", self.names().full(directory)).into();
         let root = self.state().made.as_ref().map(|made| made.path.clone());
         let proofs = root.iter().map(|root| Proof::Directory(self.names().full(root).into())).collect();
@@ -246,7 +248,7 @@ impl Attempts {
     }
 
     /// Where objects lie that are replaced one by one, in a directory that exists.
-    pub(crate) fn ground_in_place(&self, directory: &str, proof: Proof, via: &str) -> Root {
+    pub fn ground_in_place(&self, directory: &str, proof: Proof, via: &str) -> Root {
         let ground = self.ground(directory);
         let via = Some(self.names().full(via).into());
         Root { via, proofs: ground.proofs.into_iter().chain([proof]).collect(), ..ground }
@@ -254,7 +256,7 @@ impl Attempts {
 
     /// The directory in which what replaces something is made, one for the life of the root: where somebody took it away,
     /// another one.
-    pub(crate) fn updates(&self) -> Result<String, Fault> {
+    pub fn updates(&self) -> Result<String, Fault> {
         let known = self.state().updates.clone();
         if let Some(known) = known.filter(|known| self.names().exists(known)) {
             return Ok(known);
@@ -268,7 +270,7 @@ impl Attempts {
     ///
     /// # Errors
     /// When it is not.
-    pub(crate) fn check_still_there(&self) -> Result<(), Fault> {
+    pub fn check_still_there(&self) -> Result<(), Fault> {
         let Some(held) = &self.held else { return Ok(()) };
         if self.names().identity(&self.home.base).is_ok_and(|found| found == held.identity) {
             return Ok(());
@@ -284,7 +286,7 @@ impl Attempts {
     fn token(&self) -> String {
         let mut state = self.state();
         let of_root = state.made.as_ref().and_then(|made| made.path.strip_prefix(&self.home.prefix)).map(String::from);
-        of_root.unwrap_or_else(|| state.token.get_or_insert_with(token).clone())
+        of_root.unwrap_or_else(|| state.token.get_or_insert_with(|| self.names().token()).clone())
     }
 
     /// Makes durable by what the next opening finds this root: the list, the root's name and what its owner noted.
@@ -297,7 +299,7 @@ impl Attempts {
     }
 
     /// Replaces a small file that readers see, if that holds when all is ready; its name is not yet durable then.
-    pub(crate) fn replace_if(
+    pub fn replace_if(
         &self,
         name: &str,
         bytes: &[u8],
@@ -314,11 +316,7 @@ impl Attempts {
     }
 
     /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
-    pub(crate) fn amend(
-        &self,
-        name: &str,
-        change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>,
-    ) -> Result<(), Fault> {
+    pub fn amend(&self, name: &str, change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>) -> Result<(), Fault> {
         let Some(bytes) = self.names().read(name)? else { return Ok(()) };
         let Some(changed) = change(&bytes)? else { return Ok(()) };
         self.replace_if(name, &changed, self.durable, || self.check_still_there())?;
@@ -330,7 +328,7 @@ impl Attempts {
     ///
     /// # Errors
     /// When that cannot be known, though it is visible.
-    pub(crate) fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
+    pub fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
         self.names().sync(above).map_err(|fault| {
             let published = self.names().full(published);
             let what = format!(
@@ -344,33 +342,9 @@ impl Attempts {
         })
     }
 
-    /// Removes consolidated metadata from groups that are about to have other contents: readers would go on to see the old
-    /// ones.
-    pub(crate) fn drop_consolidated(&self, groups: &[String]) -> Result<(), Fault> {
-        self.check_still_there()?;
-        for group in groups {
-            let key = format!("{group}{METADATA_KEY}");
-            self.amend(&key, |bytes| consolidated::strip(bytes, &key).map_err(crate::error::format_fault))?;
-        }
-        Ok(())
-    }
-
-    /// The same after something became visible: somebody may have written consolidated metadata between.
-    pub(crate) fn drop_again(&self, groups: &[String]) -> Result<(), Fault> {
-        if self.check_still_there().is_err() {
-            return Ok(());
-        }
-        self.drop_consolidated(groups).map_err(|fault| {
-            let shown = self.home.shown();
-            let text =
-                format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text());
-            Fault::new(FaultKind::Unsynced, text).hint("consolidate() writes them anew")
-        })
-    }
-
     /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
     /// in place at this moment, who would have a marker of this name.
-    pub(crate) fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
+    pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
         let (from, to) = (self.file(), self.home.base.clone());
         if self.durable {
             // Ranks sync what they write, and may have written nothing.
@@ -417,7 +391,7 @@ impl Attempts {
     }
 
     /// All is published, but something hidden could not be removed.
-    pub(crate) fn left_behind(&self, name: &str, why: Fault) -> Fault {
+    pub fn left_behind(&self, name: &str, why: Fault) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));
         let owners = self.names().full(&self.home.owners());
         let what = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}'");
@@ -429,7 +403,7 @@ impl Attempts {
 
     /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
     /// on, and the next opening removes it.
-    pub(crate) fn let_go(&self) {
+    pub fn let_go(&self) {
         self.lost.store(true, Ordering::SeqCst);
         // Who is at work with it, and perhaps hangs, does so when he is done.
         if let Ok(mut state) = self.state.try_lock() {
@@ -442,7 +416,7 @@ impl Attempts {
     ///
     /// # Errors
     /// When something stays that was replaced, since it is not known that what replaced it is durable.
-    pub(crate) fn end(&self) -> Result<(), Fault> {
+    pub fn end(&self) -> Result<(), Fault> {
         if self.lost.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -451,7 +425,7 @@ impl Attempts {
             state.updates = None;
             (state.made.take(), std::mem::take(&mut state.kept))
         };
-        let Some(made) = made.filter(|_| self.process == std::process::id()) else { return Ok(()) };
+        let Some(made) = made.filter(|_| self.process == self.names().process().pid) else { return Ok(()) };
         let above: BTreeSet<String> = kept.into_iter().map(|(above, _)| above).collect();
         if above.iter().any(|above| self.names().sync(above).is_err()) {
             let text = format!(

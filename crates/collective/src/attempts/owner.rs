@@ -1,25 +1,24 @@
 //! Who owns what is hidden or under change: a record beside a lock, by which somebody else tells whether he still lives.
 
-use hyperslab_format::zarr::{Map, Value};
-use hyperslab_real::here::Process;
-use hyperslab_world::{Fault, FaultKind, Locks};
+use hyperslab_world::{Fault, FaultKind, Locks, Names, Process};
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// One opening of a store or file, by its token, and the process in which rank 0 has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Owner {
-    pub(crate) token: String,
-    pub(crate) process: Process,
+pub(super) struct Owner {
+    pub(super) token: String,
+    pub(super) process: Process,
 }
 
 impl Owner {
-    /// An opening in this process.
-    pub(crate) fn here(token: &str) -> Owner {
-        Owner { token: token.into(), process: Process::this() }
+    /// An opening in this process, as those know it who see these names.
+    pub(super) fn of(token: &str, names: &dyn Names) -> Owner {
+        Owner { token: token.into(), process: names.process() }
     }
 
     /// As a line of a file that names owners; `more` stands behind it.
-    pub(crate) fn line(&self, more: &[(&str, &str)]) -> Vec<u8> {
+    pub(super) fn line(&self, more: &[(&str, &str)]) -> Vec<u8> {
         let Process { host, boot, pid_namespace, pid, started } = &self.process;
         let mut map = Map::new();
         map.insert("token".into(), self.token.clone().into());
@@ -33,7 +32,7 @@ impl Owner {
     }
 
     /// The owner that a line names. Tokens become parts of names, and so are believed only if they look like one.
-    pub(crate) fn of_line(map: &Map<String, Value>) -> Option<Owner> {
+    pub(super) fn of_line(map: &Map<String, Value>) -> Option<Owner> {
         let text = |name: &str| Some(map.get(name)?.as_str()?.to_string());
         let number = |name: &str| map.get(name)?.as_u64();
         let token = text("token").filter(|token| is_token(token))?;
@@ -49,20 +48,25 @@ impl Owner {
 
     /// Whether an owner whose lock is free is dead for certain. `locks` says what a free lock means there, `real` whether
     /// there are locks at all.
-    pub(crate) fn is_dead(owner: Option<&Owner>, locks: Locks, real: bool) -> bool {
-        let this = Process::this();
+    pub(super) fn is_dead(owner: Option<&Owner>, names: &dyn Names, locks: Locks, real: bool) -> bool {
+        let gone = !real && owner.is_some_and(|owner| names.is_gone(&owner.process));
+        Owner::is_dead_to(owner, (&names.process(), gone), locks, real)
+    }
+
+    /// The same as this process sees it, to which its process is `gone` or not.
+    fn is_dead_to(owner: Option<&Owner>, (this, gone): (&Process, bool), locks: Locks, real: bool) -> bool {
         let same_host = |owner: &Owner| !owner.process.boot.is_empty() && owner.process.boot == this.boot;
         match (locks, real) {
             (Locks::HostOnly | Locks::Shared, true) => true,
             (Locks::EachHost, true) => owner.is_some_and(same_host),
             // The place belongs to this host: an owner from before it started is gone.
-            (Locks::HostOnly, false) => owner.is_some_and(|owner| owner.process.is_gone() || !same_host(owner)),
-            (_, false) => owner.is_some_and(|owner| owner.process.is_gone()),
+            (Locks::HostOnly, false) => gone || owner.is_some_and(|owner| !same_host(owner)),
+            (_, false) => gone,
         }
     }
 
     /// The error of who meets it where it may live.
-    pub(crate) fn busy(owner: Option<&Owner>, what: &str, path: &str) -> Fault {
+    pub(super) fn busy(owner: Option<&Owner>, what: &str, path: &str) -> Fault {
         let who = owner.map_or("an owner that left no record".to_string(), Owner::to_string);
         let text = format!("{what} is being changed in place by {who}, who cannot be told to be dead");
         Fault::new(FaultKind::Busy, text).hint(format!(
@@ -79,12 +83,12 @@ impl fmt::Display for Owner {
 }
 
 /// Whether this has the form of a token.
-pub(crate) fn is_token(text: &str) -> bool {
+pub fn is_token(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// A line of JSON.
-pub(crate) fn line_of(map: Map<String, Value>) -> Vec<u8> {
+pub(super) fn line_of(map: Map<String, Value>) -> Vec<u8> {
     let mut line = Value::Object(map).to_string().into_bytes();
     line.push(b'\n');
     line
@@ -92,7 +96,7 @@ pub(crate) fn line_of(map: Map<String, Value>) -> Vec<u8> {
 
 /// The lines of a file that are what they should be. Others come from a crash in the middle of a line, or from somebody
 /// else.
-pub(crate) fn lines(bytes: &[u8]) -> Vec<Map<String, Value>> {
+pub(super) fn lines(bytes: &[u8]) -> Vec<Map<String, Value>> {
     let objects = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     objects.collect()
 }
@@ -101,9 +105,15 @@ pub(crate) fn lines(bytes: &[u8]) -> Vec<Map<String, Value>> {
 mod tests {
     use super::*;
 
+    fn owner(boot: &str) -> Owner {
+        let process =
+            Process { host: "h".into(), boot: boot.into(), pid_namespace: 4_026_531_836, pid: 77, started: 1234 };
+        Owner { token: "0123456789abcdef".repeat(2), process }
+    }
+
     #[test]
     fn owners_come_back_from_their_lines() {
-        let owner = Owner::here(&hyperslab_real::here::token());
+        let owner = owner("boot");
         let mut bytes = owner.line(&[("update", "a/b")]);
         bytes.extend(b"{\"token\": \"../../home\", \"host\": \"h\"}\nno json\n{\"half\": ");
         let lines = lines(&bytes);
@@ -115,17 +125,16 @@ mod tests {
 
     #[test]
     fn who_is_dead_follows_from_lock_and_record() {
-        let here = Owner::here(&hyperslab_real::here::token());
-        let far = Owner { process: Process { boot: "another".into(), ..here.process.clone() }, ..here.clone() };
-        let gone =
-            Owner { process: Process { started: here.process.started + 1, ..here.process.clone() }, ..here.clone() };
-        let dead = Owner::is_dead;
+        let (here, far) = (owner("boot"), owner("another"));
+        let this = here.process.clone();
+        let dead = |owner, gone, locks, real| Owner::is_dead_to(owner, (&this, gone), locks, real);
         for owner in [None, Some(&here), Some(&far)] {
-            assert!(dead(owner, Locks::HostOnly, true) && dead(owner, Locks::Shared, true), "a free lock says all");
+            let says_all = [Locks::HostOnly, Locks::Shared].map(|locks| dead(owner, false, locks, true));
+            assert_eq!(says_all, [true, true], "a free lock says all");
         }
-        assert!(dead(Some(&here), Locks::EachHost, true) && !dead(Some(&far), Locks::EachHost, true));
-        assert!(!dead(None, Locks::EachHost, true) && !dead(None, Locks::HostOnly, false));
-        assert!(!dead(Some(&here), Locks::HostOnly, false) && dead(Some(&gone), Locks::EachHost, false));
-        assert!(dead(Some(&far), Locks::HostOnly, false) && !dead(Some(&far), Locks::Shared, false));
+        assert!(dead(Some(&here), false, Locks::EachHost, true) && !dead(Some(&far), false, Locks::EachHost, true));
+        assert!(!dead(None, false, Locks::EachHost, true) && !dead(None, false, Locks::HostOnly, false));
+        assert!(!dead(Some(&here), false, Locks::HostOnly, false) && dead(Some(&here), true, Locks::EachHost, false));
+        assert!(dead(Some(&far), false, Locks::HostOnly, false) && !dead(Some(&far), false, Locks::Shared, false));
     }
 }

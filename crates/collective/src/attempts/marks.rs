@@ -3,20 +3,23 @@
 
 use super::Attempts;
 use super::home::Home;
+use super::owner::{Owner, line_of, lines};
 use super::records::{UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
-use crate::owner::{Owner, line_of, lines};
-use hyperslab_format::zarr::Map;
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
+use serde_json::Map;
 
 /// A change that needs a marker.
-pub(crate) enum Change<'a> {
+pub enum Change<'a> {
     /// In place, of which readers may see half when it ends in the middle. What replaces something is made in this
     /// directory, if anything is.
     Torn(Option<&'a str>),
     /// In place, of which readers see nothing before its end.
     Unseen(&'a str),
     /// Something else takes the whole place; `noted` in the root, if that is a directory.
-    Replaced { noted: bool },
+    Replaced {
+        /// Whether it is.
+        noted: bool,
+    },
 }
 
 /// Whether the last owner of a marker is about to replace what has it.
@@ -25,7 +28,7 @@ fn is_of_replacement(note: &[u8]) -> bool {
 }
 
 /// The marker of something that is being changed, which its owner has locked.
-pub(crate) struct Marker {
+pub struct Marker {
     name: String,
     shown: String,
     lock: Box<dyn Lock>,
@@ -37,12 +40,12 @@ pub(crate) struct Marker {
 
 impl Marker {
     /// Whether an earlier update did not end.
-    pub(crate) fn was_there(&self) -> bool {
+    pub fn was_there(&self) -> bool {
         self.before.is_some()
     }
 
     /// By what another rank knows that it sees this marker.
-    pub(crate) fn proof(&self, names: &dyn Names) -> Proof {
+    pub fn proof(&self, names: &dyn Names) -> Proof {
         Proof::Contents(names.full(&self.name).into(), self.contents)
     }
 }
@@ -52,7 +55,7 @@ impl Attempts {
     ///
     /// # Errors
     /// When another one does, or nobody can know whether he lives.
-    pub(crate) fn mark(&self, marker: &str, name: &str, change: &Change) -> Result<Marker, Fault> {
+    pub fn mark(&self, marker: &str, name: &str, change: &Change) -> Result<Marker, Fault> {
         match self.try_to_mark(marker, name, change)? {
             Ok(marker) => Ok(marker),
             Err(note) => Err(self.is_being_changed(&note, &format!("'{name}' of '{}'", self.home.shown()))),
@@ -70,7 +73,7 @@ impl Attempts {
         let directory = updates.and_then(|updates| updates.rsplit('/').next()).unwrap_or_default();
         let readers = if torn { "torn" } else { "whole" };
         let more = [("updates", directory), ("readers", readers), ("replaced", replaced)];
-        let line = Owner::here(&self.token()).line(&more);
+        let line = Owner::of(&self.token(), self.names()).line(&more);
         let what = format!("'{name}' of '{}'", self.home.shown());
         // Before the marker is made: of what is not noted, nobody would know who finds this root without its owner.
         if updates.is_some() {
@@ -105,7 +108,7 @@ impl Attempts {
     ///
     /// # Errors
     /// When somebody changes it in place.
-    pub(crate) fn mark_replaced(&self, marker: &str, name: &str, noted: bool) -> Result<Option<Marker>, Fault> {
+    pub fn mark_replaced(&self, marker: &str, name: &str, noted: bool) -> Result<Option<Marker>, Fault> {
         match self.try_to_mark(marker, name, &Change::Replaced { noted }) {
             Ok(Ok(marker)) => Ok(Some(marker)),
             Ok(Err(note)) if is_of_replacement(&note) => Ok(None),
@@ -134,7 +137,7 @@ impl Attempts {
         let owners: Vec<Owner> = lines.iter().filter_map(Owner::of_line).collect();
         let locks = self.names().locks("");
         let disowned = lines.last().is_some_and(is_disowned);
-        if !disowned && !Owner::is_dead(owners.last(), locks, lock.keeps_others_out()) {
+        if !disowned && !Owner::is_dead(owners.last(), self.names(), locks, lock.keeps_others_out()) {
             return Err(Owner::busy(owners.last(), what, &self.home.shown()));
         }
         for (line, owner) in lines.iter().filter_map(|line| Some((line, Owner::of_line(line)?))) {
@@ -185,7 +188,7 @@ impl Attempts {
     }
 
     /// The update is over; where it replaced nothing of an earlier one that did not end, that one's marker stays.
-    pub(crate) fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
+    pub fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
         match marker.before {
             Some(before) if stays => marker.lock.cut(before),
             None => self.remove_marker(&marker),
@@ -202,7 +205,7 @@ impl Attempts {
     }
 
     /// The update ended before anything was changed.
-    pub(crate) fn withdraw(&self, marker: Marker) {
+    pub fn withdraw(&self, marker: Marker) {
         // The call fails already; a marker too many only warns.
         let _ = match marker.before {
             Some(before) => marker.lock.cut(before),
@@ -211,7 +214,7 @@ impl Attempts {
     }
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
-    pub(crate) fn leave_unfinished(&self, marker: Marker) {
+    pub fn leave_unfinished(&self, marker: Marker) {
         if !self.names().exists(&marker.name) {
             // It went with what was replaced meanwhile, and what is there now may have parts of the update.
             let _ = self.names().write(&marker.name, &disowned_line(), false);

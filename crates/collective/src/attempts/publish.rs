@@ -20,7 +20,7 @@ enum Took {
 impl Attempts {
     /// Makes attempts visible, one after another. When one cannot be, those before it are taken back. After a death in
     /// between, the next opening makes the others visible too.
-    pub(crate) fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
+    pub fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
         self.check_still_there()?;
         let names = &*self.home.names;
         if let [entry] = entries {
@@ -92,7 +92,7 @@ impl Attempts {
 
     /// Lets a new store take the place of the old one, which is hidden then. Where that is one change, nothing of it is
     /// noted: an opening that was killed before it shall not erase anything later.
-    pub(crate) fn publish_store(&self, new: &str) -> Result<(), Fault> {
+    pub fn publish_store(&self, new: &str) -> Result<(), Fault> {
         let (names, base) = (&*self.home.names, &self.home.base);
         if names.exchange(new, base)? {
             return Ok(());
@@ -130,12 +130,12 @@ impl Attempts {
     }
 
     /// What was replaced stays hidden until what replaced it, in the directory `above`, is known to be durable.
-    pub(crate) fn keep(&self, above: &str, names: impl Iterator<Item = String>) {
+    pub fn keep(&self, above: &str, names: impl Iterator<Item = String>) {
         self.state().kept.extend(names.map(|name| (above.to_string(), name)));
     }
 
     /// What was kept of a directory, once all in it is durable; to be removed.
-    pub(crate) fn release(&self, above: &str) -> Vec<String> {
+    pub fn release(&self, above: &str) -> Vec<String> {
         let mut state = self.state();
         let (released, kept) = std::mem::take(&mut state.kept).into_iter().partition(|(of, _)| of == above);
         state.kept = kept;

@@ -3,28 +3,28 @@
 
 use super::home::Home;
 use super::journal::{Entry, end_journal, entries_of, in_store, journals, roll_forward};
+use super::owner::{Owner, line_of, lines};
 use super::records::{
     ARRAY, ASIDE, MARKER, OWNER, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
 };
 use crate::naming::is_path;
-use crate::owner::{Owner, line_of, lines};
-use hyperslab_format::zarr::{Map, Value};
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found of other owners.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub struct Found {
     /// Steps, arrays and files that were never published, and are removed.
-    pub(crate) removed: Vec<String>,
+    pub removed: Vec<String>,
     /// Arrays of which an update in place did not end, what is only half published, and what is left of owners who may
     /// live, as far as anybody here can know.
-    pub(crate) unfinished: Vec<String>,
+    pub unfinished: Vec<String>,
 }
 
 impl Found {
     /// Both found.
-    pub(crate) fn and(mut self, other: Found) -> Found {
+    pub fn and(mut self, other: Found) -> Found {
         self.removed.extend(other.removed);
         self.unfinished.extend(other.unfinished);
         for names in [&mut self.removed, &mut self.unfinished] {
@@ -49,7 +49,7 @@ pub(super) enum Fate {
 
 /// Whom to remove what is left of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whose {
+pub enum Whose {
     /// Nobody: what is there is named.
     Named,
     /// Those who are dead for certain.
@@ -67,7 +67,7 @@ fn is_marked(home: &Home, name: &str) -> bool {
 }
 
 /// What other owners left beside or in a store or file. That of `whose` is rolled forward or removed.
-pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
+pub fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
     let names = &*home.names;
     let mut found = Found::default();
     let Some(note) = names.note(&home.owners())? else {
@@ -160,11 +160,11 @@ pub(crate) fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
 }
 
 /// Removes the marker of a file that a dead owner was about to replace.
-pub(crate) fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fault> {
+pub fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fault> {
     let Some(note) = names.note(marker)?.filter(|note| !is_torn(note)) else { return Ok(()) };
     let owner = lines(&note).iter().rev().find_map(Owner::of_line);
     match names.lock(marker)? {
-        Locked::Ours(lock) if Owner::is_dead(owner.as_ref(), names.locks(""), lock.keeps_others_out()) => {
+        Locked::Ours(lock) if Owner::is_dead(owner.as_ref(), names, names.locks(""), lock.keeps_others_out()) => {
             names.remove(marker)
         }
         _ => Ok(()),
@@ -173,7 +173,7 @@ pub(crate) fn drop_idle_marker(names: &dyn Names, marker: &str) -> Result<(), Fa
 
 /// Completes what a dead owner had decided to publish, where that takes several changes: a file with parts in several
 /// directories.
-pub(crate) fn complete(home: &Home) -> Result<(), Fault> {
+pub fn complete(home: &Home) -> Result<(), Fault> {
     if home.names.is_plain() {
         return Ok(());
     }
@@ -197,7 +197,7 @@ pub(super) fn fate(home: &Home, owner: &Owner) -> Result<Fate, Fault> {
         Locked::Busy => Fate::Lives,
         // Its owner had begun to remove it.
         Locked::Absent => Fate::Dead(None),
-        Locked::Ours(lock) if Owner::is_dead(Some(owner), names.locks(""), lock.keeps_others_out()) => {
+        Locked::Ours(lock) if Owner::is_dead(Some(owner), names, names.locks(""), lock.keeps_others_out()) => {
             Fate::Dead(Some(lock))
         }
         Locked::Ours(_) => Fate::Unknown,

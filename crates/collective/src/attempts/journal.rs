@@ -1,19 +1,21 @@
 //! Journals: what one call publishes by several changes, noted before the first of them, so that the next opening can go on.
 
 use super::home::Home;
+use super::owner::{line_of, lines};
 use super::records::{ASIDE, NEW, is_attempt};
 use crate::naming::is_path;
-use crate::owner::{line_of, lines};
-use hyperslab_format::zarr::{Map, Value};
 use hyperslab_world::{Fault, FaultKind, Names};
+use serde_json::{Map, Value};
 
 /// Something hidden that shall become visible; names below the home.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
-    pub(crate) from: String,
-    pub(crate) to: String,
+pub struct Entry {
+    /// Its hidden name.
+    pub from: String,
+    /// Its visible name.
+    pub to: String,
     /// Whether it may take the place of something.
-    pub(crate) replaces: bool,
+    pub replaces: bool,
 }
 
 /// An entry of a journal, for whoever finds it.
