@@ -10,6 +10,8 @@
 //! Call       agreement: look, choose, begin  ->  Moving: vet, tell pieces, walk  ->  agreement: publish  ->  tidy
 //! Ending     sync                            ->  agreement: publish
 //! ```
+//!
+//! [`attempts`] is what is written before it is published: roots, owners, markers, journals, and what dead owners left.
 #![forbid(unsafe_code)]
 
 mod agreement;

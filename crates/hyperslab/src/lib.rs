@@ -35,9 +35,8 @@
 // - `zarr.rs` and `raw.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `raw/reading.rs` and `raw/writing.rs` are
 //   their targets, `zarr/step.rs` and `raw.rs` end what several calls wrote, `zarr/opening.rs` and `raw/disk.rs` open;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
-// - `attempts.rs` and `attempts/` hold what is written and not published: what is left on disk (`records.rs`), homes and lists of
-//   owners, roots, markers, publishing and its journals, what dead owners left (`recover.rs`), and `clean`; `owner.rs` tells
-//   who is dead. `held.rs` notices what others replace in the middle of a call.
+// - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
+//   common, `alone.rs` the door for a rank alone; `held.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
 //   machine. `calibrate.rs` and `calibrate/` time what ranks do together, by programs that only exchange messages or only write.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
