@@ -187,13 +187,32 @@ enum Held {
     #[default]
     None,
     One(Term),
-    Many {
-        terms: Arc<[Term]>,
+    Several(Arc<Several>),
+}
+
+/// What takes more than one term.
+#[derive(PartialEq, Eq, Hash, Debug)]
+enum Several {
+    Terms {
+        terms: Box<[Term]>,
         /// Whether some term begins before the one before it ends.
         woven: bool,
     },
     /// Runs that repeat at several levels.
-    Nested(Arc<Nests>),
+    Nested(Nests),
+}
+
+impl Several {
+    fn terms(&self) -> &[Term] {
+        match self {
+            Several::Terms { terms, .. } => terms,
+            Several::Nested(nests) => nests.terms(),
+        }
+    }
+
+    fn is_woven(&self) -> bool {
+        matches!(self, Several::Terms { woven: true, .. })
+    }
 }
 
 /// A finite set of indices of one dimension.
@@ -218,7 +237,7 @@ impl IndexSet {
             [term] => Held::One(*term),
             _ => {
                 let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
-                Held::Many { terms: (&*terms).into(), woven }
+                Held::Several(Arc::new(Several::Terms { terms: (&*terms).into(), woven }))
             }
         })
     }
@@ -270,14 +289,14 @@ impl IndexSet {
     }
 
     fn of_nests(nests: Nests) -> IndexSet {
-        IndexSet(Held::Nested(Arc::new(nests)))
+        IndexSet(Held::Several(Arc::new(Several::Nested(nests))))
     }
 
     /// It in parts that repeat regularly, sorted by first index.
     pub fn parts(&self) -> impl Iterator<Item = Nested> + '_ {
-        let (nested, terms) = match &self.0 {
-            Held::Nested(nests) => (nests.parts(), &[][..]),
-            _ => (&[][..], self.terms()),
+        let (nested, terms) = match self.nests() {
+            Some(nests) => (nests.parts(), &[][..]),
+            None => (&[][..], self.terms()),
         };
         let plain = |term: &Term| {
             let levels = (term.count > 1).then_some(Level { count: term.count, step: term.step });
@@ -293,12 +312,12 @@ impl IndexSet {
             return self.clone();
         }
         let lower = |start: u64| start.saturating_sub(by);
-        match &self.0 {
-            Held::Nested(nests) => {
+        match self.nests() {
+            Some(nests) => {
                 let parts = nests.parts().iter();
                 Nests::set(parts.map(|part| Nested { start: lower(part.start), ..part.clone() }).collect())
             }
-            _ => {
+            None => {
                 let terms = self.terms().iter().map(|term| Term { start: lower(term.start), ..*term });
                 IndexSet::of_terms(&mut terms.collect::<Terms>())
             }
@@ -322,14 +341,8 @@ impl IndexSet {
         match &self.0 {
             Held::None => &[],
             Held::One(term) => std::slice::from_ref(term),
-            Held::Many { terms, .. } => terms,
-            Held::Nested(nests) => nests.terms(),
+            Held::Several(several) => several.terms(),
         }
-    }
-
-    /// Its terms where it has no more levels than they have.
-    fn terms_at_hand(&self) -> &[Term] {
-        if self.nests().is_some() { &[] } else { self.terms() }
     }
 
     /// Whether it has more levels than a term has.
@@ -339,14 +352,24 @@ impl IndexSet {
 
     fn nests(&self) -> Option<&Nests> {
         match &self.0 {
-            Held::Nested(nests) => Some(nests),
-            _ => None,
+            Held::Several(several) => match &**several {
+                Several::Nested(nests) => Some(nests),
+                Several::Terms { .. } => None,
+            },
+            Held::None | Held::One(_) => None,
         }
     }
 
     /// Number of indices.
     pub fn len(&self) -> u64 {
-        self.nests().map_or_else(|| self.terms().iter().map(Term::elements).sum(), Nests::len)
+        match &self.0 {
+            Held::None => 0,
+            Held::One(term) => term.elements(),
+            Held::Several(several) => match &**several {
+                Several::Terms { terms, .. } => terms.iter().map(Term::elements).sum(),
+                Several::Nested(nests) => nests.len(),
+            },
+        }
     }
 
     /// Whether it has no index.
@@ -356,25 +379,35 @@ impl IndexSet {
 
     /// Lowest index and one past the highest; `None` when empty.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        if let Some(nests) = self.nests() {
-            return nests.hull();
+        match &self.0 {
+            Held::None => None,
+            Held::One(term) => Some((term.start, term.end())),
+            Held::Several(several) => match &**several {
+                Several::Terms { terms, .. } => Some((terms.first()?.start, terms.iter().map(Term::end).max()?)),
+                Several::Nested(nests) => nests.hull(),
+            },
         }
-        Some((self.terms().first()?.start, self.terms().iter().map(Term::end).max()?))
     }
 
     /// The range it is, when it is one range; the empty set is `0..0`.
     pub fn as_range(&self) -> Option<(u64, u64)> {
-        match self.terms_at_hand() {
-            [] if self.nests().is_some() => None,
-            [] => Some((0, 0)),
-            [term] if term.count == 1 => Some((term.start, term.end())),
+        match &self.0 {
+            Held::None => Some((0, 0)),
+            Held::One(term) if term.count == 1 => Some((term.start, term.end())),
             _ => None,
         }
     }
 
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
-        self.nests().map_or_else(|| self.terms().iter().map(|term| term.below(index)).sum(), |nests| nests.below(index))
+        match &self.0 {
+            Held::None => 0,
+            Held::One(term) => term.below(index),
+            Held::Several(several) => match &**several {
+                Several::Terms { terms, .. } => terms.iter().map(|term| term.below(index)).sum(),
+                Several::Nested(nests) => nests.below(index),
+            },
+        }
     }
 
     /// Whether it holds `index`.
@@ -409,7 +442,7 @@ impl IndexSet {
     /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
     fn near(&self, low: u64, high: u64) -> &[Term] {
         let terms = self.terms();
-        if terms.len() < 4 || matches!(self.0, Held::Many { woven: true, .. }) {
+        if terms.len() < 4 || matches!(&self.0, Held::Several(several) if several.is_woven()) {
             return terms;
         }
         let from = terms.partition_point(|term| term.end() <= low);
@@ -454,15 +487,15 @@ impl IndexSet {
 
     /// Indices in `low..high`.
     pub fn within(&self, low: u64, high: u64) -> IndexSet {
-        if let Some(nests) = self.nests() {
-            return nests.within(low, high);
-        }
-        match self.terms() {
-            [term] if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
-            [term] if term.start >= low && term.end() <= high => self.clone(),
-            [term] if term.start < high && term.end() > low && low < high => term.clipped(low, high),
-            [_] => IndexSet::empty(),
-            _ => self.intersect(&IndexSet::range(low, high)),
+        match &self.0 {
+            Held::One(term) if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
+            Held::One(term) if term.start >= low && term.end() <= high => self.clone(),
+            Held::One(term) if term.start < high && term.end() > low && low < high => term.clipped(low, high),
+            Held::None | Held::One(_) => IndexSet::empty(),
+            Held::Several(several) => match &**several {
+                Several::Terms { .. } => self.intersect(&IndexSet::range(low, high)),
+                Several::Nested(nests) => nests.within(low, high),
+            },
         }
     }
 
@@ -504,18 +537,19 @@ impl IndexSet {
 
     /// Whether it has an index in `low..high`.
     pub fn meets(&self, low: u64, high: u64) -> bool {
-        if let Some(nests) = self.nests() {
-            return low < high && nests.below(high) > nests.below(low);
+        match self.nests() {
+            Some(nests) => low < high && nests.below(high) > nests.below(low),
+            None => low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low)),
         }
-        low < high && self.near(low, high).iter().any(|term| term.below(high) > term.below(low))
     }
 
     /// Its lowest index that is at least `index`.
     pub fn at_or_after(&self, index: u64) -> Option<u64> {
-        if let Some(nests) = self.nests() {
-            return nests.select(nests.below(index));
+        match &self.0 {
+            Held::One(term) => term.at_or_after(index),
+            Held::Several(several) if let Several::Nested(nests) = &**several => nests.select(nests.below(index)),
+            _ => self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min(),
         }
-        self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min()
     }
 
     /// All indices in rising order; for tests, printing and small sets.
