@@ -515,7 +515,7 @@ fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Decision, Vec<
     let (mut groups, mut begin) = (Vec::new(), 0);
     while begin < arrays {
         let count = usize::try_from(r.number()?).ok().filter(|&count| count > 0 && count <= arrays - begin)?;
-        let first = hear_stored(&mut r, decode)?;
+        let first = hear_stored(&mut r, decode).filter(|first| (first.root as usize) < roots.len())?;
         groups.push(Group { arrays: begin..begin + count, first });
         begin += count;
     }

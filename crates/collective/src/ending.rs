@@ -4,13 +4,13 @@ use crate::agreement::{Agreement, Begin};
 use crate::served;
 use hyperslab_plan::{Action, After, Program, Step};
 use hyperslab_walk::{Party, Question, Waits, Walk, Walked};
-use hyperslab_world::{Fault, Work, World};
+use hyperslab_world::{Fault, Root, Work, World};
 
 /// Such a call, under way on one rank.
 pub struct Ending {
     question: Option<Question>,
-    /// Begins of names below which everything is made durable.
-    below: Option<String>,
+    /// Below which everything is made durable that this rank wrote.
+    below: Option<Root>,
     publish: Option<(Work, bool)>,
     stage: Stage,
     synced_ns: u64,
@@ -26,9 +26,9 @@ enum Stage {
 }
 
 impl Ending {
-    /// A call that makes durable what was written below a name, if one is given, and in which rank 0 does `publish` then, at
+    /// A call that makes durable what was written below a root, if one is given, and in which rank 0 does `publish` then, at
     /// once or not.
-    pub fn new(question: Question, below: Option<String>, publish: Option<(Work, bool)>) -> Ending {
+    pub fn new(question: Question, below: Option<Root>, publish: Option<(Work, bool)>) -> Ending {
         let question = Question { stores: publish.is_some(), ..question };
         Ending { question: Some(question), below, publish, stage: Stage::New, synced_ns: 0 }
     }
@@ -37,7 +37,7 @@ impl Ending {
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<(), Fault>> {
         loop {
             let next = match &mut self.stage {
-                Stage::New => self.begin(party),
+                Stage::New => self.begin(world, party),
                 Stage::Told(agreement) => {
                     let agreed = agreement.poll(world, party)?;
                     agreed.and_then(|_| self.agree(party))
@@ -64,7 +64,7 @@ impl Ending {
         }
     }
 
-    fn begin(&mut self, party: &mut Party) -> Result<Stage, Fault> {
+    fn begin(&mut self, world: &mut dyn World, party: &mut Party) -> Result<Stage, Fault> {
         let question = self.question.as_ref().expect("it was not asked yet");
         let sync = self.below.clone().filter(|_| party.poisoned().is_none());
         match sync {
@@ -75,7 +75,7 @@ impl Ending {
             }
             Some(below) if question.fault.is_none() => {
                 party.begin_part();
-                Ok(Stage::Syncing(syncing(&below)))
+                Ok(Stage::Syncing(syncing(world, below)))
             }
             _ => self.agree(party),
         }
@@ -117,8 +117,9 @@ impl Ending {
     }
 }
 
-/// Makes durable what this rank wrote to objects whose names begin so.
-pub fn syncing(below: &str) -> Walk {
-    let step = Step { id: 0, round: 0, after: After::none(), action: Action::Sync { below: [below.into()].into() } };
+/// Makes durable what this rank wrote to objects below a root.
+pub fn syncing(world: &mut dyn World, below: Root) -> Walk {
+    world.store().enter([below].into());
+    let step = Step { id: 0, round: 0, after: After::none(), action: Action::Sync { below: ["".into()].into() } };
     Walk::new(Program { lanes: vec![Box::new(std::iter::once(step))], ..Program::idle() }, Vec::new())
 }

@@ -56,8 +56,8 @@ pub fn end() -> Vec<u8> {
     vec![kind::END]
 }
 
-pub(crate) fn syncing(below: &str) -> Vec<u8> {
-    Writer::tagged(kind::SYNC).bytes(below.as_bytes()).0
+pub(crate) fn syncing(below: &Root) -> Vec<u8> {
+    Writer::tagged(kind::SYNC).bytes(&Root::encode(std::slice::from_ref(below))).0
 }
 
 /// What of a decision is for clients.
@@ -84,8 +84,8 @@ pub enum Service {
     Nothing,
     /// Move elements between others and storage.
     Transfer(Box<Served>),
-    /// Make durable what it wrote below this name.
-    Sync(String),
+    /// Make durable what it wrote below this root.
+    Sync(Root),
     /// Begin or end recording, as this says.
     Record(Vec<u8>),
     /// End.
@@ -116,7 +116,10 @@ impl Service {
         Ok(match r.tag() {
             Some(kind::END) => Service::End,
             Some(kind::RECORD) => Service::Record(payload(told)?),
-            Some(kind::SYNC) => Service::Sync(r.text().ok_or_else(|| senseless("a sync"))?),
+            Some(kind::SYNC) => {
+                let root = r.bytes().and_then(Root::decode).and_then(|mut roots| roots.pop());
+                Service::Sync(root.ok_or_else(|| senseless("a sync"))?)
+            }
             Some(kind::TRANSFER) => {
                 Service::Transfer(Box::new(hear(&mut r, decode).ok_or_else(|| senseless("a transfer"))?))
             }

@@ -48,7 +48,7 @@ impl Target for ByteFile {
         _transfer: &Arc<Transfer>,
         _parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
-        Ok(Vec::new())
+        Ok(vec![Root::new("")])
     }
 }
 

@@ -63,7 +63,7 @@ impl Target for File {
         if self.makes {
             self.objects.lock().unwrap().insert(OBJECT.into(), Vec::new());
         }
-        Ok(Vec::new())
+        Ok(vec![Root::new("")])
     }
 
     fn publish(&mut self) -> Result<(), Fault> {

@@ -13,7 +13,6 @@ use hyperslab_real::wire::{Wire, thread_wires};
 use hyperslab_real::{Interrupted, Machine};
 use hyperslab_walk::{Limits, Party, Question};
 use hyperslab_world::{Fault, FaultKind, Location, Names};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -96,7 +95,7 @@ impl Comm {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
             let line = shared.clone();
             let interrupted = move || line.upgrade().is_some_and(|shared| shared.line.interrupted());
-            let mut machine = Machine::new(wire, Path::new(""), Box::new(interrupted)).crowded(crowded);
+            let mut machine = Machine::new(wire, Box::new(interrupted)).crowded(crowded);
             if let Some(pump) = &pump {
                 machine.count_by(pump.clone());
             }
@@ -367,7 +366,7 @@ impl Comm {
     /// When other ranks do not come within the limit.
     pub fn close(&self, limit: Duration) -> Result<(), crate::Error> {
         let wire = thread_wires(1).pop().expect("one wire for one rank");
-        let alone = Machine::new(Box::new(wire), Path::new(""), Box::new(|| false));
+        let alone = Machine::new(Box::new(wire), Box::new(|| false));
         self.line().check_process()?;
         let machine = {
             let mut member = self.member();

@@ -10,7 +10,7 @@ use hyperslab_layout::Codec;
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Limits, Party, Question, Waits, Walk, Walked};
-use hyperslab_world::{Fault, FaultKind, Names, Work, World};
+use hyperslab_world::{Fault, FaultKind, Names, Root, Work, World};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -228,7 +228,7 @@ impl Comm {
         let result = driven.and_then(|()| result.expect("driven until it was there"));
         if let Some(below) = sync.filter(|_| party.rank() == 0 && was_usable) {
             let seconds = Some(ending.synced_seconds()).filter(|_| result.is_ok());
-            self.planning().synced(&below, seconds);
+            self.planning().synced(&below.at, seconds);
         }
         self.end_note(machine, party, noted, result.as_ref().err());
         self.ended(machine, party, result)
@@ -295,7 +295,7 @@ pub(crate) fn run(
 pub(crate) struct End {
     pub(crate) what: String,
     pub(crate) fields: Vec<(String, String)>,
-    pub(crate) sync: Option<String>,
+    pub(crate) sync: Option<Root>,
     pub(crate) fault: Option<Fault>,
 }
 

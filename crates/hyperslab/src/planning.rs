@@ -101,8 +101,8 @@ struct Last {
     bottleneck: Resource,
     /// How long choosing took \[ns\].
     planning_ns: u64,
-    /// What the names of its objects begin with.
-    below: Arc<[Arc<str>]>,
+    /// Absolute name of what it is about.
+    place: Arc<str>,
 }
 
 /// A write that a later call makes durable.
@@ -110,7 +110,7 @@ struct Unsynced {
     /// Under which number its plan is kept, and the candidate of it that was used.
     key: u64,
     candidate: usize,
-    below: Arc<[Arc<str>]>,
+    place: Arc<str>,
     /// What making durable is taken to take \[ns\].
     later_ns: f64,
 }
@@ -118,7 +118,7 @@ struct Unsynced {
 impl Planning {
     /// Learns from a transfer that is over, and tells of it when that is wanted.
     fn done(&mut self, report: &Report) {
-        let Some(Last { key, kind, bottleneck, planning_ns, below }) = self.last.take() else { return };
+        let Some(Last { key, kind, bottleneck, planning_ns, place }) = self.last.take() else { return };
         stderr::after(report, planning_ns);
         self.learned.hear(&kind, bottleneck, report);
         let Planning { plans, learned, unsynced, too_many, .. } = self;
@@ -129,7 +129,7 @@ impl Planning {
             if later_ns > 0.0 && report.walked().store_bytes > 0 {
                 match unsynced.len() {
                     UNSYNCED_MAX => *too_many = true,
-                    _ => unsynced.push(Unsynced { key, candidate, below, later_ns }),
+                    _ => unsynced.push(Unsynced { key, candidate, place, later_ns }),
                 }
             }
             let usual = |one: &Candidate| learned.shared(&kind, one.price.bottleneck).moving;
@@ -141,7 +141,7 @@ impl Planning {
     /// writes, each has the share of it that the model says. Where writes by one plan were carried out in several ways,
     /// nobody can tell what each of these took.
     pub(crate) fn synced(&mut self, below: &str, seconds: Option<f64>) {
-        let is_below = |one: &mut Unsynced| one.below.iter().all(|object| lies_below(object, below));
+        let is_below = |one: &mut Unsynced| lies_below(&one.place, below);
         let durable: Vec<Unsynced> = self.unsynced.extract_if(.., is_below).collect();
         let known = !self.too_many;
         self.too_many &= !self.unsynced.is_empty();
@@ -156,15 +156,16 @@ impl Planning {
     }
 }
 
-/// Whether an object is that of this name, or lies in the directory of this name.
-fn lies_below(object: &str, name: &str) -> bool {
-    object.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
+/// Whether a place is that of this name, or lies in the directory of this name.
+fn lies_below(place: &str, name: &str) -> bool {
+    place.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
 }
 
-/// Chooses parameters on rank 0. `held` bytes of the budget are set aside for copies of arrays. Dedicated servers are the
+/// Chooses parameters on rank 0, for what lies at this place. `held` bytes of the budget are set aside for copies of arrays. Dedicated servers are the
 /// only ones.
 pub(crate) fn decided(
     plans: &Plans,
+    place: &str,
     transfer: &Arc<Transfer>,
     wish: &Preference,
     held: u64,
@@ -174,7 +175,7 @@ pub(crate) fn decided(
     let asked = wish;
     let (transfer, mut wish) = served(plans, transfer, wish).map_err(|no| refused(no, wish, held))?;
     // Memory has no cache, and is durable as far as it can be.
-    wish.cached |= transfer.objects_below().iter().any(|object| TreeStore::is_for(object));
+    wish.cached |= TreeStore::is_for(place);
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
@@ -211,7 +212,7 @@ pub(crate) fn decided(
     let bottleneck = choice.price.bottleneck;
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
-    planning.last = Some(Last { key, kind, bottleneck, planning_ns, below: transfer.objects_below() });
+    planning.last = Some(Last { key, kind, bottleneck, planning_ns, place: place.into() });
     if stderr::wanted() && !plans.quiet.load(Ordering::Relaxed) {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
@@ -347,9 +348,11 @@ mod tests {
             trials.hear(0.01, |_| 1.0);
             planning.plans.insert(key, trials);
         }
-        planning.unsynced.extend(writes.iter().map(|&(key, name, later_ns)| {
-            let below: Arc<[Arc<str>]> = [name.into()].into();
-            Unsynced { key, candidate: 0, below, later_ns }
+        planning.unsynced.extend(writes.iter().map(|&(key, name, later_ns)| Unsynced {
+            key,
+            candidate: 0,
+            place: name.into(),
+            later_ns,
         }));
         planning
     }
@@ -381,7 +384,7 @@ mod tests {
         planning.synced("/a", Some(8.0));
         planning.synced("/b", Some(8.0));
         assert!(heard(&planning).concat().is_empty());
-        planning.unsynced.push(Unsynced { key: 1, candidate: 0, below: ["/c".into()].into(), later_ns: 1.0 });
+        planning.unsynced.push(Unsynced { key: 1, candidate: 0, place: "/c".into(), later_ns: 1.0 });
         planning.synced("/c", Some(8.0));
         assert_eq!(heard(&planning), [vec![8.0], vec![]]);
     }

@@ -335,26 +335,35 @@ impl RawFile {
         self.directory.full(&self.name).into()
     }
 
-    fn object(&self) -> String {
-        self.directory.full(if self.mode.writes_new() { &self.hidden } else { &self.name })
+    /// The name of the file that is written or read, in its directory.
+    fn object(&self) -> &str {
+        if self.mode.writes_new() { &self.hidden } else { &self.name }
     }
 
     /// Where the file's bytes lie, for a transfer with these proofs.
     fn root(&self, proofs: Vec<Proof>) -> Root {
         // Parts of a striped file have paths of their own; one that is not there is missed by whoever looks for it.
         let proofs = if self.directory.is_plain() { proofs } else { Vec::new() };
-        Root { below: self.object().into(), via: None, opening: self.attempts.opening, proofs }
+        Root { at: self.directory.full("").into(), via: None, opening: self.attempts.opening, proofs }
     }
 
     /// Chooses how to carry out a transfer of this file.
     fn decided(&self, transfer: &Arc<Transfer>, laid: &[Option<hyperslab_plan::Laid>]) -> Result<Decision, Fault> {
         let RawFile { comm, options, held, .. } = self;
-        decided(comm.plans(), transfer, &options.preference, *held, laid, &Shaped::default())
+        decided(
+            comm.plans(),
+            &self.directory.full(self.object()),
+            transfer,
+            &options.preference,
+            *held,
+            laid,
+            &Shaped::default(),
+        )
     }
 
-    fn stored_in(&self, object: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
+    fn stored_in(&self, name: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
         let FileArray { shape, element, .. } = array;
-        Stored::in_file(shape, *element, object.clone(), offset).ordered(self.order.of_dimensions(shape.len()))
+        Stored::in_file(shape, *element, name.clone(), offset).ordered(self.order.of_dimensions(shape.len()))
     }
 
     /// Numbers of arrays of the file.
@@ -373,8 +382,8 @@ impl RawFile {
 
     /// How arrays with these numbers in the file are stored.
     fn stored(&self, numbers: &[usize]) -> Vec<Stored> {
-        let (laid, object) = (self.laid(), self.object().into());
-        let each = numbers.iter().map(|&number| self.stored_in(&object, &laid.arrays[number], laid.offsets[number]));
+        let (laid, name) = (self.laid(), self.object().into());
+        let each = numbers.iter().map(|&number| self.stored_in(&name, &laid.arrays[number], laid.offsets[number]));
         each.collect()
     }
 
@@ -412,9 +421,9 @@ impl RawFile {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
         self.await_calls();
-        let (empty, object) = (self.laid().arrays.is_empty(), self.object());
+        let (empty, file) = (self.laid().arrays.is_empty(), Root::new(self.directory.full(self.object())));
         let path = self.path().display().to_string();
-        let end = End { sync: sync.then_some(object), fault, ..End::of(what, "close", &path) };
+        let end = End { sync: sync.then_some(file), fault, ..End::of(what, "close", &path) };
         let (attempts, header, name) = (self.attempts.clone(), self.header.clone(), self.name.clone());
         let replaces = self.mode != Mode::Create;
         let work = move || {

@@ -54,7 +54,8 @@ impl Comm {
             Service::Nothing => return Ok(true),
             Service::Record(payload) => ("recording".to_string(), self.heed(machine, party, &payload)),
             Service::Sync(below) => {
-                ("sync".to_string(), run(machine, party, ("sync", syncing(&below)), self.line())?.map(|_| ()))
+                let walk = syncing(machine, below);
+                ("sync".to_string(), run(machine, party, ("sync", walk), self.line())?.map(|_| ()))
             }
             Service::Transfer(transfer) => {
                 let what = format!("end of {}", transfer.what);

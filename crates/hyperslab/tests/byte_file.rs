@@ -31,7 +31,7 @@ struct ByteFile {
 impl Target for ByteFile {
     fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
         let length = std::fs::metadata(&self.path).unwrap().len();
-        Ok(vec![Stored::in_file(&[length], BYTE, self.path.to_str().unwrap(), 0)])
+        Ok(vec![Stored::in_file(&[length], BYTE, "", 0)])
     }
 
     fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<Laid>]) -> Result<Decision, Fault> {
@@ -47,7 +47,7 @@ impl Target for ByteFile {
         _transfer: &Arc<Transfer>,
         _parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
-        Ok(Vec::new())
+        Ok(vec![Root::new(self.path.to_str().unwrap())])
     }
 }
 
@@ -77,7 +77,7 @@ fn carry_out(folder: &Path, strategy: Strategy, direction: Direction, bytes: [Ve
         end: EndOfFile::Short,
     };
     let one = |wire, bytes: Vec<u8>| {
-        let mut machine = Machine::new(Box::new(wire), folder, Box::new(|| false));
+        let mut machine = Machine::new(Box::new(wire), Box::new(|| false));
         let rank = hyperslab_world::World::transport(&mut machine).rank();
         let mut party = Party::new(rank, RANKS, Limits::default());
         let low = low(rank);

@@ -9,7 +9,7 @@ use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy
 use hyperslab_real::Machine;
 use hyperslab_real::wire::thread_wires;
 use hyperslab_walk::{Limits, Party, Question, Walk};
-use hyperslab_world::Exposed;
+use hyperslab_world::{Exposed, Root};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,9 @@ fn write(folder: &Path, strategy: Strategy, object: &str) {
     std::thread::scope(|scope| {
         for wire in thread_wires(RANKS) {
             scope.spawn(move || {
-                let mut machine = Machine::new(Box::new(wire), folder, Box::new(|| false));
+                let mut machine = Machine::new(Box::new(wire), Box::new(|| false));
+                let root = Root::new(folder.to_string_lossy());
+                hyperslab_world::World::store(&mut machine).enter([root].into());
                 let rank = hyperslab_world::World::transport(&mut machine).rank();
                 let limits =
                     Limits { arrival: Duration::from_secs(60), progress: Duration::from_secs(60), ..Limits::default() };

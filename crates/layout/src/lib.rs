@@ -30,5 +30,5 @@ pub use nest::{Loop, Nest};
 pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
-pub use stored::Stored;
+pub use stored::{Object, Stored};
 pub use view::{Axis, Listed, View, dense_strides, nests};

@@ -10,7 +10,7 @@ mod strides;
 
 use crate::ElementType;
 use crate::codec::Codec;
-pub use objects::{Address, Keys, Objects, Table};
+pub use objects::{Address, Keys, Object, Objects, Table};
 pub use questions::Stretch;
 use std::sync::Arc;
 pub use strides::Strides;
@@ -59,6 +59,8 @@ pub struct Stored {
     pub strides: Strides,
     /// What is moved as one.
     pub unit: Unit,
+    /// Number of the root below which its objects lie, among those of the transfer.
+    pub root: u32,
     /// Which object holds a unit.
     pub objects: Objects,
     /// How the elements of a unit become bytes.
@@ -70,14 +72,15 @@ pub struct Stored {
 impl Stored {
     /// An array whose elements all follow each other in one object, from this byte on, row-major and plain, with zeros for
     /// what was never written; changed in place.
-    pub fn in_file(shape: &[u64], element: ElementType, object: impl Into<Arc<str>>, offset: u64) -> Stored {
+    pub fn in_file(shape: &[u64], element: ElementType, name: impl Into<Arc<str>>, offset: u64) -> Stored {
         Stored {
             shape: shape.to_vec(),
             element,
             fill: vec![0; element.bytes() as usize].into(),
             strides: Strides::row_major(shape.len()),
             unit: Unit::Free,
-            objects: Objects::One { object: object.into(), offset },
+            root: 0,
+            objects: Objects::One { name: name.into(), offset },
             coding: Coding::Plain,
             change: Change::InPlace,
         }
@@ -107,6 +110,12 @@ impl Stored {
     #[must_use]
     pub fn ordered(self, order: Vec<usize>) -> Stored {
         Stored { strides: Strides { order, ..self.strides }, ..self }
+    }
+
+    /// The same, below another root.
+    #[must_use]
+    pub fn below_root(self, root: u32) -> Stored {
+        Stored { root, ..self }
     }
 
     /// The same, with something else to find where it is written.

@@ -7,7 +7,7 @@ use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, Holes, IndexSet, Kind, Region, View, nests};
+use hyperslab_layout::{ElementType, Holes, IndexSet, Kind, Object, Region, View, nests};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(crate) fn place(
     slot: u32,
     direct: bool,
 ) -> Vec<Placed> {
-    let (mut end, mut last): (u64, Option<(Arc<str>, u64)>) = (0, None);
+    let (mut end, mut last): (u64, Option<(Object, u64)>) = (0, None);
     let placed = units.map(|unit| {
         let stretch = stretch(&transfer.asks[unit.array as usize], &unit);
         let joins = stretch.is_some()
@@ -101,11 +101,11 @@ pub(crate) fn place(
 }
 
 /// The object, the first byte and the number of bytes of a unit that a transfer moves whole to or from a file.
-fn stretch(ask: &Ask, unit: &Unit) -> Option<(Arc<str>, u64, u64)> {
+fn stretch(ask: &Ask, unit: &Unit) -> Option<(Object, u64, u64)> {
     let (object, _) = ask.stored.object()?;
     let bytes = volume(&unit.extent)? * ask.stored.element.bytes();
     let begin = ask.stored.offset_of(&unit.low)?;
-    unit.covered.then(|| (object.clone(), begin, bytes))
+    unit.covered.then_some((object, begin, bytes))
 }
 
 /// Brings units from storage into their slot: what the section needs of them, or, where `only` says so, less.
@@ -175,7 +175,7 @@ impl Placed {
 
     /// Units that follow each other, of which this is the first, as plain bytes: their object, and the bytes as an index
     /// space with its places in the slot and in the object.
-    fn together(&self, run: &[Placed]) -> (Arc<str>, Region, Place, Arc<View>) {
+    fn together(&self, run: &[Placed]) -> (Object, Region, Place, Arc<View>) {
         let (object, start, _) = stretch(self.ask(), &self.unit).expect("only units of a file follow each other");
         let region = Region { dims: [IndexSet::range(0, run.iter().map(Placed::bytes).sum())].into_iter().collect() };
         let bytes_from = |base: u64| Arc::new(View::held(&region, base as i64, &[1], ElementType::native(Kind::UInt8)));
@@ -197,7 +197,7 @@ impl Placed {
     /// Whether what is written are short runs of a file, with short gaps between them.
     fn is_worth_sieving(&self) -> bool {
         let ask = self.ask();
-        let in_file = ask.stored.object().is_some();
+        let in_file = ask.stored.is_in_one_object();
         let written = self.transfer.direction == Direction::Write;
         let kept = self.transfer.policies.holes == Holes::Kept;
         if !written || kept || self.unit.covered || !in_file || ask.spread == Spread::Explicit {
@@ -212,12 +212,12 @@ impl Placed {
     }
 
     /// All that lies between the first and the last run of the section, with its places in the slot and in its file.
-    fn covered(&self) -> (Arc<str>, Region, Place, Arc<View>) {
+    fn covered(&self) -> (Object, Region, Place, Arc<View>) {
         let stored = &self.ask().stored;
         let (object, _) = stored.object().expect("only units of files are sieved");
         let cover = Cover::of(self.ask(), &self.unit, &self.unit.region());
         let here = Arc::new(cover.in_unit(stored, &self.unit, self.base));
-        (object.clone(), cover.whole(), Place::Slot(self.slot, here), Arc::new(cover.in_file(stored)))
+        (object, cover.whole(), Place::Slot(self.slot, here), Arc::new(cover.in_file(stored)))
     }
 
     /// Makes the slot ready to be filled by a write: brings in what the write leaves alone.
@@ -352,12 +352,12 @@ impl Placed {
 }
 
 /// The object that holds a unit, and the view of the section's index space in it; nothing for a chunk that does not exist.
-fn place_of(ask: &Ask, unit: &Unit) -> Option<(Arc<str>, Arc<View>)> {
+fn place_of(ask: &Ask, unit: &Unit) -> Option<(Object, Arc<View>)> {
     let (object, there) = ask.stored.place(&ask.section, &unit.at, &unit.low)?;
     Some((object, Arc::new(there)))
 }
 
 /// The same of a unit that exists, as all do that are written.
-pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Arc<str>, Arc<View>) {
+pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Object, Arc<View>) {
     place_of(ask, unit).expect("a chunk that is written has an address")
 }

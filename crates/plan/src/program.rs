@@ -4,7 +4,7 @@
 //! runs any step that is ready, but looks only a window ahead. Lanes do not wait for each other, so a rank that is
 //! both client and server cannot block itself.
 
-use hyperslab_layout::{Codec, Durability, Region, View};
+use hyperslab_layout::{Codec, Durability, Object, Region, View};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ pub enum Action {
     /// Read elements of an object.
     Read {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// Which elements.
         region: Region,
         /// Where they shall lie.
@@ -129,7 +129,7 @@ pub enum Action {
     /// Write elements to an object.
     Write {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// Which elements.
         region: Region,
         /// Where they lie.
@@ -146,7 +146,7 @@ pub enum Action {
     /// Read an encoded object, or a stretch of one, into a register.
     Get {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// First byte and number of bytes of the stretch; the whole object if not given \[B\].
         within: Option<(u64, u64)>,
         /// Most bytes that it can sensibly have.
@@ -159,7 +159,7 @@ pub enum Action {
         /// The register; filled by a [`Action::Get`].
         register: u64,
         /// The object it came from, for messages.
-        object: Arc<str>,
+        object: Object,
         /// How it was encoded.
         codec: Arc<dyn Codec>,
         /// All elements of the object.
@@ -183,7 +183,7 @@ pub enum Action {
     /// Write a register as an object; the register is then empty.
     Put {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// The register.
         register: u64,
         /// As for [`Action::Write`].
@@ -192,7 +192,7 @@ pub enum Action {
     /// Make what was written so far to objects with these beginnings durable.
     Sync {
         /// Beginnings of names.
-        below: Arc<[Arc<str>]>,
+        below: Arc<[Object]>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use crate::strategy::Strategy;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, Durability, ElementType, Policies, Section, Stored};
+use hyperslab_layout::{Distribution, Durability, ElementType, Object, Policies, Section, Stored};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -105,8 +105,8 @@ impl Transfer {
     }
 
     /// What the names of all objects of the transfer begin with.
-    pub fn objects_below(&self) -> Arc<[Arc<str>]> {
-        let mut all: Vec<Arc<str>> = self.asks.iter().map(|ask| ask.stored.below().clone()).collect();
+    pub fn objects_below(&self) -> Arc<[Object]> {
+        let mut all: Vec<Object> = self.asks.iter().map(|ask| ask.stored.below()).collect();
         all.dedup();
         all.into()
     }
@@ -116,12 +116,13 @@ impl Transfer {
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.direction, self.ranks, self.policies, self.asks.len()).hash(&mut hasher);
-        let mut last: Option<&Arc<str>> = None;
+        let mut last: Option<Object> = None;
         let mut before: Option<&Ask> = None;
         for ask in &self.asks {
             // Writers of one file share its lock; and what begins between its pages goes past the cache more slowly.
             let same_file = ask.stored.object().map(|(object, offset)| {
-                let same = last.replace(object) == Some(object);
+                let same = last.as_ref() == Some(&object);
+                last = Some(object);
                 (same, !same && offset.is_multiple_of(PAGE_BYTES))
             });
             // Of hundreds of arrays in one call, nearly all are like the one before them.

@@ -6,11 +6,11 @@
 //! A write ends with the sync that makes it durable, into space that is reserved; a read begins with nothing of the
 //! file in the cache of this system. Rounds take turns; printed are the median, the least and the greatest rate.
 
-use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_real::PosixStore;
 use hyperslab_real::wire::Bell;
-use hyperslab_world::{Moves, Outcome, Request, Store};
+use hyperslab_world::{Moves, Outcome, Request, Root, Store};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -142,13 +142,14 @@ fn order(count: u64, shuffled: bool) -> Vec<u64> {
 /// The store, with so many requests out at any time.
 fn store(directory: &str, case: &Case, memory: &Memory, order: &[u64], depth: usize) {
     let bell = Bell::default();
-    let mut store = PosixStore::new(Path::new(directory), bell.clone());
+    let mut store = PosixStore::new(bell.clone());
+    store.enter([Root::new(directory)].into());
     let mut left = order.iter();
     let mut out = 0;
     let mut done = Vec::new();
     loop {
         while let Some(&number) = if out < depth { left.next() } else { None } {
-            let (object, direct) = (Arc::from(NAME), case.how != How::Cached);
+            let (object, direct) = (Object::from(NAME), case.how != How::Cached);
             let moves = moves(memory, number * case.request, case.request, case.shift());
             let request = match case.write {
                 true => Request::Write { object, moves, direct, durability: Durability::Soon },

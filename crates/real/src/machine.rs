@@ -12,7 +12,6 @@ use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
     Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
 };
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,9 +35,9 @@ struct RealClock {
 }
 
 impl Machine {
-    /// A rank that talks over `wire` and stores below `root`.
-    pub fn new(wire: Box<dyn Wire>, root: &Path, interrupted: Interrupted) -> Machine {
-        let stores = Stores::new(root, wire.bell());
+    /// A rank that talks over `wire`.
+    pub fn new(wire: Box<dyn Wire>, interrupted: Interrupted) -> Machine {
+        let stores = Stores::new(wire.bell());
         let now = Instant::now();
         let clock = RealClock { start: now, pump: None, asked: now, interrupted };
         Machine { courier: Courier::new(wire), stores, compute: InlineCompute::default(), clock }

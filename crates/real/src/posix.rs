@@ -21,13 +21,12 @@ use files::Files;
 pub(crate) use handle::passes_cache;
 use hyperslab_world::{Fault, FaultKind, Outcome, Request, Root, Store, Ticket};
 use job::{Answers, Finished};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// A directory whose files are the objects.
+/// Files of the file system as objects.
 ///
 /// Requests through the cache of the system are carried out one after another, in order, by one thread: a buffered write
 /// holds the lock of its file alone, so more writers in one process do not help a file. Direct requests are carried out
@@ -43,7 +42,8 @@ pub struct PosixStore {
     worker: Option<JoinHandle<()>>,
     lost: Vec<Ticket>,
     advance: Arc<AtomicU64>,
-    root: PathBuf,
+    /// What was given last.
+    roots: Arc<[Root]>,
     at_once_bytes_max: at_once::Most,
     /// Requests that the worker has and whose ends nobody has polled.
     under_way: u64,
@@ -71,7 +71,7 @@ impl Work {
         match self {
             Work::Serve(ticket, request) => files.serve(ticket, request).map(|result| (ticket, result)),
             Work::Enter(roots) => {
-                files.enter(&roots);
+                files.enter(roots);
                 None
             }
             Work::Release => {
@@ -83,14 +83,14 @@ impl Work {
 }
 
 impl PosixStore {
-    /// Objects below `root`. The bell rings whenever a request is over.
-    pub fn new(root: &Path, bell: Bell) -> PosixStore {
+    /// A store that was given no roots yet. The bell rings whenever a request is over.
+    pub fn new(bell: Bell) -> PosixStore {
         let (requests, inbox) = channel::<Work>();
         let (outbox, finished) = channel();
         let advance = Arc::new(AtomicU64::new(0));
         let answers = Answers::new(outbox, bell);
         let sends_on = Arc::new(AtomicBool::new(true));
-        let files = Arc::new(Mutex::new(Files::new(root, advance.clone(), sends_on.clone(), answers.clone())));
+        let files = Arc::new(Mutex::new(Files::new(advance.clone(), sends_on.clone(), answers.clone())));
         let unheeded = Arc::new(AtomicU64::new(0));
         let shared = (files.clone(), unheeded.clone());
         let told = answers.clone();
@@ -110,7 +110,7 @@ impl PosixStore {
             }
         });
         let (lost, at_once) = (Vec::new(), Vec::new());
-        let (requests, worker, root) = (Some(requests), worker.ok(), root.into());
+        let (requests, worker) = (Some(requests), worker.ok());
         let at_once_bytes_max = at_once::BYTES_MAX;
         PosixStore {
             requests,
@@ -118,7 +118,7 @@ impl PosixStore {
             worker,
             lost,
             advance,
-            root,
+            roots: [].into(),
             at_once_bytes_max,
             under_way: 0,
             unheeded,
@@ -166,7 +166,7 @@ impl PosixStore {
         }
         match request {
             Request::Read { object, moves, direct: false } if moves.bytes() <= self.at_once_bytes_max.read => {
-                at_once::read(&self.root.join(&**object), moves).map(Ok)
+                at_once::read(&files.path(object), moves).map(Ok)
             }
             Request::Write { object, moves, direct: false, durability }
                 if moves.bytes() <= self.at_once_bytes_max.write =>
@@ -204,7 +204,12 @@ impl Store for PosixStore {
     }
 
     fn enter(&mut self, roots: Arc<[Root]>) {
+        self.roots = roots.clone();
         self.tell(Work::Enter(roots));
+    }
+
+    fn roots(&self) -> Arc<[Root]> {
+        self.roots.clone()
     }
 
     fn release(&mut self) {
@@ -238,7 +243,7 @@ mod tests {
     fn it_keeps_the_contract_of_stores() {
         let path = std::env::temp_dir().join(format!("hyperslab-objects-{}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
-        let mut store = PosixStore::new(Path::new(""), Bell::default());
+        let mut store = PosixStore::new(Bell::default());
         hyperslab_world::conformance::objects(&mut store, &path.to_string_lossy());
         drop(store);
         std::fs::remove_dir_all(&path).unwrap();
@@ -250,14 +255,14 @@ mod tests {
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("data"), [0; 16]).unwrap();
         let at_hand = at_hand::holds(&std::fs::File::open(&path).unwrap());
-        let object: Arc<str> = path.join("data").to_string_lossy().into();
-        let mut store = PosixStore::new(Path::new(""), Bell::default());
+        let mut store = PosixStore::new(Bell::default());
+        store.enter([Root::new(path.to_string_lossy())].into());
         let write = |value: u8| {
             let (region, element) = (Region::whole(&[16]), ElementType::native(Kind::UInt8));
             let view = Arc::new(View::held(&region, 0, &[1], element));
             let memory = Memory::from_vec(vec![value; 16]);
             let moves = Moves { region, memory, here: view.clone(), there: view };
-            Request::Write { object: object.clone(), moves, direct: false, durability: Durability::Soon }
+            Request::Write { object: "data".into(), moves, direct: false, durability: Durability::Soon }
         };
         let end = |store: &mut PosixStore| {
             let mut done = Vec::new();
@@ -275,7 +280,7 @@ mod tests {
         end(&mut store);
         assert_eq!(std::fs::read(path.join("data")).unwrap(), [2; 16]);
         // What was written so is made durable like all else.
-        store.submit(3, Request::Sync { below: [object.clone()].into() });
+        store.submit(3, Request::Sync { below: ["data".into()].into() });
         end(&mut store);
         store.release();
         drop(store);

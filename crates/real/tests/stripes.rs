@@ -3,12 +3,12 @@
 mod common;
 
 use common::{Place, Rows, Told, Waited, seeds};
-use hyperslab_layout::Durability;
+use hyperslab_layout::{Durability, Object};
 use hyperslab_pack::Memory;
 use hyperslab_real::{StripedDirectory, Stripes};
 use hyperslab_world::{FaultKind, Names, Outcome, Request};
 use std::fs;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stripes(place: &Place, count: usize, unit_bytes: u64) -> Stripes {
@@ -35,8 +35,8 @@ fn against_a_model(place: &Place, seed: u64) {
     let mut model = vec![0; random.usize(1..6 << 20)];
     names.create("file", b"", model.len() as u64).unwrap();
     names.reserve("file", model.len() as u64).unwrap();
-    let mut store = Waited::new(&place.0);
-    let object: Arc<str> = names.full("file").into();
+    let mut store = Waited::new(Path::new(&names.full("")));
+    let object = Object::from("file");
     for _ in 0..3 {
         let mut requests = Vec::new();
         let mut at = 0;
@@ -94,8 +94,8 @@ fn what_is_asked_of_striped_objects_and_cannot_be_done_is_told() {
     let place = Place::on_disk("striped-faults");
     let stripes = stripes(&place, 3, 1000);
     let names = StripedDirectory::new(stripes.clone()).unwrap();
-    let mut store = Waited::new(&place.0);
-    let object: Arc<str> = names.full("file").into();
+    let mut store = Waited::new(Path::new(&names.full("")));
+    let object = Object::from("file");
     let memory = Memory::allocate(10_000).unwrap();
     let read = |direct| {
         let moves = Rows::run(0, 10_000, 0).moves(&memory);

@@ -10,12 +10,11 @@ use crate::machine::{Machine, Size, WhatIf};
 use crate::metadata::Books;
 use crate::placing::{DiskLayout, Placing};
 use crate::servers::Server;
-use hyperslab_layout::{Loop, Nest};
+use hyperslab_layout::{Loop, Nest, Object};
 use hyperslab_pack::for_each_run;
 use hyperslab_plan::profile::{self, Cache, Layout, Profile};
 use hyperslab_world::{Fault, FaultKind, MemoryStore, Moved, Moves, Outcome, Request, Store, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// Most ranges of a file in one request.
 const RANGES_MAX: u64 = 1 << 26;
@@ -49,7 +48,7 @@ pub(crate) struct Files {
     callers: Vec<Caller>,
     pub(crate) calls: Calls,
     pub(crate) books: Books,
-    numbers: BTreeMap<Arc<str>, u32>,
+    numbers: BTreeMap<Object, u32>,
     lengths: Vec<u64>,
     /// The contents, when payloads carry bytes.
     contents: Option<MemoryStore>,
@@ -106,7 +105,7 @@ impl Files {
     }
 
     /// The number of a file, which is so long if nobody said so before \[B\].
-    pub(crate) fn number(&mut self, object: &Arc<str>, bytes: u64) -> u32 {
+    pub(crate) fn number(&mut self, object: &Object, bytes: u64) -> u32 {
         if let Some(&number) = self.numbers.get(object) {
             return number;
         }

@@ -2,6 +2,7 @@
 
 use crate::machine::Size;
 use crate::placing::{DiskLayout, Placing};
+use hyperslab_layout::Object;
 use hyperslab_plan::profile::{Layout, Profile};
 use hyperslab_plan::{Parameters, Transfer, group_places};
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ pub fn disk_order(
     profile: &Profile,
     size: Size,
     (on_disk, seed): (DiskLayout, u64),
-    lengths: &[(Arc<str>, u64)],
+    lengths: &[(Object, u64)],
     transfer: &Arc<Transfer>,
     parameters: &Parameters,
 ) -> Vec<(u64, u64)> {
@@ -48,8 +49,8 @@ pub fn disk_order(
 }
 
 /// Files by name: number and length, as they are declared.
-pub(crate) fn files_in_order(lengths: &[(Arc<str>, u64)]) -> BTreeMap<Arc<str>, (u32, u64)> {
-    let mut files: BTreeMap<Arc<str>, (u32, u64)> = BTreeMap::new();
+pub(crate) fn files_in_order(lengths: &[(Object, u64)]) -> BTreeMap<Object, (u32, u64)> {
+    let mut files: BTreeMap<Object, (u32, u64)> = BTreeMap::new();
     for (object, bytes) in lengths {
         let next = files.len() as u32;
         let file = files.entry(object.clone()).or_insert((next, 0));

@@ -10,7 +10,7 @@ use crate::order::files_in_order;
 use crate::outcome::{Outcome, Span};
 use crate::placing::DiskLayout;
 use crate::world::RankWorld;
-use hyperslab_layout::View;
+use hyperslab_layout::{Object, View};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{Facts, Parameters, Transfer};
 use hyperslab_walk::trace::{self, Kind, Recorded};
@@ -98,7 +98,7 @@ pub enum Stage {
         /// Who calls.
         who: Who,
         /// The file.
-        object: Arc<str>,
+        object: Object,
         /// Where rank 0 begins \[B\].
         offset: u64,
         /// By how much each further rank begins behind the one before \[B\].
@@ -127,7 +127,7 @@ pub struct Rehearsal {
     /// What ranks live through.
     pub stages: Vec<Stage>,
     /// Lengths of files \[B\], so that servers do not read ahead beyond their ends.
-    pub lengths: Vec<(Arc<str>, u64)>,
+    pub lengths: Vec<(Object, u64)>,
     /// The contents of files when payloads carry bytes; without, they carry lengths only.
     pub contents: Option<MemoryStore>,
     /// Whether to write down what happens.
@@ -230,7 +230,7 @@ impl Rehearsal {
         let mut machine = Machine::new(&self.profile, self.size, self.what_if, files, self.contents.is_some());
         machine.trace = self.traced.then(String::new);
         let files = files_in_order(&self.lengths);
-        let mut in_order: Vec<(&Arc<str>, (u32, u64))> = files.iter().map(|(object, &file)| (object, file)).collect();
+        let mut in_order: Vec<(&Object, (u32, u64))> = files.iter().map(|(object, &file)| (object, file)).collect();
         in_order.sort_unstable_by_key(|file| file.1);
         for (object, (_, bytes)) in in_order {
             machine.files.number(object, bytes);
@@ -397,7 +397,7 @@ fn note_plain(rank: &mut Rank, stage: &Stage, now: u64) {
     let Some(trace) = rank.party.trace.as_mut().filter(|_| now > rank.begun_ns) else { return };
     let span = trace::Span::plain(kind, rank.begun_ns, now);
     let (object, bytes) = match stage {
-        Stage::Call { object, bytes, .. } => (Some(object.clone()), *bytes),
+        Stage::Call { object, bytes, .. } => (Some(object.name.clone()), *bytes),
         Stage::Work(..) => (Some("work".into()), 0),
         _ => (None, 0),
     };

@@ -5,10 +5,11 @@
 #[path = "../../walk/tests/common/mod.rs"]
 mod common;
 
-use common::array::Array;
+use common::array::{Array, object_of, rooted};
 use common::case::{Case, users};
 use common::random::{any_array, any_feasible, any_spread};
 use common::{Ranks, Told, seeds};
+use hyperslab_layout::Object;
 use hyperslab_plan::profile::{self, Layout, Profile};
 use hyperslab_plan::{Direction, Facts, Parameters, Transfer};
 use hyperslab_sim::{DiskLayout, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf};
@@ -45,7 +46,7 @@ struct Call<'a> {
     parameters: Parameters,
     users: Vec<Vec<Exposed>>,
     facts: Vec<Arc<Facts>>,
-    lengths: Vec<(Arc<str>, u64)>,
+    lengths: Vec<(Object, u64)>,
 }
 
 impl Call<'_> {
@@ -93,15 +94,15 @@ fn imagined_machines_move_the_same_bytes() {
             let period = any_period(&mut case.random);
             let users = users(&parts);
             let objects = case.objects.lock().unwrap().clone();
-            let lengths = objects.iter().map(|(name, bytes)| (name.as_str().into(), bytes.len() as u64)).collect();
+            let lengths = objects.iter().map(|(name, bytes)| (object_of(name), bytes.len() as u64)).collect();
             let transfer = transfer.clone();
             let call =
                 Call { machine, ranks, period, seed, transfer: transfer.clone(), parameters, users, facts, lengths };
             let before = Arc::new(Mutex::new(objects));
-            let first = call.run(Some(MemoryStore::new(case.objects.clone())));
+            let first = call.run(Some(rooted(&case.objects)));
             let told = format!("{}, {transfer:?}\n{:?}", machine.name, call.parameters);
             case.compare(&transfer, &parts, &told);
-            assert_eq!(call.run(Some(MemoryStore::new(before))), first, "twice the same: {told}");
+            assert_eq!(call.run(Some(rooted(&before))), first, "twice the same: {told}");
             case.settle();
         }
     }

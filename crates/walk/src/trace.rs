@@ -3,9 +3,9 @@
 //! A recorder belongs to a [`Party`](crate::Party), which has none by default; then nothing is measured. Times are those of
 //! [`Clock::stamp_ns`](hyperslab_world::Clock::stamp_ns), so real and imagined ranks record in the same way.
 
-use hyperslab_layout::Region;
+use hyperslab_layout::{Object, Region};
 use hyperslab_plan::{Action, Place, Step};
-use hyperslab_world::{Exposed, Ticket, World};
+use hyperslab_world::{Exposed, Root, Ticket, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -160,6 +160,8 @@ pub struct Recorder {
     waiting: Option<Span>,
     /// Pieces of messages that this rank has just moved itself.
     moving: Option<(u64, u64)>,
+    /// What objects of this call are called.
+    names: BTreeMap<Object, Arc<str>>,
     /// What rank 0 does when it decides.
     decides: Option<Kind>,
     /// What recording a span takes \[ns\].
@@ -228,6 +230,7 @@ impl Recorder {
     pub fn opens(&mut self, decides: Kind) {
         self.rests();
         self.take();
+        self.names.clear();
         self.decides(decides);
     }
 
@@ -267,13 +270,30 @@ impl Recorder {
     }
 
     /// A step is handed over now.
-    pub(crate) fn begin(&mut self, world: &mut dyn World, ticket: Ticket, lane: usize, step: &Step, users: &[Exposed]) {
+    pub(crate) fn begin(
+        &mut self,
+        world: &mut dyn World,
+        ticket: Ticket,
+        lane: usize,
+        step: &Step,
+        (users, roots): (&[Exposed], &[Root]),
+    ) {
         let now = self.tick(world);
         let (ready_ns, after) = self.ready.remove(&ticket).unwrap_or((now, NONE));
         let mut span = Span { ready_ns, after, ..Span::plain(kind(&step.action), now, now) };
         (span.lane, span.round, span.step) = (lane as u8, small(step.round), small(step.id));
-        tell(&mut span, &step.action, users);
+        span.object = tell(&mut span, &step.action, users).map(|object| self.name(roots, object));
         self.hand(ticket, span);
+    }
+
+    /// What people call an object.
+    fn name(&mut self, roots: &[Root], object: &Object) -> Arc<str> {
+        if let Some(name) = self.names.get(object) {
+            return name.clone();
+        }
+        let name: Arc<str> = Root::full_of(roots, object).into();
+        self.names.insert(object.clone(), name.clone());
+        name
     }
 
     fn hand(&mut self, ticket: Ticket, span: Span) {
@@ -390,8 +410,8 @@ fn bytes_at(region: &Region, place: &Place, users: &[Exposed]) -> u64 {
     region.elements() * element
 }
 
-/// Fills in what the action says of itself.
-fn tell(span: &mut Span, action: &Action, users: &[Exposed]) {
+/// Fills in what the action says of itself. Gives its object.
+fn tell<'a>(span: &mut Span, action: &'a Action, users: &[Exposed]) -> Option<&'a Object> {
     match action {
         Action::Send { to: peer, parts } | Action::Recv { from: peer, parts } => {
             span.peer = *peer;
@@ -404,14 +424,17 @@ fn tell(span: &mut Span, action: &Action, users: &[Exposed]) {
             span.bytes = bytes_at(region, at, users);
         }
         Action::Decode { region, to, object, .. } => {
-            (span.bytes, span.object) = (bytes_at(region, to, users), Some(object.clone()));
+            span.bytes = bytes_at(region, to, users);
+            return Some(object);
         }
         Action::Read { object, region, there, .. } | Action::Write { object, region, there, .. } => {
-            (span.bytes, span.object) = (region.elements() * there.element.bytes(), Some(object.clone()));
+            span.bytes = region.elements() * there.element.bytes();
+            return Some(object);
         }
-        Action::Get { object, .. } | Action::Put { object, .. } => span.object = Some(object.clone()),
-        Action::Sync { below } => span.object = below.first().cloned(),
+        Action::Get { object, .. } | Action::Put { object, .. } => return Some(object),
+        Action::Sync { below } => return below.first(),
     }
+    None
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
 use crate::party::{Party, Waits};
-use hyperslab_layout::{CodecError, Durability, Region, View, nests};
+use hyperslab_layout::{CodecError, Durability, Object, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Ticket, World, copy_job,
+    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, World, copy_job,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -88,6 +88,8 @@ pub struct Walk {
     users: Vec<Exposed>,
     /// Names of the arrays whose first parts are exposed under these numbers; of further parts there are none.
     names: Vec<String>,
+    /// Below which its objects lie.
+    roots: Arc<[Root]>,
     slots: Vec<Option<Memory>>,
     slot_bytes: u64,
     spare_bytes: u64,
@@ -126,6 +128,7 @@ impl Walk {
             blocking_sends: false,
             users,
             names: Vec::new(),
+            roots: [].into(),
             slots: (0..program.slots).map(|_| None).collect(),
             slot_bytes: program.slot_bytes,
             spare_bytes: program.spare_bytes,
@@ -189,7 +192,7 @@ impl Walk {
     /// What it waits for, for messages: the oldest steps that are not over.
     pub fn waits_for(&self) -> String {
         let oldest = self.lanes.iter().filter_map(|lane| lane.pending.values().next());
-        let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action)).collect();
+        let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action, &self.roots)).collect();
         format!("waits for {}", told.join(" and for "))
     }
 
@@ -202,6 +205,7 @@ impl Walk {
     pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Walked, Fault>> {
         if !std::mem::replace(&mut self.begun, true) {
             world.transport().begin(party.agreements, self.users.clone());
+            self.roots = world.store().roots();
             if !self.slots.is_empty() {
                 party.trim_pool(self.slots.len(), self.slot_bytes, self.spare_bytes);
             }
@@ -301,9 +305,10 @@ impl Walk {
                     Err(fault) => Err(fault),
                 }
             }
-            (Ok(Outcome::Absent), action) => {
-                Err(Fault::new(FaultKind::NotFound, format!("{}: the object does not exist", describe(action))))
-            }
+            (Ok(Outcome::Absent), action) => Err(Fault::new(
+                FaultKind::NotFound,
+                format!("{}: the object does not exist", describe(action, &self.roots)),
+            )),
         };
         self.finish(party, lane, id, result);
     }
@@ -450,7 +455,7 @@ impl Walk {
         let action = self.lanes[lane].pending[&id].step.action.clone();
         let ticket = join(lane, id);
         if let Some(trace) = &mut party.trace {
-            trace.begin(world, ticket, lane, &self.lanes[lane].pending[&id].step, &self.users);
+            trace.begin(world, ticket, lane, &self.lanes[lane].pending[&id].step, (&self.users, &self.roots));
         }
         let is_message = is_message(&action);
         match action {
@@ -522,6 +527,7 @@ impl Walk {
                 let Some(encoded) = self.registers.remove(&register) else {
                     return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
                 };
+                let object = Root::full_of(&self.roots, &object);
                 let job = move || {
                     let decoded = codec.decode(&encoded, bytes, &object).map_err(coding)?;
                     memory.write_bytes(view.base as u64, &decoded);
@@ -529,7 +535,7 @@ impl Walk {
                 };
                 Ok((Cost::Code { bytes }, Box::new(job)))
             }
-            other => unreachable!("{} is not work for the processor", describe(&other)),
+            other => unreachable!("{other:?} is not work for the processor"),
         }
     }
 
@@ -556,7 +562,7 @@ impl Walk {
                 Request::Put { object, bytes, replace, durability }
             }
             Action::Sync { below } => Request::Sync { below },
-            other => unreachable!("{} is not work for the store", describe(&other)),
+            other => unreachable!("{other:?} is not work for the store"),
         })
     }
 }
@@ -593,19 +599,24 @@ fn coding(error: CodecError) -> Fault {
     Fault::new(FaultKind::Corrupt, error.to_string())
 }
 
-/// An action in words.
-fn describe(action: &Action) -> String {
+/// An action in words, with objects below these roots.
+fn describe(action: &Action, roots: &[Root]) -> String {
+    let full = |object: &Object| Root::full_of(roots, object);
     match action {
         Action::Send { to, parts } => format!("rank {to} to take {} piece(s)", parts.len()),
         Action::Recv { from, parts } => format!("{} piece(s) from rank {from}", parts.len()),
         Action::Copy { region, .. } => format!("copying {} elements", region.elements()),
         Action::Fill { region, .. } => format!("filling {} elements", region.elements()),
-        Action::Read { object, region, .. } => format!("reading {} elements of object '{object}'", region.elements()),
-        Action::Write { object, region, .. } => format!("writing {} elements of object '{object}'", region.elements()),
-        Action::Get { object, .. } => format!("reading object '{object}'"),
-        Action::Decode { object, .. } => format!("decoding object '{object}'"),
+        Action::Read { object, region, .. } => {
+            format!("reading {} elements of object '{}'", region.elements(), full(object))
+        }
+        Action::Write { object, region, .. } => {
+            format!("writing {} elements of object '{}'", region.elements(), full(object))
+        }
+        Action::Get { object, .. } => format!("reading object '{}'", full(object)),
+        Action::Decode { object, .. } => format!("decoding object '{}'", full(object)),
         Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
-        Action::Put { object, .. } => format!("writing object '{object}'"),
+        Action::Put { object, .. } => format!("writing object '{}'", full(object)),
         Action::Sync { .. } => "writing to reach the disk (sync)".into(),
     }
 }

@@ -1,14 +1,13 @@
 //! What a transfer of many arrays costs in agreements, messages and requests.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::Array;
+use crate::common::array::{Array, rooted};
 use crate::common::case::Case;
 use crate::common::random::{any_array, any_ask, any_parameters};
 use crate::common::{Ranks, Told};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Parameters, Stored, Strategy, tally};
 use hyperslab_walk::Question;
-use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::{Recording, Shuffling};
 use std::sync::Arc;
@@ -80,7 +79,7 @@ fn replicated_reads_touch_storage_once() {
         let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
         let times = if alone { RANKS } else { 1 };
         let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 1600, ..Parameters::default() };
-        let store = |_| Recording::new(MemoryStore::new(case.objects.clone()));
+        let store = |_| Recording::new(rooted(&case.objects));
         let mut ranks = Ranks::new(Hub::new(RANKS, 1, 0), RANKS, 1, store);
         let walked = case.run_on(&mut ranks, &transfer, &parameters, None);
         let read: u64 = walked.iter().map(|walked| walked.store_bytes).sum();
@@ -134,7 +133,7 @@ fn sync_is_the_last_request_of_those_who_wrote() {
         if strategy.feasible(&transfer, &parameters).is_err() {
             continue;
         }
-        let store = |_| Shuffling::new(Recording::new(MemoryStore::new(case.objects.clone())), seed);
+        let store = |_| Shuffling::new(Recording::new(rooted(&case.objects)), seed);
         let mut ranks = Ranks::new(Hub::new(RANKS, seed, 0), RANKS, seed, store);
         case.run_on(&mut ranks, &transfer, &parameters, Some(2));
         for requests in ranks.worlds.iter().map(|world| &world.store.inner.requests) {

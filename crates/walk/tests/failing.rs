@@ -1,7 +1,7 @@
 //! Storage that fails, arguments that differ: all ranks end, with one and the same error.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::Array;
+use crate::common::array::{Array, rooted};
 use crate::common::case::{Case, users};
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
@@ -41,7 +41,7 @@ fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> boo
     let objects = case.objects.clone();
     let store = |rank| {
         let nth = if rank == failing { nth } else { u64::MAX };
-        Failing::new(MemoryStore::new(objects.clone()), nth, disk_full())
+        Failing::new(rooted(&objects), nth, disk_full())
     };
     let mut ranks = Ranks::new(Hub::new(size, seed, 0), size, seed, store);
     let facts = case.facts(&mut ranks, &transfer, &parameters, &parts);

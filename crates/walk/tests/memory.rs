@@ -1,7 +1,7 @@
 //! Buffers of a rank, coding included, stay within what it may have: in every walk, and between walks.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::Array;
+use crate::common::array::{Array, rooted};
 use crate::common::case::Case;
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
@@ -9,7 +9,6 @@ use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::{Change, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Infeasible, Parameters, Stored, Strategy, tally};
-use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ fn buffers_stay_within_the_budget() {
         let (ranks, mut file) = (random.u32(1..6), 0);
         let arrays: Vec<Array> = (0..2).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
-        let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
+        let store = |rank| Shuffling::new(rooted(&case.objects), seed + u64::from(rank));
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
         // One communicator for transfers of all sizes: buffers are kept from one to the next.
         for i in 0..6 {

@@ -1,7 +1,7 @@
 //! Any random transfer, by any strategy with any parameters, does what an element-by-element oracle says.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::Array;
+use crate::common::array::{Array, rooted};
 use crate::common::case::{Case, users};
 use crate::common::pieces::{Piece, Pieces};
 use crate::common::random::{any_array, any_feasible, any_parameters, any_physical_order, any_spread};
@@ -112,7 +112,7 @@ fn random_transfers_equal_the_oracle() {
         let mut file = random.u64(0..50);
         let arrays = (0..random.usize(1..5)).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
-        let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
+        let store = |rank| Shuffling::new(rooted(&case.objects), seed + u64::from(rank));
         let (arity, blocking_sends) = (case.random.u32(1..6), case.random.u8(0..3) == 0);
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store).of_the_period(arity, blocking_sends);
         // What the first write leaves is what the second merges into.
@@ -144,7 +144,7 @@ fn in_pieces(stored: &Stored, pieces: &Pieces, [write, read]: [&Parameters; 2]) 
         let _told = Told(seed);
         let random = fastrand::Rng::with_seed(seed);
         let mut case = Case::new(random, seed, ranks, vec![Array::new(0, stored.clone(), FLOAT64, FLOAT64)]);
-        let store = |rank| Shuffling::new(MemoryStore::new(case.objects.clone()), seed + u64::from(rank));
+        let store = |rank| Shuffling::new(rooted(&case.objects), seed + u64::from(rank));
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
         for (direction, parameters) in [(Direction::Write, write), (Direction::Read, read)] {
             let d = Distribution::replicated(&[64], u64::from(ranks)).unwrap();

@@ -2,11 +2,10 @@
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
 use crate::common::Ranks;
-use crate::common::array::Array;
+use crate::common::array::{Array, rooted};
 use crate::common::case::Case;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
 use hyperslab_plan::{Direction, Parameters, Stored, Strategy};
-use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Delaying;
 
@@ -41,7 +40,7 @@ fn time(direction: Direction, servers: u32, slots: u32, (link, storage): (u64, u
         ..Parameters::default()
     };
     let hub = Hub::new(RANKS, 5, link);
-    let store = |_| Delaying::new(MemoryStore::new(case.objects.clone()), &hub, storage);
+    let store = |_| Delaying::new(rooted(&case.objects), &hub, storage);
     let mut ranks = Ranks::new(hub.clone(), RANKS, 5, store).eager();
     case.run_on(&mut ranks, &transfer, &parameters, None);
     let messages = hub.borrow().bytes * link / 1024 / u64::from(servers);

@@ -1,7 +1,7 @@
 //! What crosses between ranks, and what goes to and from storage, is what theory says of each strategy.
 #![allow(clippy::disallowed_methods, reason = "tests may read files and the environment")]
 
-use crate::common::array::{Array, byte_in_file};
+use crate::common::array::{Array, byte_in_file, rooted};
 use crate::common::case::Case;
 use crate::common::ledger::{Book, Ledger};
 use crate::common::pieces::Piece;
@@ -12,7 +12,6 @@ use hyperslab_plan::{
     Action, Ask, Direction, Exchange, Parameters, Stored, Strategy, Transfer, Units, shared_extent, tally,
 };
 use hyperslab_walk::Walked;
-use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +36,7 @@ struct Done {
 
 fn run(case: &mut Case, transfer: &Arc<Transfer>, parameters: &Parameters) -> Done {
     let book = Rc::<RefCell<Book>>::default();
-    let store = |_| Ledger::new(MemoryStore::new(case.objects.clone()), &book);
+    let store = |_| Ledger::new(rooted(&case.objects), &book);
     let mut ranks = Ranks::new(Hub::new(case.ranks, case.seed, 0), case.ranks, case.seed, store);
     let walked = case.run_on(&mut ranks, transfer, parameters, None);
     let hub = ranks.hub.borrow();

@@ -1,7 +1,7 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
-use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Store};
-use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Region, View, dense_strides};
+use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Root, Store};
+use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Object, Region, View, dense_strides};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
 
@@ -284,6 +284,7 @@ fn what_is_missing_is_said(names: &dyn Names) {
 /// # Panics
 /// When the contract of [`Store`] is not kept.
 pub fn objects(store: &mut dyn Store, below: &str) {
+    store.enter([Root::new(below)].into());
     Objects { store, below, ticket: 0 }.all();
 }
 
@@ -323,11 +324,44 @@ impl Objects<'_> {
         self.bytes();
         self.what_is_missing();
         self.many_at_once();
-        self.carry_out(Request::Sync { below: [self.below.into()].into() }).expect("syncs");
+        self.names_below_several_roots();
+        self.carry_out(Request::Sync { below: ["".into()].into() }).expect("syncs");
     }
 
-    fn name(&self, name: &str) -> Arc<str> {
-        format!("{}/{name}", self.below).into()
+    /// The same name means another object below each root, and a number what it meant when the request was handed over.
+    fn names_below_several_roots(&mut self) {
+        let root = |name: &str| Root::new(format!("{}/{name}", self.below));
+        let (roots, turned) = ([root("a"), root("b"), root("b/one")], [root("b"), root("a")]);
+        let put = |root: u32, byte: u8| Request::Put {
+            object: Object::new(root, "one"),
+            bytes: vec![byte],
+            replace: false,
+            durability: Durability::Soon,
+        };
+        for root in &roots[..2] {
+            // Below a root directories are made, and never itself.
+            self.store.enter([Root::new(self.below)].into());
+            let bytes = Vec::new();
+            let name = root.full("made").split_off(self.below.len() + 1);
+            let object = Object::from(&*name);
+            self.moved(Request::Put { object, bytes, replace: false, durability: Durability::Cached });
+        }
+        self.store.enter(roots.into());
+        self.store.submit(1 << 40, put(0, 7));
+        self.store.submit(2 << 40, put(1, 8));
+        self.store.enter(turned.into());
+        let mut done = Vec::new();
+        while done.len() < 2 {
+            self.store.poll(&mut done);
+        }
+        assert!(done.iter().all(|(_, result)| result.is_ok()), "{done:?}");
+        let read = |object: Object| Request::Get { object, within: None, bytes_max: 1 };
+        let found = [0, 1].map(|root| self.moved(read(Object::new(root, "one"))).content);
+        assert_eq!(found, [[8], [7]]);
+        assert_eq!(Root::full_of(&self.store.roots(), &Object::new(1, "one")), format!("{}/a/one", self.below));
+        self.store.enter([Root::new(format!("{}/b/one", self.below))].into());
+        assert_eq!(self.moved(read("".into())).content, [8], "a root may be the object itself");
+        self.store.enter([Root::new(self.below)].into());
     }
 
     /// Hands a request over and waits for its end.
@@ -350,12 +384,12 @@ impl Objects<'_> {
     }
 
     fn content(&mut self, name: &str) -> Vec<u8> {
-        self.moved(Request::Get { object: self.name(name), within: None, bytes_max: 1 << 24 }).content
+        self.moved(Request::Get { object: Object::from(name), within: None, bytes_max: 1 << 24 }).content
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) {
         let moved = self.moved(Request::Put {
-            object: self.name(name),
+            object: Object::from(name),
             bytes: bytes.to_vec(),
             replace: true,
             durability: Durability::Soon,
@@ -374,7 +408,7 @@ impl Objects<'_> {
         for (name, checksum, replace) in
             [("c/0/0", false, false), ("c/0/1", true, false), ("c/0/0", false, true), ("c/0/1", true, true)]
         {
-            let object = self.name(name);
+            let object = Object::from(name);
             let moves = transposed(&numbered(), 0);
             let moved = self.moved(Request::WriteWhole {
                 object: object.clone(),
@@ -403,7 +437,7 @@ impl Objects<'_> {
 
     fn parts_of_objects(&mut self) {
         self.put("file", &[0xEE; 41]);
-        let object = self.name("file");
+        let object = Object::from("file");
         let moved = self.moved(Request::Write {
             object: object.clone(),
             moves: transposed(&numbered(), 8),
@@ -460,7 +494,7 @@ impl Objects<'_> {
             in_rows(pitch).map(byte).collect::<Vec<u8>>()
         };
         let said = format!("{count} rows of {row} B, {in_memory} B apart in memory and {in_object} B in the object");
-        let (object, memory_bytes) = (self.name("rows"), count * in_memory);
+        let (object, memory_bytes) = (Object::from("rows"), count * in_memory);
         self.put("rows", &vec![0xEE; (7 + count * in_object) as usize]);
         self.moved(Request::Write {
             object: object.clone(),
@@ -511,7 +545,7 @@ impl Objects<'_> {
             here: view(row + 9),
             there: view(row),
         };
-        let object = self.name("rows");
+        let object = Object::from("rows");
         let (filled, read) = (apart(None), apart(Some(0)));
         self.moved(Request::WriteWhole {
             object: object.clone(),
@@ -531,10 +565,10 @@ impl Objects<'_> {
             self.put("bytes", content);
             assert_eq!(self.content("bytes"), content);
         }
-        self.moved(Request::Get { object: self.name("bytes"), within: None, bytes_max: 20 });
-        self.corrupt(Request::Get { object: self.name("bytes"), within: None, bytes_max: 19 });
+        self.moved(Request::Get { object: Object::from("bytes"), within: None, bytes_max: 20 });
+        self.corrupt(Request::Get { object: Object::from("bytes"), within: None, bytes_max: 19 });
         let stretch = |first: u64, bytes: u64| Request::Get {
-            object: self.name("bytes"),
+            object: Object::from("bytes"),
             within: Some((first, bytes)),
             bytes_max: 9,
         };
@@ -546,7 +580,7 @@ impl Objects<'_> {
     }
 
     fn what_is_missing(&mut self) {
-        let object = self.name("nothing/here");
+        let object = Object::from("nothing/here");
         let target = empty();
         let moves = transposed(&target, 0);
         for request in [
@@ -561,7 +595,7 @@ impl Objects<'_> {
 
     /// Requests that do not touch the same bytes may overtake each other; all come back.
     fn many_at_once(&mut self) {
-        let object = |i: u64| self.name(&format!("many/{i}"));
+        let object = |i: u64| Object::new(0, format!("many/{i}"));
         let requests: Vec<Request> = (0..50)
             .map(|i| Request::Put {
                 object: object(i),

@@ -1,59 +1,61 @@
 //! A store in memory: the plainest implementation of the contract, shared by all ranks of a process.
 
-use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Store, Ticket};
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_pack::for_each_run;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The objects of a [`MemoryStore`].
+/// The objects of a [`MemoryStore`], by their absolute names; by their names alone, where it was given no roots.
 pub type Objects = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// Objects held in memory.
 #[derive(Clone, Default, Debug)]
 pub struct MemoryStore {
     objects: Objects,
+    roots: Arc<[Root]>,
     done: Vec<(Ticket, Result<Outcome, Fault>)>,
 }
 
 impl MemoryStore {
     /// A store over these objects.
     pub fn new(objects: Objects) -> MemoryStore {
-        MemoryStore { objects, done: Vec::new() }
+        MemoryStore { objects, ..MemoryStore::default() }
     }
 
     fn run(&self, request: Request) -> Result<Outcome, Fault> {
         let mut objects = self.objects.lock().expect("no rank panics while it holds the objects");
+        let object = request.object().map(|object| Root::full_of(&self.roots, object)).unwrap_or_default();
         let moved = |bytes: u64| Ok(Outcome::Done(Moved { bytes, calls: 1, content: Vec::new() }));
         match request {
-            Request::Write { object, moves, .. } => {
-                let content = objects.get_mut(&*object).ok_or_else(|| absent(&object))?;
+            Request::Write { moves, .. } => {
+                let content = objects.get_mut(&object).ok_or_else(|| absent(&object))?;
                 write(content, &moves);
                 moved(moves.bytes())
             }
-            Request::WriteWhole { object, moves, checksum, .. } => {
+            Request::WriteWhole { moves, checksum, .. } => {
                 let mut content = Vec::new();
                 write(&mut content, &moves);
                 if checksum {
                     let sum = crc32c::crc32c(&content);
                     content.extend(sum.to_le_bytes());
                 }
-                objects.insert(object.to_string(), content);
+                objects.insert(object, content);
                 moved(moves.bytes())
             }
-            Request::Put { object, bytes, .. } => {
+            Request::Put { bytes, .. } => {
                 let length = bytes.len() as u64;
-                objects.insert(object.to_string(), bytes);
+                objects.insert(object, bytes);
                 moved(length)
             }
-            Request::Read { object, moves, .. } => match objects.get(&*object) {
+            Request::Read { moves, .. } => match objects.get(&object) {
                 Some(content) => read(content, &moves, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
             },
-            Request::ReadWhole { object, moves, checksum } => match objects.get(&*object) {
+            Request::ReadWhole { moves, checksum, .. } => match objects.get(&object) {
                 Some(content) => read_whole(content, &moves, checksum, &object).and_then(|()| moved(moves.bytes())),
                 None => Ok(Outcome::Absent),
             },
-            Request::Get { object, within, bytes_max } => match objects.get(&*object) {
+            Request::Get { within, bytes_max, .. } => match objects.get(&object) {
                 Some(content) => {
                     let (first, bytes) = got(&object, content.len() as u64, within, bytes_max)?;
                     let content = content[first as usize..(first + bytes) as usize].to_vec();
@@ -78,6 +80,14 @@ impl Store for MemoryStore {
 
     fn advance(&self) -> u64 {
         0
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.roots = roots;
+    }
+
+    fn roots(&self) -> Arc<[Root]> {
+        self.roots.clone()
     }
 }
 

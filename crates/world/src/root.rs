@@ -1,6 +1,7 @@
 //! Where objects of a transfer lie, and by what a rank knows that it sees what rank 0 sees.
 
 use crate::{Reader, Writer};
+use hyperslab_layout::Object;
 use std::sync::Arc;
 
 /// A directory with objects in it, or one object. Rank 0 finds or makes it and tells the others, and a rank that handles
@@ -8,9 +9,9 @@ use std::sync::Arc;
 /// on its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// What the names of its objects begin with: a directory and `/`, or all of a name. Directories are made below it,
-    /// but never itself.
-    pub below: Arc<str>,
+    /// Absolute name of the directory, or of the object, whose name below this root is empty then. What it begins with says in
+    /// which place it lies (see [`Names`](crate::Names)). Directories are made below it, but never itself.
+    pub at: Arc<str>,
     /// A directory in which what replaces an object is made before it takes the object's name.
     pub via: Option<Arc<str>>,
     /// The opening that it belongs to: a number that no other has.
@@ -56,10 +57,29 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 const COUNT_MAX: u64 = 1 << 24;
 
 impl Root {
+    /// One of which nothing is to be proven, since whoever uses it knows what it is.
+    pub fn new(at: impl Into<Arc<str>>) -> Root {
+        Root { at: at.into(), via: None, opening: 0, proofs: Vec::new() }
+    }
+
+    /// Absolute name of an object below it.
+    pub fn full(&self, name: &str) -> String {
+        match (name.is_empty(), self.at.is_empty() || self.at.ends_with('/')) {
+            (true, _) => self.at.to_string(),
+            (_, true) => format!("{}{name}", self.at),
+            _ => format!("{}/{name}", self.at),
+        }
+    }
+
+    /// Absolute name of an object below one of these; its name alone, if it has no root among them.
+    pub fn full_of(roots: &[Root], object: &Object) -> String {
+        roots.get(object.root as usize).map_or_else(|| object.name.to_string(), |root| root.full(&object.name))
+    }
+
     /// Roots as bytes for another rank.
     pub fn encode(roots: &[Root]) -> Vec<u8> {
         let one = |w: Writer, root: &Root| {
-            let w = w.bytes(root.below.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
+            let w = w.bytes(root.at.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
             let w = w.number(root.opening).number(root.proofs.len() as u64);
             root.proofs.iter().fold(w, |w, proof| match proof {
                 Proof::Directory(name) => w.number(0).bytes(name.as_bytes()).number(0).number(0),
@@ -80,7 +100,7 @@ impl Root {
     }
 
     fn read(r: &mut Reader) -> Option<Root> {
-        let below: Arc<str> = r.text()?.into();
+        let at: Arc<str> = r.text()?.into();
         let via = Some(r.text()?).filter(|via| !via.is_empty()).map(Arc::from);
         let opening = r.number()?;
         let count = r.number().filter(|&count| count <= COUNT_MAX)?;
@@ -95,7 +115,7 @@ impl Root {
                 _ => return None,
             })
         };
-        Some(Root { below, via, opening, proofs: (0..count).map(proof).collect::<Option<_>>()? })
+        Some(Root { at, via, opening, proofs: (0..count).map(proof).collect::<Option<_>>()? })
     }
 }
 
@@ -115,8 +135,8 @@ mod tests {
         ];
         let via = Some("/a/t/1".into());
         let roots = vec![
-            Root { below: "/a/b/".into(), via, opening: u64::MAX, proofs },
-            Root { below: "/ψ".into(), via: None, opening: 1, proofs: Vec::new() },
+            Root { at: "/a/b".into(), via, opening: u64::MAX, proofs },
+            Root { at: "/ψ".into(), via: None, opening: 1, proofs: Vec::new() },
         ];
         let bytes = Root::encode(&roots);
         assert_eq!(Root::decode(&bytes), Some(roots));

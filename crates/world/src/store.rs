@@ -1,7 +1,7 @@
 //! Stored objects: named sequences of bytes.
 
 use crate::{Fault, Root, Ticket};
-use hyperslab_layout::{Durability, Nest, Region, View, nests};
+use hyperslab_layout::{Durability, Nest, Object, Region, View, nests};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ impl Moves {
     }
 }
 
-/// What a store is asked for. Object names are relative paths with `/`.
+/// What a store is asked for. Objects lie below the roots that it was given by [`Store::enter`].
 #[derive(Debug)]
 pub enum Request {
     /// Writes elements at their offsets of an object that keeps its other bytes, and grows if they lie beyond its end.
     /// The object must exist.
     Write {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// What, from where, to where.
         moves: Moves,
         /// Whether the bytes should go past the cache of the system, and other such requests be under way meanwhile. A
@@ -50,7 +50,7 @@ pub enum Request {
     /// Writes a whole object, whose bytes in order are the elements, and a CRC-32C of them after them when asked.
     WriteWhole {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// What, from where, to where. Offsets cover the object from 0 without holes.
         moves: Moves,
         /// Whether to append the checksum, little-endian.
@@ -64,7 +64,7 @@ pub enum Request {
     /// Writes bytes as a whole object.
     Put {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// Its bytes.
         bytes: Vec<u8>,
         /// As for [`Request::WriteWhole`].
@@ -75,7 +75,7 @@ pub enum Request {
     /// Reads elements from their offsets. An object that ends before them is corrupt.
     Read {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// What, from where, to where.
         moves: Moves,
         /// As for [`Request::Write`].
@@ -84,7 +84,7 @@ pub enum Request {
     /// Reads a whole object that [`Request::WriteWhole`] wrote, and compares length and checksum.
     ReadWhole {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// What, from where, to where. Offsets cover the object from 0 without holes.
         moves: Moves,
         /// Whether a checksum follows the elements.
@@ -93,7 +93,7 @@ pub enum Request {
     /// Reads a whole object, or a stretch of it, as bytes, refusing more than the limit.
     Get {
         /// The object.
-        object: Arc<str>,
+        object: Object,
         /// First byte and number of bytes of the stretch, all of which must be there; the whole object if not given \[B\].
         within: Option<(u64, u64)>,
         /// Most bytes that make sense \[B\].
@@ -104,13 +104,13 @@ pub enum Request {
     /// ([`Durability::Cached`]).
     Sync {
         /// Beginnings of names.
-        below: Arc<[Arc<str>]>,
+        below: Arc<[Object]>,
     },
 }
 
 impl Request {
     /// The object, where there is one.
-    pub fn object(&self) -> Option<&Arc<str>> {
+    pub fn object(&self) -> Option<&Object> {
         match self {
             Request::Write { object, .. }
             | Request::WriteWhole { object, .. }
@@ -156,9 +156,14 @@ pub trait Store {
     /// A number that changes when an operation in flight comes forward without being finished: making a large file
     /// durable may take longer than anybody waits for a sign of life.
     fn advance(&self) -> u64;
-    /// Objects of all further requests lie below these roots, which are to be proven before the first of them.
+    /// Objects of all further requests lie below these roots, by their numbers; each is to be proven before the first of its
+    /// objects is touched. What was asked for before goes on below those of then.
     fn enter(&mut self, roots: Arc<[Root]>) {
         let _ = roots;
+    }
+    /// The roots that it was given last.
+    fn roots(&self) -> Arc<[Root]> {
+        [].into()
     }
     /// Closes what it keeps open for the requests so far.
     fn release(&mut self) {}

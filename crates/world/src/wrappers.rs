@@ -21,6 +21,10 @@ macro_rules! forwarded {
             self.inner.enter(roots);
         }
 
+        fn roots(&self) -> Arc<[Root]> {
+            self.inner.roots()
+        }
+
         fn release(&mut self) {
             self.inner.release();
         }

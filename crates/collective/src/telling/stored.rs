@@ -8,10 +8,10 @@ use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
 pub(crate) fn tell_stored(w: Writer, stored: &Stored) -> Writer {
-    let Stored { shape, element, fill, strides, unit, objects, coding, change } = stored;
+    let Stored { shape, element, fill, strides, unit, root, objects, coding, change } = stored;
     let w = numbers(w, shape).bytes(element.numpy().as_bytes()).bytes(fill);
     let w = tell_unit(tell_strides(w, strides), unit);
-    tell_coding(tell_objects(w, objects), coding).number(match change {
+    tell_coding(tell_objects(w.number(u64::from(*root)), objects), coding).number(match change {
         Change::Fresh => 0,
         Change::Replace => 1,
         Change::InPlace => 2,
@@ -25,6 +25,7 @@ pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
         fill: r.bytes()?.into(),
         strides: hear_strides(r)?,
         unit: hear_unit(r)?,
+        root: r.number()?.try_into().ok()?,
         objects: hear_objects(r)?,
         coding: hear_coding(r, decode)?,
         change: match r.number()? {
@@ -66,15 +67,15 @@ fn hear_unit(r: &mut Reader) -> Option<Unit> {
 
 fn tell_objects(w: Writer, objects: &Objects) -> Writer {
     match objects {
-        Objects::One { object, offset } => w.number(0).bytes(object.as_bytes()).number(*offset),
+        Objects::One { name, offset } => w.number(0).bytes(name.as_bytes()).number(*offset),
         Objects::Keyed(Keys { prefix, head, separator, single }) => {
             let w = w.number(1).bytes(prefix.as_bytes()).bytes(head.as_bytes());
             w.number(u64::from(u32::from(*separator))).bytes(single.as_bytes())
         }
         Objects::Table(table) => {
             let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
-            table.chunks.iter().fold(w, |w, (at, Address { object, offset, bytes })| {
-                numbers(numbers(w, at).bytes(object.as_bytes()).number(*offset), bytes.as_slice())
+            table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
+                numbers(numbers(w, at).bytes(name.as_bytes()).number(*offset), bytes.as_slice())
             })
         }
     }
@@ -82,7 +83,7 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
 
 fn hear_objects(r: &mut Reader) -> Option<Objects> {
     Some(match r.number()? {
-        0 => Objects::One { object: r.text()?.into(), offset: r.number()? },
+        0 => Objects::One { name: r.text()?.into(), offset: r.number()? },
         1 => {
             let (prefix, head) = (r.text()?.into(), r.text()?.into());
             let separator = char::from_u32(u32::try_from(r.number()?).ok()?)?;
@@ -92,8 +93,8 @@ fn hear_objects(r: &mut Reader) -> Option<Objects> {
             let below = r.text()?.into();
             let place = |r: &mut Reader| {
                 let at = list(r, |r| r.number())?;
-                let (object, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
-                (bytes.len() <= 1).then(|| (at, Address { object, offset, bytes: bytes.first().copied() }))
+                let (name, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
+                (bytes.len() <= 1).then(|| (at, Address { name, offset, bytes: bytes.first().copied() }))
             };
             Objects::Table(Arc::new(Table { below, chunks: list(r, place)?.into_iter().collect() }))
         }

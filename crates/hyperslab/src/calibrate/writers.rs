@@ -2,11 +2,11 @@
 
 use super::ranks::{rounds, together, touched, walked};
 use crate::Comm;
-use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
 use hyperslab_plan::{Action, After, Lane, Place, Program, Step};
 use hyperslab_real::Directory;
 use hyperslab_real::calibration::{Effort, Series};
-use hyperslab_world::{Exposed, Fault, FaultKind, Names, World};
+use hyperslab_world::{Exposed, Fault, FaultKind, Names, Root, World};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,6 +61,7 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
     let at = [("bytes", bytes as f64), ("ranks", f64::from(comm.size()))];
     let mut series = ["own-file", "one-file", "own-sync", "one-sync"].map(|kernel| Series::new(kernel, &at));
     let mut made = Series::new("create-together", &[("ranks", f64::from(comm.size()))]);
+    comm.member().machine.store().enter([Root::new(names.full(""))].into());
     rounds(comm, what, effort, |round| {
         made.seconds.push(named(comm, what, names)?);
         for turn in 0..series.len() {
@@ -73,7 +74,7 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
             let fault = if makes { names.create(&name, &[], length).err() } else { None };
             together(comm, what, fault, || true)?;
             let offset = if one { bytes * u64::from(comm.rank()) } else { 0 };
-            let (program, user) = writing(&memory, names.full(&name).into(), offset, (request, count), sync);
+            let (program, user) = writing(&memory, Object::new(0, name.as_str()), offset, (request, count), sync);
             let seconds = walked(comm, what, program, vec![user])?;
             let mut member = comm.member();
             member.machine.store().release();
@@ -108,7 +109,7 @@ fn named(comm: &Comm, what: &str, names: &Directory) -> Result<f64, Fault> {
 /// A program that writes an array to an object, in requests of this size and number.
 fn writing(
     memory: &hyperslab_pack::Memory,
-    object: Arc<str>,
+    object: Object,
     offset: u64,
     (request, count): (u64, u64),
     sync: bool,
@@ -117,7 +118,7 @@ fn writing(
     let whole = Region::whole(&[request * count]);
     let user = Exposed { memory: memory.clone(), view: Arc::new(View::held(&whole, 0, &[1], element)) };
     let there = Arc::new(View::held(&whole, offset as i64, &[1], element));
-    let below: Arc<[Arc<str>]> = [object.clone()].into();
+    let below: Arc<[Object]> = [object.clone()].into();
     let writes = (0..count).map(move |number| Step {
         id: number,
         round: number,

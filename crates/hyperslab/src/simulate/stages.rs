@@ -3,7 +3,7 @@
 use super::array::{asks, exposed};
 use super::spec::{Array, Spec, StageSpec, TransferSpec};
 use crate::Error;
-use hyperslab_layout::{Durability, Policies};
+use hyperslab_layout::{Durability, Object, Policies};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
     Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Planner, Preference, Price,
@@ -19,7 +19,7 @@ pub(super) struct Built {
     pub(super) stages: Vec<Stage>,
     /// Number of the stage that was asked for, and what it is, by stage.
     pub(super) labels: Vec<(usize, String)>,
-    pub(super) lengths: Vec<(Arc<str>, u64)>,
+    pub(super) lengths: Vec<(Object, u64)>,
     pub(super) moves: Vec<Moving>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built,
             StageSpec::Close(asked) => built.push(number, "close", meta(Metadata::Close, asked.who)),
             StageSpec::Query(asked) => built.push(number, "query", meta(Metadata::Query, asked.who)),
             StageSpec::Call(call) => {
-                let object: Arc<str> = call.object.as_str().into();
+                let object = Object::from(&*call.object);
                 let last = match call.who {
                     super::Who::All => size.ranks - 1,
                     super::Who::Clients => spec.clients - 1,
@@ -136,9 +136,9 @@ fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
     let place = |ask: &Ask| {
         let begin_and_end = ask.stored.object().zip(ask.stored.end());
         let (begin, end) = begin_and_end.map_or((0, 1), |((_, offset), end)| (offset, end));
-        (ask.stored.below().clone(), begin, end)
+        (ask.stored.below(), begin, end)
     };
-    let mut places: Vec<(Arc<str>, u64, u64)> = all.iter().map(|(_, ask)| place(ask)).collect();
+    let mut places: Vec<(Object, u64, u64)> = all.iter().map(|(_, ask)| place(ask)).collect();
     places.sort_unstable();
     match places.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].2 > pair[1].1) {
         Some(pair) => Err(Error::invalid(format!(
@@ -150,9 +150,9 @@ fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
 }
 
 /// The file of an array in one file, and how long it must be \[B\].
-fn length(ask: &Ask) -> Option<(Arc<str>, u64)> {
+fn length(ask: &Ask) -> Option<(Object, u64)> {
     let (object, _) = ask.stored.object()?;
-    Some((object.clone(), ask.stored.end()?))
+    Some((object, ask.stored.end()?))
 }
 
 /// The machine without what takes no time, for the model.

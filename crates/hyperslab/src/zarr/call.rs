@@ -23,13 +23,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The stored array that metadata describe.
-pub(super) fn stored(metadata: &ArrayMetadata, prefix: &str, fresh: bool) -> Stored {
+pub(super) fn stored(metadata: &ArrayMetadata, root: u32, fresh: bool) -> Stored {
     let element = metadata.stored_element();
     let fill = convert_scalar(&metadata.fill_value, ElementType::native(metadata.element), element);
-    let (keys, coding) = (metadata.key_encoding.keys(prefix), metadata.codecs.coding());
+    let (keys, coding) = (metadata.key_encoding.keys(""), metadata.codecs.coding());
     let order = metadata.codecs.permutation(metadata.shape.len());
     Stored {
         fill: fill[..element.bytes() as usize].into(),
+        root,
         change: if fresh { Change::Fresh } else { Change::Replace },
         ..Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order)
     }
@@ -250,17 +251,12 @@ impl Store {
         Ok(done.report)
     }
 
-    /// What stands before the keys of an array's chunks: its directory.
-    pub(super) fn prefix(&self, name: &str) -> String {
-        format!("{}/", self.directory().full(&format!("{}{name}", self.base())))
-    }
-
     /// An array that is there: its metadata, how it is stored, and what proves that other ranks see the same.
-    pub(super) fn found(&self, name: &str) -> Result<(ArrayMetadata, Stored, Proof), Fault> {
+    pub(super) fn found(&self, name: &str, root: u32) -> Result<(ArrayMetadata, Stored, Proof), Fault> {
         let (directory, base) = (self.directory(), self.base());
         let (metadata, bytes) = read_array(&*directory, &base, name)?;
         let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
-        let stored = stored(&metadata, &self.prefix(name), false);
+        let stored = stored(&metadata, root, false);
         Ok((metadata, stored, Proof::Contents(key.into(), fingerprint(&bytes))))
     }
 
@@ -271,6 +267,11 @@ impl Store {
         store
     }
 
+    /// Absolute name of what it is about, which is hidden until it is published.
+    pub(super) fn place(&self) -> String {
+        self.directory().full(self.base().trim_end_matches('/'))
+    }
+
     /// Chooses how to carry out a transfer of this store.
     pub(super) fn decided(
         &self,
@@ -278,7 +279,7 @@ impl Store {
         laid: &[Option<Laid>],
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
-        decided(self.comm.plans(), transfer, &self.options.preference, self.held, laid, shaped)
+        decided(self.comm.plans(), &self.place(), transfer, &self.options.preference, self.held, laid, shaped)
     }
 }
 
@@ -298,8 +299,8 @@ impl Target for Reading {
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(store.directory(), names.iter().map(|name| format!("{base}{name}")));
-        let each = names.iter().zip(relied).map(|(name, &relied)| {
-            let (_, stored, proof) = store.found(name)?;
+        let each = names.iter().zip(relied).zip(0..).map(|((name, &relied), root)| {
+            let (_, stored, proof) = store.found(name, root)?;
             check_relied(name, relied, &proof)?;
             Ok((stored, proof))
         });
@@ -314,19 +315,17 @@ impl Target for Reading {
 
     fn begin(
         &mut self,
-        stored: &mut [Stored],
+        _stored: &mut [Stored],
         _transfer: &Arc<Transfer>,
         _parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
-        let proofs = self.held.iter().flat_map(|(_, proofs)| proofs.clone());
-        let opening = self.store.attempts.opening;
-        let root = |(stored, proof): (&mut Stored, Proof)| Root {
-            below: stored.below().clone(),
-            via: None,
-            opening,
-            proofs: vec![proof],
+        let (store, proofs) = (&self.store, self.held.iter().flat_map(|(_, proofs)| proofs.clone()));
+        let (base, opening) = (store.base(), store.attempts.opening);
+        let root = |(name, proof): (&String, Proof)| {
+            let at = store.directory().full(&format!("{base}{name}")).into();
+            Root { at, via: None, opening, proofs: vec![proof] }
         };
-        Ok(stored.iter_mut().zip(proofs).map(root).collect())
+        Ok(self.names.iter().zip(proofs).map(root).collect())
     }
 
     fn publish(&mut self) -> Result<(), Fault> {

@@ -146,7 +146,7 @@ impl Planned {
         let mut end = 0;
         let mut asks = Vec::with_capacity(self.names.len());
         let mut shaped = None;
-        for name in &self.names {
+        for (name, root) in self.names.iter().zip(0..) {
             let section = self.section.as_ref().map(|(section, _)| section);
             let section = checked_section(name, section, shape, held.shape())?;
             let stored = match &self.layout {
@@ -155,7 +155,7 @@ impl Planned {
                         shaped = Some(self.shaped(name, shape, size, new, planner)?);
                     }
                     let (metadata, _) = shaped.as_ref().expect("made for the first array, which all are like");
-                    stored(metadata, &format!("{name}/"), self.is_new())
+                    stored(metadata, root, self.is_new())
                 }
                 Layout::Raw { order, header_bytes } => {
                     let (stored, bytes) = self.in_file(name, shape, *order, header_bytes.saturating_add(end))?;
@@ -196,7 +196,7 @@ impl Planned {
             section: Section::whole(shape),
             spread: whole.spread(),
             memory: self.element,
-            stored: stored(&metadata, "", true),
+            stored: stored(&metadata, 0, true),
         };
         let open = Open {
             metadata: &metadata,

@@ -94,12 +94,9 @@ impl Open<'_> {
     /// What the array is for in chunks of this shape: it is written, and read as is typical.
     pub(super) fn uses(&self, new: &WriteOptions, chunk: &[u64]) -> Vec<Use> {
         let metadata = reshaped(self.metadata, chunk.to_vec());
-        let ask = |fresh: bool, number: usize| Ask {
-            stored: stored(&metadata, &format!("{number}/"), fresh),
-            ..self.ask.clone()
-        };
-        let some = self.arrays.min(ARRAYS_MAX);
-        let asks = (0..some).map(|number| ask(true, number)).collect();
+        let ask = |fresh: bool, root: u32| Ask { stored: stored(&metadata, root, fresh), ..self.ask.clone() };
+        let some = self.arrays.min(ARRAYS_MAX) as u32;
+        let asks = (0..some).map(|root| ask(true, root)).collect();
         let write = Use {
             transfer: Arc::new(Transfer {
                 direction: Direction::Write,
@@ -109,7 +106,7 @@ impl Open<'_> {
             }),
             times: self.arrays as f64 / some.max(1) as f64,
             wish: self.wish.clone(),
-            laid: vec![self.laid.clone(); some],
+            laid: vec![self.laid.clone(); some as usize],
         };
         let Some(request) = &new.typical else { return vec![write] };
         let (section, times) = typical(&self.metadata.shape, request);

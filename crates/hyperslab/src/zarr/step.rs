@@ -10,7 +10,7 @@ use hyperslab_collective::attempts::Entry;
 use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Reader, Writer};
+use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
 
 /// A step that is being written. It is a group like any other, but lies where no reader sees it until
 /// [`Step::publish`]. Dropped without it, or after a crash, it is as if it had never been; the next run that opens the
@@ -90,8 +90,8 @@ impl Step {
     }
 
     /// What is to be made durable: all that was written to it.
-    fn synced(&self) -> Option<String> {
-        self.sync.then(|| self.group.directory().full(&self.hidden))
+    fn synced(&self) -> Option<Root> {
+        self.sync.then(|| Root::new(self.group.directory().full(&self.hidden)))
     }
 
     /// Gives the step up after a collective call failed, of which every rank knows. Not collective.

@@ -72,7 +72,7 @@ impl Writing {
     fn found(&mut self) -> Result<Vec<Stored>, Fault> {
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
-        let each = self.arrays.iter().map(|array| self.store.found(&array.name));
+        let each = self.arrays.iter().zip(0..).map(|(array, root)| self.store.found(&array.name, root));
         let each = each.map(|found| found.map(|(_, stored, proof)| (stored, proof)));
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
         self.held = Some((held?, proofs));
@@ -110,7 +110,7 @@ impl Writing {
             };
             self.hidden.push(hidden.clone());
             let json = self.metadata[number].to_json(&array.name).map_err(format_fault)?;
-            *one = self::stored(&self.metadata[number], &format!("{}/", directory.full(&hidden)), true);
+            *one = self::stored(&self.metadata[number], number as u32, true);
             directory.create(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64)?;
             roots.push(attempts.ground(&hidden));
         }
@@ -185,7 +185,7 @@ impl Writing {
                 section: Section::whole(&metadata.shape),
                 spread: array.holding.as_ref()?.spread(),
                 memory,
-                stored: stored(metadata, "", true),
+                stored: stored(metadata, 0, true),
             },
             arrays,
             laid,
@@ -235,7 +235,7 @@ impl Target for Writing {
         }
         self.check_free()?;
         self.shape(laid);
-        Ok(self.metadata.iter().map(|metadata| stored(metadata, "", true)).collect())
+        Ok(self.metadata.iter().zip(0..).map(|(metadata, root)| stored(metadata, root, true)).collect())
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
@@ -366,7 +366,7 @@ impl Target for Appending {
         let updates = self.store.attempts.updates()?;
         self.marker = Some(self.mark(&updates)?);
         let held = Held::of(self.store.directory(), std::iter::once(self.at()));
-        let (mut grown, found, proof) = self.store.found(&self.array.name)?;
+        let (mut grown, found, proof) = self.store.found(&self.array.name, 0)?;
         let by = self.array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
         grown.shape = grow(&grown.shape, by, self.axis)?;
         grown.check(&self.array.name).map_err(format_fault)?;

@@ -1,16 +1,46 @@
 //! Which object holds what of an array.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
-/// The objects of an array, by absolute names.
+/// An object in storage: a name below a root. What a root is, a directory of some place or one object alone, those know who
+/// hand it to a store; here it is a number.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Object {
+    /// Number of the root, among those of the transfer.
+    pub root: u32,
+    /// The name below it, with `/` between its parts; empty where the root is the object itself.
+    pub name: Arc<str>,
+}
+
+impl Object {
+    /// The object of this name below the root of this number.
+    pub fn new(root: u32, name: impl Into<Arc<str>>) -> Object {
+        Object { root, name: name.into() }
+    }
+}
+
+/// The first root's, as where there is only one.
+impl From<&str> for Object {
+    fn from(name: &str) -> Object {
+        Object::new(0, name)
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The objects of an array, by their names below its root.
 #[derive(Clone, Debug)]
 pub enum Objects {
     /// One holds all elements.
     One {
-        /// The object.
-        object: Arc<str>,
+        /// Its name.
+        name: Arc<str>,
         /// Where the first element begins in it \[B\].
         offset: u64,
     },
@@ -61,8 +91,8 @@ impl Keys {
 /// Where a chunk lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The object.
-    pub object: Arc<str>,
+    /// The name of the object.
+    pub name: Arc<str>,
     /// Its first byte there \[B\].
     pub offset: u64,
     /// How many bytes are stored, where the chunk is encoded; else they are those of its elements \[B\].
@@ -71,8 +101,8 @@ pub struct Address {
 
 impl Address {
     /// That of a chunk whose bytes are its elements.
-    pub fn plain(object: impl Into<Arc<str>>, offset: u64) -> Address {
-        Address { object: object.into(), offset, bytes: None }
+    pub fn plain(name: impl Into<Arc<str>>, offset: u64) -> Address {
+        Address { name: name.into(), offset, bytes: None }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What follows from how an array lies in storage.
 
-use super::{Address, Change, Coding, Objects, Stored, Strides, Unit};
+use super::{Address, Change, Coding, Object, Objects, Stored, Strides, Unit};
 use crate::codec::Codec;
 use crate::mesh::volume;
 use crate::{Axis, Section, Triplet, View};
@@ -57,21 +57,36 @@ impl Stored {
 
 /// Objects.
 impl Stored {
+    /// Whether one object holds all elements.
+    pub fn is_in_one_object(&self) -> bool {
+        matches!(self.objects, Objects::One { .. })
+    }
+
     /// The object that holds all elements, and where the first one begins in it \[B\].
-    pub fn object(&self) -> Option<(&Arc<str>, u64)> {
+    pub fn object(&self) -> Option<(Object, u64)> {
+        let (name, offset) = self.one()?;
+        Some((self.named(name.clone()), offset))
+    }
+
+    /// The name of the object that holds all elements, and where the first one begins in it \[B\].
+    fn one(&self) -> Option<(&Arc<str>, u64)> {
         match &self.objects {
-            Objects::One { object, offset } => Some((object, *offset)),
+            Objects::One { name, offset } => Some((name, *offset)),
             Objects::Keyed(_) | Objects::Table(_) => None,
         }
     }
 
-    /// What the names of its objects begin with.
-    pub fn below(&self) -> &Arc<str> {
-        match &self.objects {
-            Objects::One { object, .. } => object,
-            Objects::Keyed(keys) => &keys.prefix,
-            Objects::Table(table) => &table.below,
-        }
+    fn named(&self, name: Arc<str>) -> Object {
+        Object { root: self.root, name }
+    }
+
+    /// What all its objects begin with.
+    pub fn below(&self) -> Object {
+        self.named(match &self.objects {
+            Objects::One { name, .. } => name.clone(),
+            Objects::Keyed(keys) => keys.prefix.clone(),
+            Objects::Table(table) => table.below.clone(),
+        })
     }
 
     /// Whether each chunk is an object of its own.
@@ -81,30 +96,32 @@ impl Stored {
 
     /// The object that holds the unit at these coordinates, whose first element is at index `low`; and, of a section of the
     /// array, the view of its index space there. Nothing for a chunk that does not exist.
-    pub fn place(&self, section: &Section, at: &[u64], low: &[u64]) -> Option<(Arc<str>, View)> {
+    pub fn place(&self, section: &Section, at: &[u64], low: &[u64]) -> Option<(Object, View)> {
         let chunk = || self.chunk().unwrap_or(&self.shape);
-        Some(match &self.objects {
-            Objects::One { object, offset } => (object.clone(), self.object_view(section, *offset)),
+        let (name, view) = match &self.objects {
+            Objects::One { name, offset } => (name.clone(), self.object_view(section, *offset)),
             Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
             Objects::Table(table) => {
-                let Address { object, offset, .. } = table.chunks.get(at)?;
-                (object.clone(), self.box_view(section, low, chunk(), *offset))
+                let Address { name, offset, .. } = table.chunks.get(at)?;
+                (name.clone(), self.box_view(section, low, chunk(), *offset))
             }
-        })
+        };
+        Some((self.named(name), view))
     }
 
     /// The object that holds the chunk at these coordinates, and, where it holds others too, the first byte and the number of
     /// bytes of this one as it is stored. Nothing for a chunk that does not exist.
-    pub fn extent_of(&self, at: &[u64]) -> Option<(Arc<str>, Option<Stretch>)> {
-        match &self.objects {
-            Objects::One { object, .. } => Some((object.clone(), None)),
-            Objects::Keyed(keys) => Some((keys.name(at).into(), None)),
+    pub fn extent_of(&self, at: &[u64]) -> Option<(Object, Option<Stretch>)> {
+        let (name, stretch) = match &self.objects {
+            Objects::One { name, .. } => (name.clone(), None),
+            Objects::Keyed(keys) => (keys.name(at).into(), None),
             Objects::Table(table) => {
-                let Address { object, offset, bytes } = table.chunks.get(at)?;
+                let Address { name, offset, bytes } = table.chunks.get(at)?;
                 let bytes = bytes.or_else(|| self.chunk_bytes()).unwrap_or(0);
-                Some((object.clone(), Some((*offset, bytes))))
+                (name.clone(), Some((*offset, bytes)))
             }
-        }
+        };
+        Some((self.named(name), stretch))
     }
 
     /// Whether a table says where its chunks lie.
@@ -127,7 +144,7 @@ impl Stored {
 
     /// Offset of an element in the one object that holds all \[B\].
     pub fn offset_of(&self, at: &[u64]) -> Option<u64> {
-        let (_, offset) = self.object()?;
+        let (_, offset) = self.one()?;
         Some(offset.saturating_add(self.distance_of(at)))
     }
 
@@ -141,7 +158,7 @@ impl Stored {
 
     /// Where the last element ends in the one object that holds all \[B\].
     pub fn end(&self) -> Option<u64> {
-        let (_, offset) = self.object()?;
+        let (_, offset) = self.one()?;
         if self.shape.contains(&0) {
             return Some(offset);
         }
@@ -161,9 +178,13 @@ impl Stored {
 
     /// Whether it is what [`Stored::after`] makes of the one before it: of the same kind, and right behind it in one object.
     pub fn follows(&self, before: &Stored) -> bool {
-        let (Some((object, offset)), Some((same, _))) = (self.object(), before.object()) else { return false };
-        let next = || before.clone().after(1).object().is_some_and(|(_, next)| next == offset);
-        object == same && before.strides.record.is_none() && self.is_like(before) && self.fill == before.fill && next()
+        let (Some((name, offset)), Some((same, _))) = (self.one(), before.one()) else { return false };
+        let next = || before.clone().after(1).one().is_some_and(|(_, next)| next == offset);
+        (self.root, name) == (before.root, same)
+            && before.strides.record.is_none()
+            && self.is_like(before)
+            && self.fill == before.fill
+            && next()
     }
 
     /// This array and those that follow it so in one object, as one with a dimension more, the first.
@@ -299,7 +320,7 @@ impl Stored {
     /// The view of the own index space of a box of this extent that starts at index `low`, in the one object that holds all
     /// elements.
     pub fn part_of_object(&self, low: &[u64], extent: &[u64]) -> View {
-        let offset = self.object().map_or(0, |(_, offset)| offset);
+        let offset = self.one().map_or(0, |(_, offset)| offset);
         self.part_view(low, extent, &self.strides.in_object(&self.shape, self.element.bytes()), offset)
     }
 
@@ -393,7 +414,7 @@ mod tests {
         let stored = Stored::in_table(&[4, 4], ELEMENT, &[2, 3], table);
         let whole = Section::whole(&stored.shape);
         let (object, view) = stored.place(&whole, &[1, 0], &[2, 0]).unwrap();
-        assert_eq!((&*object, view.address(&[3, 1])), ("h5", 4096 + 4 * (3 + 1)));
+        assert_eq!((&*object.name, view.address(&[3, 1])), ("h5", 4096 + 4 * (3 + 1)));
         assert!(stored.place(&whole, &[0, 0], &[0, 0]).is_none(), "it does not exist");
         assert!(!stored.is_written_whole() && !stored.is_read_whole() && stored.object().is_none());
     }

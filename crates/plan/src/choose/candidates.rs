@@ -59,7 +59,7 @@ pub(super) fn strategies(transfer: &Transfer, profile: &Profile, wish: &Preferen
 /// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
 fn passes_cache(transfer: &Transfer, profile: &Profile) -> bool {
     let imagined = profile.measured.is_none();
-    let plain = |ask: &Ask| ask.stored.codec().is_none() && (imagined || ask.stored.object().is_some());
+    let plain = |ask: &Ask| ask.stored.codec().is_none() && (imagined || ask.stored.is_in_one_object());
     let durable = transfer.policies.durability > Durability::Cached;
     let known = |measured: &Measured| {
         let files = &measured.files;
@@ -184,7 +184,7 @@ pub(super) fn kept(transfer: &Transfer, machine: Machine, wish: &Preference, beg
 
 /// Whether ranks of a node write to one file.
 fn shares_a_lock(transfer: &Transfer, machine: Machine) -> bool {
-    let in_file = |ask: &Ask| ask.stored.object().is_some();
+    let in_file = |ask: &Ask| ask.stored.is_in_one_object();
     let writes = transfer.direction == Direction::Write && transfer.asks.iter().any(in_file);
     writes && machine.ranks_per_node.min(transfer.ranks) > 1
 }

@@ -233,7 +233,7 @@ fn what_does_not_begin_between_pages_is_slower_past_the_cache() {
     let wish = Preference { strategy: Some(Strategy::DiskDirected), servers: Some(1), ..Preference::default() };
     let with_header = |bytes| {
         let mut behind = (*asked).clone();
-        behind.asks[0].stored.objects = Objects::One { object: "a".into(), offset: bytes };
+        behind.asks[0].stored.objects = Objects::One { name: "a".into(), offset: bytes };
         past_cache((Some(0.5e9), None), &Arc::new(behind), &wish).price.moving_ns()
     };
     let none = with_header(0);

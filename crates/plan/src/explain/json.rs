@@ -25,10 +25,10 @@ fn messages((number, amount): (u64, Counts)) -> Value {
 
 fn asked(ask: &Ask) -> Value {
     let (place, detail) = match ask.stored.object() {
-        Some((name, offset)) => ("file", object([("object", (&**name).into()), ("offset", offset.into())])),
+        Some((file, offset)) => ("file", object([("object", (&*file.name).into()), ("offset", offset.into())])),
         None => {
-            let (prefix, chunk) = (&**ask.stored.below(), ask.stored.chunk().unwrap_or_default().to_vec());
-            ("chunks", object([("prefix", prefix.into()), ("shape", chunk.into())]))
+            let (prefix, chunk) = (ask.stored.below(), ask.stored.chunk().unwrap_or_default().to_vec());
+            ("chunks", object([("prefix", (&*prefix.name).into()), ("shape", chunk.into())]))
         }
     };
     object([

@@ -4,7 +4,7 @@ use super::{Counts, Limits, Moved, Requests, Round, Share};
 use crate::facts::Facts;
 use crate::program::{Action, Parts, Place, Program, Step};
 use crate::transfer::Transfer;
-use hyperslab_layout::{Region, View, nests};
+use hyperslab_layout::{Object, Region, View, nests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ struct Watch<'a> {
     rank: u32,
     limits: Limits,
     rounds: BTreeMap<u64, Peers>,
-    objects: BTreeSet<Arc<str>>,
+    objects: BTreeSet<Object>,
     seen: Watched,
 }
 

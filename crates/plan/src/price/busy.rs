@@ -4,8 +4,8 @@ use super::costs::{Costs, Message, Stored};
 use super::terms::Resource;
 use super::work::{Moved, Request};
 use crate::profile::{Cache, Disk, Layout};
+use hyperslab_layout::Object;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What a long request sends to the disk at a time \[B\].
 const SENT_BYTES: f64 = (1 << 20) as f64;
@@ -69,7 +69,7 @@ pub(super) struct Busy {
     last_ns: f64,
     /// File servers that a rank writes to.
     asked: f64,
-    files: BTreeMap<Arc<str>, f64>,
+    files: BTreeMap<Object, f64>,
     /// Files that are made, of all ranks together: nodes sync their own data, but names are made in one place.
     names_ns: f64,
     file_servers_ns: f64,

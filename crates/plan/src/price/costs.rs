@@ -423,7 +423,7 @@ impl<'a> Costs<'a> {
         let Some(measured) = self.measured().filter(|_| parameters.strategy == Strategy::DiskDirected) else {
             return 0.0;
         };
-        let files = transfer.asks.iter().filter(|ask| ask.stored.object().is_some());
+        let files = transfer.asks.iter().filter(|ask| ask.stored.is_in_one_object());
         let bytes: u64 = files.map(crate::transfer::Ask::stored_bytes).sum();
         // Where a group begins is found and sorted as a piece of a message is; all of a transfer lie in one file.
         let groups = bytes.div_ceil(parameters.subchunk_bytes.max(1)) as f64;

@@ -7,7 +7,7 @@ use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::strategy::Strategy;
 use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Spread, Transfer};
 use crate::units::Units;
-use hyperslab_layout::{Axis, Region, View, dense_strides, nests};
+use hyperslab_layout::{Axis, Object, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ fn lines(runs: u64, run_bytes: u64, element_bytes: u64, hull: Option<(i64, i64)>
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// The file; `None` when it is a chunk's own.
-    pub(super) file: Option<Arc<str>>,
+    pub(super) file: Option<Object>,
     pub(super) write: bool,
     pub(super) bytes: u64,
     /// Contiguous ranges of the object.
@@ -487,9 +487,9 @@ impl Reader<'_> {
     }
 
     /// Whether an object is one of many.
-    fn in_chunks(&self, object: &Arc<str>) -> bool {
+    fn in_chunks(&self, object: &Object) -> bool {
         let mut asks = self.memories.transfer.asks.iter();
-        !asks.any(|ask| !ask.stored.has_object_for_each_chunk() && ask.stored.below() == object)
+        !asks.any(|ask| !ask.stored.has_object_for_each_chunk() && ask.stored.below() == *object)
     }
 }
 

@@ -48,7 +48,7 @@ impl Carry for Sieve {
         if own::moves_whole(ask, write) {
             return own::carry_chunk(lane, &placed, pieces, free, write);
         }
-        if ask.stored.object().is_none() {
+        if !ask.stored.is_in_one_object() {
             // Parts of a chunk: what lies between them is not read.
             return one_by_one(lane, free, pieces, |lane, piece, free| {
                 through_slot(lane, &placed, slot, piece, (free, write));
@@ -116,8 +116,8 @@ impl Sieve {
             lane.emit(&read, Action::Copy { region, from, to });
         }
         if write {
-            let (object, region) = (object.clone(), whole);
-            let action = Action::Write { object, region, from: at, there, whole: None, replace: false, direct: false };
+            let action =
+                Action::Write { object, region: whole, from: at, there, whole: None, replace: false, direct: false };
             lane.emit(&lane.since(moving), action);
         }
     }

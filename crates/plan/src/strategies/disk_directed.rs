@@ -13,6 +13,7 @@ use crate::rounds::{Duty, Rounds};
 use crate::strategy::Infeasible;
 use crate::transfer::{Parameters, Transfer};
 use crate::units::Units;
+use hyperslab_layout::Object;
 use std::sync::Arc;
 
 fn rounds(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
@@ -63,7 +64,7 @@ pub struct Extent {
 pub fn group_places(
     transfer: &Arc<Transfer>,
     parameters: &Parameters,
-) -> impl Iterator<Item = Option<(u32, Arc<str>, u64)>> {
+) -> impl Iterator<Item = Option<(u32, Object, u64)>> {
     let rounds = rounds(transfer, parameters, 0);
     let groups = rounds.units().count().div_ceil(rounds.group_size());
     let transfer = transfer.clone();
@@ -72,7 +73,7 @@ pub fn group_places(
         let unit = units.unit(group * rounds.group_size());
         let stored = &transfer.asks[unit.array as usize].stored;
         let (object, _) = stored.object()?;
-        Some((unit.array, object.clone(), stored.offset_of(&unit.low)?))
+        Some((unit.array, object, stored.offset_of(&unit.low)?))
     })
 }
 
@@ -82,10 +83,10 @@ pub fn group_places(
 pub fn physical_order(
     transfer: &Arc<Transfer>,
     parameters: &Parameters,
-    mut extents: impl FnMut(&str) -> Vec<Extent>,
+    mut extents: impl FnMut(&Object) -> Vec<Extent>,
 ) -> Vec<(u64, u64)> {
     let mut known: Vec<Option<Vec<Extent>>> = vec![None; transfer.asks.len()];
-    let mut place = |begins: Option<(u32, Arc<str>, u64)>| {
+    let mut place = |begins: Option<(u32, Object, u64)>| {
         let Some((array, object, at)) = begins else { return (1, 0) };
         let map = known[array as usize].get_or_insert_with(|| extents(&object));
         let extent = map[..map.partition_point(|extent| extent.offset <= at)].last();

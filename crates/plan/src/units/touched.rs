@@ -189,7 +189,7 @@ mod tests {
             let chunk: Vec<u64> = shape.iter().map(|_| random.u64(1..6)).collect();
             Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Plain)
         };
-        if stored.object().is_some() && random.u8(0..3) == 0 {
+        if stored.is_in_one_object() && random.u8(0..3) == 0 {
             stored.strides.record = Some(1 << 20);
         }
         let stored = stored.ordered(order);

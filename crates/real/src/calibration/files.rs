@@ -5,9 +5,9 @@ use super::turns::{Case, Effort, Series, Turns};
 use crate::posix::passes_cache;
 use crate::wire::Bell;
 use crate::{Directory, PosixStore};
-use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
+use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
 use hyperslab_pack::Memory;
-use hyperslab_world::{Fault, FaultKind, Moves, Names, Outcome, Request, Store};
+use hyperslab_world::{Fault, FaultKind, Moves, Names, Outcome, Request, Root, Store};
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -98,7 +98,7 @@ pub fn files(directory: &Path, effort: Effort, interrupted: &mut dyn FnMut() -> 
     let mut bench = Bench::new(directory, effort.bytes)?;
     let bytes = bench.affordable(effort)?;
     bench.fresh(BYTES_MIN)?;
-    let past_cache = passes_cache(Path::new(&*bench.object()));
+    let past_cache = passes_cache(Path::new(&bench.names.full("data")));
     let bench = &RefCell::new(bench);
     let mut cases = Vec::new();
     for request in REQUESTS.into_iter().filter(|&request| request <= bytes) {
@@ -177,7 +177,8 @@ impl Bench {
         let names = Directory::new(&root);
         let names = Directory::new(names.resolve()?);
         names.make("")?;
-        let mut store = PosixStore::new(Path::new(""), bell.clone());
+        let mut store = PosixStore::new(bell.clone());
+        store.enter([Root::new(names.full(""))].into());
         store.sends_on(false);
         Ok(Bench { store, bell, names, memory, ticket: 0 })
     }
@@ -193,8 +194,8 @@ impl Bench {
         Ok(halved.into_iter().find(|&bytes| bytes <= share.max(probe)).unwrap_or(probe))
     }
 
-    fn object(&self) -> Arc<str> {
-        self.names.full("data").into()
+    fn object(&self) -> Object {
+        "data".into()
     }
 
     /// Lets the store close its files, since one that is removed while it is open keeps its pages, and its directory on

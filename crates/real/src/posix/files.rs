@@ -12,7 +12,7 @@ use super::sink::Sink;
 use super::tap::Tap;
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::regular;
-use hyperslab_layout::Durability;
+use hyperslab_layout::{Durability, Object};
 use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -33,7 +33,6 @@ const OPEN_FILES_MAX: usize = 8;
 const KNOWN_DIRECTORIES_MAX: usize = 1024;
 
 pub(super) struct Files {
-    root: PathBuf,
     /// Where objects lie, and whether it is what rank 0 sees.
     grounds: Grounds,
     open: VecDeque<Arc<Handle>>,
@@ -56,9 +55,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(root: &Path, advance: Arc<AtomicU64>, sends_on: Arc<AtomicBool>, answers: Answers) -> Files {
+    pub(super) fn new(advance: Arc<AtomicU64>, sends_on: Arc<AtomicBool>, answers: Answers) -> Files {
         Files {
-            root: root.into(),
             grounds: Grounds::default(),
             open: VecDeque::new(),
             direct: Queue::new(DIRECT_DEPTH_MAX),
@@ -92,27 +90,29 @@ impl Files {
             | Request::Get { object, .. }
                 if striped =>
             {
-                Some(Err(whole_striped(&object)))
+                Some(Err(whole_striped(&self.grounds.full(&object))))
             }
             request => Some(self.carry_out(request)),
         }
     }
 
     /// Whether an object is spread over directories; if it is, its set is known from now on.
-    fn is_striped(&mut self, object: &str) -> bool {
-        if self.sets.iter().any(|set| set.has(object)) {
+    fn is_striped(&mut self, object: &Object) -> bool {
+        let name = self.grounds.full(object);
+        if self.sets.iter().any(|set| set.has(&name)) {
             return true;
         }
-        let set = Set::of(object);
+        let set = Set::of(&name);
         let striped = set.is_some();
         self.sets.extend(set);
         striped
     }
 
     /// The files of an object, and its set when it has one.
-    fn paths(&self, object: &str) -> (Vec<PathBuf>, Option<&Set>) {
-        let striped = self.sets.iter().find_map(|set| Some((set.paths(object)?, Some(set))));
-        striped.unwrap_or_else(|| (vec![self.path(object)], None))
+    fn paths(&self, object: &Object) -> (Vec<PathBuf>, Option<&Set>) {
+        let name = self.grounds.full(object);
+        let striped = self.sets.iter().find_map(|set| Some((set.paths(&name)?, Some(set))));
+        striped.unwrap_or_else(|| (vec![name.into()], None))
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Outcome, Fault> {
@@ -134,8 +134,9 @@ impl Files {
         }
     }
 
-    fn path(&self, object: &str) -> PathBuf {
-        self.root.join(object)
+    /// The file of an object that is not striped.
+    pub(super) fn path(&self, object: &Object) -> PathBuf {
+        self.grounds.full(object).into()
     }
 
     /// The open file with a path, `None` when it does not exist.
@@ -185,7 +186,7 @@ impl Files {
     fn queue(
         &mut self,
         ticket: Ticket,
-        object: &str,
+        object: &Object,
         moves: Moves,
         (way, durability): (Way, Durability),
         direct: bool,
@@ -239,7 +240,7 @@ impl Files {
     /// Writes to a file that is at hand; `None` where it is not, or not known to be.
     pub(super) fn write_at_hand(
         &mut self,
-        object: &Arc<str>,
+        object: &Object,
         moves: &Moves,
         durability: Durability,
     ) -> Option<Result<Outcome, Fault>> {
@@ -247,7 +248,7 @@ impl Files {
         at_hand.then(|| self.write(object, moves, durability))
     }
 
-    fn write(&mut self, object: &Arc<str>, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
+    fn write(&mut self, object: &Object, moves: &Moves, durability: Durability) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
@@ -265,7 +266,7 @@ impl Files {
         Ok(Outcome::Done(moved))
     }
 
-    fn read(&mut self, object: &str, moves: Moves) -> Result<Outcome, Fault> {
+    fn read(&mut self, object: &Object, moves: Moves) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let Some(handle) = self.file(&path, false)? else { return Ok(Outcome::Absent) };
         let bytes = moves.bytes();
@@ -276,7 +277,7 @@ impl Files {
     /// Writes a whole object: straight, or beside it and then over it by a rename.
     fn whole(
         &mut self,
-        object: &str,
+        object: &Object,
         (replace, durability): (bool, Durability),
         summed: bool,
         fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
@@ -325,7 +326,7 @@ impl Files {
         Ok(Outcome::Done(moved))
     }
 
-    fn read_whole(&mut self, object: &Arc<str>, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
+    fn read_whole(&mut self, object: &Object, moves: &Moves, checksum: bool) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let file = match regular::open(&path, false) {
@@ -351,7 +352,7 @@ impl Files {
         Ok(done(moves.bytes(), calls))
     }
 
-    fn get(&mut self, object: &str, within: Option<(u64, u64)>, bytes_max: u64) -> Result<Outcome, Fault> {
+    fn get(&mut self, object: &Object, within: Option<(u64, u64)>, bytes_max: u64) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let file = match regular::open(&path, false) {
@@ -383,7 +384,7 @@ impl Files {
     }
 
     /// What was written below, which is then no longer remembered.
-    fn take_dirty(&mut self, below: &[Arc<str>]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+    fn take_dirty(&mut self, below: &[Object]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
         let roots: Vec<PathBuf> = below.iter().flat_map(|name| self.paths(name).0).collect();
         // A directory made for an object may lie above the object's own.
         let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
@@ -395,7 +396,7 @@ impl Files {
     }
 
     /// Syncs files written, then the directories in which names were made.
-    fn sync(&mut self, below: &[Arc<str>]) -> Result<Outcome, Fault> {
+    fn sync(&mut self, below: &[Object]) -> Result<Outcome, Fault> {
         self.settle();
         let (dirty, new) = self.take_dirty(below);
         let striped = |path: &PathBuf| self.sets.iter().any(|set| set.holds(path));
@@ -535,13 +536,13 @@ impl Files {
     }
 
     /// Objects of all further requests lie below these roots.
-    pub(super) fn enter(&mut self, roots: &[Root]) {
+    pub(super) fn enter(&mut self, roots: Arc<[Root]>) {
         self.grounds.enter(roots);
     }
 
     /// Looks whether this rank sees of an object what rank 0 sees, where that waits for nothing far away. `None` where it
     /// would, or may.
-    pub(super) fn prove_at_hand(&mut self, object: &str) -> Option<Result<(), Fault>> {
+    pub(super) fn prove_at_hand(&mut self, object: &Object) -> Option<Result<(), Fault>> {
         let unproven = self.grounds.unproven(object);
         let at_hand = unproven.iter().all(|proof| self.is_at_hand(Path::new(proof.path())));
         at_hand.then(|| self.grounds.prove(object))

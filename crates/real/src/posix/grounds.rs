@@ -3,12 +3,12 @@
 use crate::below::{self, Spot};
 use crate::doing::Doing;
 use crate::regular;
+use hyperslab_layout::Object;
 use hyperslab_world::{Fault, FaultKind, METADATA_BYTES_MAX, Proof, Root, fingerprint};
 use rustix::fd::OwnedFd;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read};
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ const HELD_MAX: usize = 16;
 
 #[derive(Default)]
 pub(super) struct Grounds {
-    /// By what the names of their objects begin with.
-    roots: BTreeMap<Arc<str>, Root>,
+    /// By their numbers.
+    roots: Arc<[Root]>,
+    /// Of which all proofs were seen, so that nothing is asked for each request.
+    proven: Vec<bool>,
     /// Proofs that were looked at and hold, by their openings.
     seen: BTreeSet<(u64, Proof)>,
-    /// Roots of which all proofs were seen, so that nothing is asked for each request.
-    proven: BTreeSet<Arc<str>>,
     /// Directories that are in use.
     held: VecDeque<(PathBuf, OwnedFd)>,
 }
 
 impl Grounds {
     /// Forgets the roots before.
-    pub(super) fn enter(&mut self, roots: &[Root]) {
+    pub(super) fn enter(&mut self, roots: Arc<[Root]>) {
         self.release();
-        let seen = |root: &&Root| root.proofs.iter().all(|proof| self.seen.contains(&(root.opening, proof.clone())));
-        self.proven = roots.iter().filter(seen).map(|root| root.below.clone()).collect();
-        self.roots = roots.iter().map(|root| (root.below.clone(), root.clone())).collect();
+        let seen = |root: &Root| root.proofs.iter().all(|proof| self.seen.contains(&(root.opening, proof.clone())));
+        self.proven = roots.iter().map(seen).collect();
+        self.roots = roots;
     }
 
     /// Holds no directory any more.
@@ -43,28 +43,30 @@ impl Grounds {
         self.held.clear();
     }
 
-    fn root_of(&self, object: &str) -> Option<&Root> {
-        let before = self.roots.range::<str, _>((Bound::Unbounded, Bound::Included(object))).next_back();
-        before.map(|(_, root)| root).filter(|root| object.starts_with(&*root.below))
+    fn root(&self, object: &Object) -> Option<&Root> {
+        self.roots.get(object.root as usize)
     }
 
-    /// Whether nothing is left to be looked at.
-    pub(super) fn is_proven(&self, object: &str) -> bool {
-        self.root_of(object).is_none_or(|root| root.proofs.is_empty() || self.proven.contains(&root.below))
+    /// Absolute name of an object.
+    pub(super) fn full(&self, object: &Object) -> String {
+        Root::full_of(&self.roots, object)
     }
 
     /// What is left to be looked at.
-    pub(super) fn unproven(&self, object: &str) -> &[Proof] {
-        let root = self.root_of(object).filter(|_| !self.is_proven(object));
-        root.map_or(&[], |root| &root.proofs)
+    pub(super) fn unproven(&self, object: &Object) -> &[Proof] {
+        let proven = self.proven.get(object.root as usize).is_none_or(|&proven| proven);
+        self.root(object).filter(|_| !proven).map_or(&[], |root| &root.proofs)
     }
 
     /// Makes sure that this node sees what rank 0 sees.
-    pub(super) fn prove(&mut self, object: &str) -> Result<(), Fault> {
-        if self.is_proven(object) {
-            return Ok(());
+    pub(super) fn prove(&mut self, object: &Object) -> Result<(), Fault> {
+        let number = object.root as usize;
+        match self.proven.get(number) {
+            Some(true) => return Ok(()),
+            Some(false) => {}
+            None => return Err(rootless(object, self.proven.len())),
         }
-        let Some(root) = self.root_of(object).cloned() else { return Ok(()) };
+        let root = self.roots[number].clone();
         for proof in root.proofs {
             if self.seen.contains(&(root.opening, proof.clone())) {
                 continue;
@@ -75,32 +77,28 @@ impl Grounds {
             }
             self.seen.insert((root.opening, proof));
         }
-        self.proven.insert(root.below);
+        self.proven[number] = true;
         Ok(())
     }
 
     /// Where the file of an object goes. Directories are made below its root, never itself, and no link is followed there;
     /// those made are added to `new`.
-    pub(super) fn spot(&mut self, object: &str, path: &Path, new: &mut BTreeSet<PathBuf>) -> io::Result<Spot> {
+    pub(super) fn spot(&mut self, object: &Object, path: &Path, new: &mut BTreeSet<PathBuf>) -> io::Result<Spot> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let last = path.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
         if let Some((_, held)) = self.held.iter().find(|held| held.0 == parent) {
             return Ok(Spot::new(held.try_clone()?, last));
         }
-        let root = self.root_of(object).map(|root| PathBuf::from(root.below.trim_end_matches('/')));
-        let directory = match root.as_deref().filter(|root| *root != path) {
+        let directory = match self.root(object).filter(|_| !object.name.is_empty()) {
             Some(root) => {
+                let root = Path::new(&*root.at);
                 let way = parent.strip_prefix(root).unwrap_or(Path::new(""));
                 let made = |number| {
                     new.insert(root.join(way.iter().take(number + 1).collect::<PathBuf>()));
                 };
                 below::make_way(root_itself(root)?, way, made)?
             }
-            None => {
-                new.extend(parent.ancestors().take_while(|above| !above.exists()).map(Path::to_path_buf));
-                std::fs::create_dir_all(parent)?;
-                below::root(parent)?
-            }
+            None => below::root(parent)?,
         };
         self.held.truncate(HELD_MAX - 1);
         self.held.push_front((parent.into(), directory.try_clone()?));
@@ -108,10 +106,10 @@ impl Grounds {
     }
 
     /// Where what replaces an object is made first, and its path.
-    pub(super) fn beside(&self, object: &str, path: &Path) -> (Option<io::Result<Spot>>, PathBuf) {
-        match self.root_of(object).and_then(|root| root.via.as_deref()) {
+    pub(super) fn beside(&self, object: &Object, path: &Path) -> (Option<io::Result<Spot>>, PathBuf) {
+        match self.root(object).and_then(|root| root.via.as_deref()) {
             Some(via) => {
-                let name = format!("{:016x}", fingerprint(object.as_bytes()));
+                let name = format!("{:016x}", fingerprint(path.as_os_str().as_encoded_bytes()));
                 let target = Path::new(via).join(&name);
                 (Some(root_itself(Path::new(via)).map(|directory| Spot::new(directory, OsStr::new(&name)))), target)
             }
@@ -126,6 +124,12 @@ impl Grounds {
             }
         }
     }
+}
+
+/// An object below no root that the store was given.
+fn rootless(object: &Object, roots: usize) -> Fault {
+    let text = format!("object '{object}' lies below root {}, but there are {roots}", object.root);
+    Fault::new(FaultKind::Invalid, text)
 }
 
 /// A directory by its path, which is no link itself.

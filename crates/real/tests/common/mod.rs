@@ -5,7 +5,7 @@ use hyperslab_layout::{ElementType, Kind, Region, View};
 use hyperslab_pack::Memory;
 use hyperslab_real::PosixStore;
 use hyperslab_real::wire::Bell;
-use hyperslab_world::{Fault, Moves, Outcome, Request, Store, Ticket};
+use hyperslab_world::{Fault, Moves, Outcome, Request, Root, Store, Ticket};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,9 @@ pub struct Waited {
 impl Waited {
     pub fn new(root: &Path) -> Waited {
         let bell = Bell::default();
-        Waited { store: PosixStore::new(root, bell.clone()), bell, next: 0 }
+        let mut store = PosixStore::new(bell.clone());
+        store.enter([Root::new(root.to_string_lossy())].into());
+        Waited { store, bell, next: 0 }
     }
 
     /// Submits all at once; gives tickets, counted from 0, and outcomes in the order in which they came.

@@ -3,8 +3,9 @@
 use super::oracle;
 use hyperslab_format::zarr::{BytesCodec, Chain};
 use hyperslab_layout::stored::{Coding, Objects, Table};
-use hyperslab_layout::{Distribution, ElementType, Section};
+use hyperslab_layout::{Distribution, ElementType, Object, Section};
 use hyperslab_plan::{Ask, Direction, Spread, Stored};
+use hyperslab_world::{MemoryStore, Root, Store};
 use std::collections::BTreeMap;
 
 /// Objects of a store and their bytes.
@@ -59,7 +60,8 @@ impl Array {
             let at: Vec<u64> = index.iter().zip(chunk).map(|(&i, &c)| i / c).collect();
             let key: String = at.iter().map(|c| format!("/{c}")).collect();
             let low = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
-            self.chunks.insert(format!("{}c{key}", keys.prefix), low);
+            let name = format!("{}{}c{key}", root_of(&self.stored), keys.prefix);
+            self.chunks.insert(name, low);
         }
     }
 
@@ -86,8 +88,8 @@ impl Array {
     /// Puts what is stored of this array, but for compression, into `objects`.
     pub(crate) fn store(&self, objects: &mut Contents) {
         match &self.stored.objects {
-            Objects::One { object, .. } => {
-                let content = objects.entry(object.to_string()).or_default();
+            Objects::One { name, .. } => {
+                let content = objects.entry(format!("{}{name}", root_of(&self.stored))).or_default();
                 for index in oracle::indices(&self.stored.shape) {
                     let bytes = oracle::encode(self.get(&index), self.stored.element, self.imaginary);
                     put(content, byte_in_file(&self.stored, &index), &bytes);
@@ -107,7 +109,7 @@ impl Array {
         let chunk = self.stored.chunk().unwrap();
         for (at, address) in &table.chunks {
             let low: Vec<u64> = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
-            let content = objects.entry(address.object.to_string()).or_default();
+            let content = objects.entry(format!("{}{}", root_of(&self.stored), address.name)).or_default();
             put(content, address.offset, &self.dense(&low, chunk));
         }
     }
@@ -160,6 +162,26 @@ pub(crate) fn byte_in_file(stored: &Stored, index: &[u64]) -> u64 {
     let mut inside = index.to_vec();
     inside[slowest] = 0;
     offset + index[slowest] * record + oracle::number(&inside, &stored.shape, &strides.order) as u64 * size
+}
+
+/// What the absolute names of an array's objects begin with.
+fn root_of(stored: &Stored) -> String {
+    if stored.root == 0 { String::new() } else { format!("root{}/", stored.root) }
+}
+
+/// The object with an absolute name.
+pub(crate) fn object_of(name: &str) -> Object {
+    let below = |number: &u32| name.strip_prefix(&format!("root{number}/"));
+    let root = (1..8).find(|number| below(number).is_some());
+    root.map_or_else(|| Object::from(name), |root| Object::new(root, below(&root).unwrap_or_default()))
+}
+
+/// A store over these objects, with a root for each array of a case, and one for what lies beside those.
+pub(crate) fn rooted(objects: &hyperslab_world::Objects) -> MemoryStore {
+    let root = |number: u32| Root::new(if number == 0 { String::new() } else { format!("root{number}") });
+    let mut store = MemoryStore::new(objects.clone());
+    store.enter((0..8).map(root).collect());
+    store
 }
 
 fn put(content: &mut Vec<u8>, at: u64, bytes: &[u8]) {

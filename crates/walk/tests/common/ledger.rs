@@ -1,10 +1,12 @@
 //! A store that keeps a book of each byte.
 
+use hyperslab_layout::Object;
 use hyperslab_pack::for_each_run;
-use hyperslab_world::{Fault, Moves, Outcome, Request, Store, Ticket};
+use hyperslab_world::{Fault, Moves, Outcome, Request, Root, Store, Ticket};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How often bytes were moved.
 #[derive(Default, Debug)]
@@ -53,7 +55,8 @@ impl<S: Store> Store for Ledger<S> {
     fn submit(&mut self, ticket: Ticket, request: Request) {
         let mut book = self.book.borrow_mut();
         book.requests += u64::from(!matches!(request, Request::Sync { .. }));
-        let name = |object: &std::sync::Arc<str>| object.to_string();
+        let roots = self.inner.roots();
+        let name = |object: &Object| Root::full_of(&roots, object);
         match &request {
             Request::Read { object, moves, .. } => count(book.read.entry(name(object)).or_default(), moves),
             Request::Write { object, moves, .. } => count(book.written.entry(name(object)).or_default(), moves),
@@ -77,8 +80,12 @@ impl<S: Store> Store for Ledger<S> {
         self.inner.advance()
     }
 
-    fn enter(&mut self, roots: std::sync::Arc<[hyperslab_world::Root]>) {
+    fn enter(&mut self, roots: Arc<[Root]>) {
         self.inner.enter(roots);
+    }
+
+    fn roots(&self) -> Arc<[Root]> {
+        self.inner.roots()
     }
 
     fn release(&mut self) {

@@ -36,12 +36,12 @@ pub(crate) struct Ranks<S> {
 impl Ranks<MemoryStore> {
     /// Ranks that share a store in memory.
     pub(crate) fn in_memory(ranks: u32, seed: u64, objects: &Objects) -> Ranks<MemoryStore> {
-        Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, |_| MemoryStore::new(objects.clone()))
+        Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, |_| array::rooted(objects))
     }
 
     /// The same over a hub that follows a script.
     pub(crate) fn scripted(ranks: u32, script: Vec<usize>, objects: &Objects) -> Ranks<MemoryStore> {
-        Ranks::new(Hub::scripted(ranks, script), ranks, 0, |_| MemoryStore::new(objects.clone())).eager()
+        Ranks::new(Hub::scripted(ranks, script), ranks, 0, |_| array::rooted(objects)).eager()
     }
 }
 

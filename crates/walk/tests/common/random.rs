@@ -99,9 +99,9 @@ fn any_chunks(random: &mut fastrand::Rng, number: usize, shape: &[u64], element:
     let zstd = BytesCodec::Zstd { level: 1, checksum: false };
     let chains = [vec![], vec![BytesCodec::Crc32c], vec![zstd], vec![zstd, BytesCodec::Crc32c]];
     let codecs = Codecs { chain: chains[random.usize(0..4)].clone(), ..Codecs::plain(false) };
-    let (chunk, keys) = (any_chunk(random, shape), Keys::nested(format!("a{number}/")));
+    let (chunk, keys) = (any_chunk(random, shape), Keys::nested("a/"));
     let change = if random.bool() { Change::Fresh } else { Change::Replace };
-    Stored::in_chunks(shape, element, &chunk, keys, codecs.coding()).changed(change)
+    Stored::in_chunks(shape, element, &chunk, keys, codecs.coding()).changed(change).below_root(number as u32)
 }
 
 /// Chunks of a random shape that lie in one object in any order, with something else between some of them.
@@ -110,14 +110,14 @@ fn any_table(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: 
     let counts: Vec<u64> = shape.iter().zip(&chunk).map(|(&n, &c)| n.div_ceil(c)).collect();
     let mut places = super::oracle::indices(&counts);
     random.shuffle(&mut places);
-    let object: Arc<str> = format!("table{number}").into();
+    let name: Arc<str> = "table".into();
     let (bytes, mut end) = (chunk.iter().product::<u64>() * element.bytes(), random.u64(0..20));
-    let mut table = Table { below: object.clone(), ..Table::default() };
+    let mut table = Table { below: name.clone(), ..Table::default() };
     for at in places {
-        table.chunks.insert(at, Address::plain(object.clone(), end));
+        table.chunks.insert(at, Address::plain(name.clone(), end));
         end += bytes + if random.bool() { 0 } else { random.u64(0..20) };
     }
-    Stored::in_table(shape, element, &chunk, table)
+    Stored::in_table(shape, element, &chunk, table).below_root(number as u32)
 }
 
 /// In the common file, where the next array starts; some in records with something else between them.

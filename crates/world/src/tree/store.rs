@@ -3,9 +3,10 @@
 use super::nodes::{Content, File, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree};
 use crate::memory_store::{checksum_fault, got, length_fault};
-use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Store, Ticket};
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
 use hyperslab_pack::{CopyError, Memory, copy};
+use std::sync::Arc;
 
 /// The files of trees in memory as objects, by their absolute names.
 ///
@@ -13,6 +14,7 @@ use hyperslab_pack::{CopyError, Memory, copy};
 #[derive(Default)]
 pub struct TreeStore {
     trees: Vec<WeakTree>,
+    roots: Arc<[Root]>,
     done: Vec<(Ticket, Result<Outcome, Fault>)>,
 }
 
@@ -41,9 +43,10 @@ impl TreeStore {
     }
 
     fn carry_out(&self, request: Request) -> Result<Outcome, Fault> {
+        let object = request.object().map(|object| Root::full_of(&self.roots, object)).unwrap_or_default();
         match request {
-            Request::Write { object, moves, .. } => self.found(&object, |file| write(file, &moves, &object)),
-            Request::WriteWhole { object, moves, checksum, .. } => {
+            Request::Write { moves, .. } => self.found(&object, |file| write(file, &moves, &object)),
+            Request::WriteWhole { moves, checksum, .. } => {
                 let bytes = moves.bytes() + if checksum { 4 } else { 0 };
                 let memory = allocate(bytes).map_err(|why| why.fault("writing", &object))?;
                 let content = Content { memory, bytes };
@@ -54,17 +57,17 @@ impl TreeStore {
                 }
                 self.put(&object, content.memory, moves.bytes())
             }
-            Request::Put { object, mut bytes, .. } => {
+            Request::Put { mut bytes, .. } => {
                 // Whoever compressed them left room for the worst.
                 bytes.shrink_to_fit();
                 let length = bytes.len() as u64;
                 self.put(&object, Memory::from_vec(bytes), length)
             }
-            Request::Read { object, moves, .. } => self.found(&object, |file| read(&file.content(), &moves, &object)),
-            Request::ReadWhole { object, moves, checksum } => {
+            Request::Read { moves, .. } => self.found(&object, |file| read(&file.content(), &moves, &object)),
+            Request::ReadWhole { moves, checksum, .. } => {
                 self.found(&object, |file| read_whole(&file.content(), &moves, checksum, &object))
             }
-            Request::Get { object, within, bytes_max } => self.found(&object, |file| {
+            Request::Get { within, bytes_max, .. } => self.found(&object, |file| {
                 let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
                 let mut content = file.read(first + bytes);
                 content.drain(..first as usize);
@@ -97,6 +100,14 @@ impl Store for TreeStore {
     fn submit(&mut self, ticket: Ticket, request: Request) {
         let result = self.carry_out(request);
         self.done.push((ticket, result));
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.roots = roots;
+    }
+
+    fn roots(&self) -> Arc<[Root]> {
+        self.roots.clone()
     }
 
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
@@ -175,7 +186,7 @@ fn read_whole(content: &Content, moves: &Moves, checksum: bool, object: &str) ->
 mod tests {
     use super::*;
     use crate::Names;
-    use hyperslab_layout::{Durability, ElementType, Kind, Region, View};
+    use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
     use std::sync::Arc;
 
     #[test]
@@ -195,25 +206,21 @@ mod tests {
             store.mount(tree);
         }
         assert_eq!(store.trees.len(), 2);
-        let object: Arc<str> = gone.full("x").into();
+        let name = gone.full("x");
         drop(gone);
+        store.enter([Root::new(&*name), Root::new(there.full(""))].into());
         store.submit(
             1,
-            Request::Put { object: object.clone(), bytes: vec![1], replace: false, durability: Durability::Soon },
+            Request::Put { object: "".into(), bytes: vec![1], replace: false, durability: Durability::Soon },
         );
         store.submit(
             2,
-            Request::Put {
-                object: there.full("x").into(),
-                bytes: vec![2],
-                replace: false,
-                durability: Durability::Soon,
-            },
+            Request::Put { object: Object::new(1, "x"), bytes: vec![2], replace: false, durability: Durability::Soon },
         );
         let mut done = Vec::new();
         store.poll(&mut done);
         let fault = done[0].1.clone().unwrap_err();
-        assert!(fault.text().contains(&*object) && fault.text().contains("gone"), "{fault}");
+        assert!(fault.text().contains(&name) && fault.text().contains("gone"), "{fault}");
         assert!(done[1].1.is_ok());
         assert_eq!(there.files(), [("x".to_string(), vec![2])]);
         store.mount(&there);
@@ -243,17 +250,13 @@ mod tests {
                 scope.spawn(move || {
                     let mut store = TreeStore::default();
                     store.mount(tree);
+                    store.enter([Root::new(tree.full(""))].into());
                     let mine = Memory::from_vec(vec![rank as u8 + 1; 1000]);
                     for turn in 0..EACH / 1000 {
                         let moves = every(&mine, (turn * 1000 * RANKS + rank) as i64, RANKS as i64);
                         store.submit(
                             turn,
-                            Request::Write {
-                                object: tree.full("f").into(),
-                                moves,
-                                direct: false,
-                                durability: Durability::Soon,
-                            },
+                            Request::Write { object: "f".into(), moves, direct: false, durability: Durability::Soon },
                         );
                     }
                     let mut done = Vec::new();
