@@ -46,15 +46,15 @@ impl Desk {
         Desk { bell, steps: Arc::default(), state: Arc::default() }
     }
 
-    /// Begins; at once, on this thread, where the caller says that it waits for nothing far away.
+    /// Begins; at once, on this thread, where the caller says that it waits for nothing far away and nothing is under way.
     pub fn begin(&self, work: Work, at_once: bool) {
-        let outcome = if at_once { Outcome::Done(work()) } else { self.submit(work, true) };
+        let outcome = if at_once && self.is_idle() { Outcome::Done(work()) } else { self.submit(work, true) };
         lock(&self.state).outcome = Some(outcome);
     }
 
     /// Does something after all that was begun; nobody asks what came of it.
     pub fn later(&self, work: impl FnOnce() + Send + 'static, at_once: bool) {
-        if at_once {
+        if at_once && self.is_idle() {
             return work();
         }
         let quiet = move || {
@@ -182,6 +182,14 @@ mod tests {
         assert_eq!(wait(&desk), Ok(vec![7]));
         desk.begin(Box::new(|| Ok(vec![1])), true);
         assert_eq!(desk.poll(), Some(Ok(vec![1])));
+        let (seen, second) = (order.clone(), order.clone());
+        let slow = move || {
+            std::thread::sleep(Duration::from_millis(20));
+            second.store(8, Ordering::Relaxed);
+        };
+        desk.later(slow, false);
+        desk.begin(Box::new(move || Ok(vec![seen.load(Ordering::Relaxed) as u8])), true);
+        assert_eq!(wait(&desk), Ok(vec![8]), "what shall be done at once waits for what is under way");
         desk.begin(Box::new(|| panic!("as a bug would")), false);
         assert!(wait(&desk).is_err());
         desk.begin(Box::new(|| Ok(vec![2])), false);

@@ -28,6 +28,7 @@ impl Directory {
     }
 
     fn path(&self, name: &str) -> PathBuf {
+        debug_assert!(!name.starts_with('/'), "names are relative to a root, and this is not: {name}");
         if name.is_empty() { self.0.clone() } else { self.0.join(name) }
     }
 
@@ -298,11 +299,12 @@ impl Names for Directory {
         taken.map_err(|error| posix_fault("setting the permissions of", &self.path(to), &error))
     }
 
-    fn can_rename_from(&self, name: &str) -> bool {
+    fn can_rename(&self, from: &str, to: &str) -> bool {
         progress::note();
-        let path = self.path(name);
+        let path = self.path(from);
         let Some(parent) = path.parent() else { return false };
-        below::is_writable(parent) && below::mount(parent).is_some() && below::mount(parent) == below::mount(&self.0)
+        let mount = below::mount(parent);
+        below::is_writable(parent) && mount.is_some() && mount == below::mount(&self.path(to))
     }
 
     fn list(&self, name: &str) -> Result<Vec<String>, Fault> {

@@ -93,14 +93,9 @@ impl StripedDirectory {
         &self.directories[0]
     }
 
-    /// Name in each directory of a relative or absolute name.
+    /// Name in each directory.
     fn inner(&self, name: &str) -> String {
         let name = name.trim_end_matches('/');
-        match name.strip_prefix(&self.name) {
-            Some("") => return String::new(),
-            Some(rest) if rest.starts_with('/') => return rest[1..].to_string(),
-            _ => {}
-        }
         match (self.root.is_empty(), name.is_empty()) {
             (true, _) => name.to_string(),
             (_, true) => self.root.clone(),
@@ -236,10 +231,11 @@ impl Names for StripedDirectory {
     }
 
     fn at(&self, root: &str) -> Arc<dyn Names> {
-        let named = Stripes::named(root).and_then(|(stripes, _)| StripedDirectory::new(stripes).ok());
-        let mut found = named.unwrap_or_else(|| self.clone());
-        found.root = found.inner(root);
-        Arc::new(found)
+        let named = |(stripes, inner): (Stripes, &str)| {
+            Some(StripedDirectory { root: inner.trim_end_matches('/').into(), ..StripedDirectory::new(stripes).ok()? })
+        };
+        let lost = || StripedDirectory { root: root.into(), ..self.clone() };
+        Arc::new(Stripes::named(root).and_then(named).unwrap_or_else(lost))
     }
 
     fn above(&self) -> Option<(String, String)> {
@@ -454,9 +450,9 @@ impl Names for StripedDirectory {
         Ok(false)
     }
 
-    fn can_rename_from(&self, name: &str) -> bool {
-        let inner = self.inner(name);
-        self.directories.iter().all(|directory| directory.can_rename_from(&inner))
+    fn can_rename(&self, from: &str, to: &str) -> bool {
+        let (from, to) = (self.inner(from), self.inner(to));
+        self.directories.iter().all(|directory| directory.can_rename(&from, &to))
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ pub type Work = Box<dyn FnOnce() -> Result<Vec<u8>, Fault> + Send>;
 /// Does one piece of work with [`Names`](crate::Names) after another. Not promised: that a piece that hangs in the system
 /// ever ends, or that anything of it can be taken back.
 pub trait Desk {
-    /// Begins; `at_once`, on this thread, where the caller says that it waits for nothing far away.
+    /// Begins, after all that was begun; `at_once`, on this thread, where the caller says that it waits for nothing far away.
     fn begin(&mut self, work: Work, at_once: bool);
     /// What came of what was begun last, once it is known.
     fn poll(&mut self) -> Option<Result<Vec<u8>, Fault>>;

@@ -79,10 +79,10 @@ pub struct Extent {
 
 /// Directories and files by name, seen from one root.
 ///
-/// A name is relative to the root, with `/` between its parts and perhaps one at its end, or it is absolute as
-/// [`Names::full`] gives it; the empty name is the root itself. No part is `.` or `..`. Absolute names are also the
-/// names of objects for the [`Store`](crate::Store) of the same machine: what is made here is seen there, and the
-/// reverse, by all ranks, as soon as the call that made it has returned.
+/// A name is relative to the root, with `/` between its parts and perhaps one at its end; the empty name is the root itself.
+/// No part is `.` or `..`. What [`Names::full`] gives is absolute: for people, for other roots ([`Names::at`]), and for
+/// those below which objects lie for the [`Store`](crate::Store) of the same machine ([`Root`](crate::Root)). What is made
+/// here is seen there, and the reverse, by all ranks, as soon as the call that made it has returned.
 ///
 /// | call | others see |
 /// | --- | --- |
@@ -237,8 +237,8 @@ pub trait Names: Send + Sync {
         let _ = (from, to);
         Ok(())
     }
-    /// Whether a directory with this name can be made, and things be renamed from it to below the root.
-    fn can_rename_from(&self, name: &str) -> bool;
+    /// Whether a directory with the name `from` can be made, and things be renamed from it to the directory `to`.
+    fn can_rename(&self, from: &str, to: &str) -> bool;
     /// Removes a file, or a directory with all that is in it; nothing there is fine.
     fn remove(&self, name: &str) -> Result<(), Fault>;
     /// Removes what was never published, as far as that goes, and gives its space back at once, even where ranks still

@@ -51,13 +51,13 @@ struct TreeLock {
 
 impl Lock for TreeLock {
     fn add(&self, note: &[u8]) -> Result<(), Fault> {
-        let mut all = self.tree.read_prefix(&self.tree.absolute(&self.inner), u64::MAX)?.unwrap_or_default();
+        let mut all = self.tree.read_prefix(&self.inner, u64::MAX)?.unwrap_or_default();
         all.extend(note);
-        self.tree.write(&self.tree.absolute(&self.inner), &all, false)
+        self.tree.write(&self.inner, &all, false)
     }
 
     fn cut(&self, bytes: u64) -> Result<(), Fault> {
-        self.tree.resize(&self.tree.absolute(&self.inner), bytes)
+        self.tree.resize(&self.inner, bytes)
     }
 
     fn has_its_name(&self) -> bool {
@@ -141,14 +141,9 @@ impl MemoryTree {
         WeakTree { label: self.tree.label.clone(), tree: Arc::downgrade(&self.tree) }
     }
 
-    /// Name in the tree of a relative or absolute name.
+    /// Name in the tree.
     fn inner(&self, name: &str) -> String {
         let name = name.trim_end_matches('/');
-        match name.strip_prefix(&self.tree.label) {
-            Some("") => return String::new(),
-            Some(rest) if rest.starts_with('/') => return rest[1..].to_string(),
-            _ => {}
-        }
         match (self.root.is_empty(), name.is_empty()) {
             (true, _) => name.to_string(),
             (_, true) => self.root.clone(),
@@ -180,6 +175,12 @@ impl MemoryTree {
     }
 }
 
+/// Name in a tree of an absolute name, if it is in the tree of this label.
+fn inner_of<'a>(label: &str, absolute: &'a str) -> Option<&'a str> {
+    let rest = absolute.strip_prefix(label)?;
+    if rest.is_empty() { Some(rest) } else { Some(rest.strip_prefix('/')?.trim_end_matches('/')) }
+}
+
 impl Names for MemoryTree {
     fn full(&self, name: &str) -> String {
         self.absolute(&self.inner(name))
@@ -195,7 +196,8 @@ impl Names for MemoryTree {
     }
 
     fn at(&self, root: &str) -> Arc<dyn Names> {
-        Arc::new(MemoryTree { tree: self.tree.clone(), root: self.inner(root) })
+        let root = inner_of(&self.tree.label, root).unwrap_or(root).to_string();
+        Arc::new(MemoryTree { tree: self.tree.clone(), root })
     }
 
     fn above(&self) -> Option<(String, String)> {
@@ -353,8 +355,8 @@ impl Names for MemoryTree {
         self.doing("publishing", b, |top, b| top.exchange(&a, b).map(|()| true))
     }
 
-    fn can_rename_from(&self, name: &str) -> bool {
-        let inner = self.inner(name);
+    fn can_rename(&self, from: &str, _to: &str) -> bool {
+        let inner = self.inner(from);
         let mut top = self.top();
         match top.find(&inner) {
             Some(node) => matches!(node, Node::Directory(_)),

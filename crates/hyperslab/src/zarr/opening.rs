@@ -122,10 +122,8 @@ fn inside(directory: &dyn Names) -> Home {
 
 /// Where a store's attempts lie: beside it, if things can be made and renamed from there.
 fn home(directory: &dyn Names, mode: Mode) -> Home {
-    let usable = |home: &Home| {
-        let name = home.names.full(&format!(".{}.hyperslab-owners", home.base));
-        !mode.writes() || directory.can_rename_from(&name)
-    };
+    let usable =
+        |home: &Home| !mode.writes() || home.names.can_rename(&format!(".{}.hyperslab-owners", home.base), &home.base);
     beside(directory).filter(usable).unwrap_or_else(|| inside(directory))
 }
 

@@ -372,7 +372,9 @@ mod tests {
         ] {
             let mut of = series.iter().filter(|series| series.kernel == kernel).peekable();
             assert!(of.peek().is_some(), "{kernel}");
-            assert!(of.all(|series| series.seconds.len() == 3 && series.seconds.iter().all(|&s| s > 0.0)), "{kernel}");
+            // Three rounds, fewer while the disk is busy with others.
+            let taken = |series: &Series| (1..=3).contains(&series.seconds.len());
+            assert!(of.all(|series| taken(series) && series.seconds.iter().all(|&s| s > 0.0)), "{kernel}");
         }
         let stopped = files(&place, effort, &mut || true).unwrap_err();
         assert_eq!(stopped.kind, FaultKind::Interrupted);

@@ -1,7 +1,7 @@
 //! Objects that are files of trees in memory.
 
 use super::nodes::{Content, File, allocate, place};
-use super::{MemoryTree, SCHEME, WeakTree};
+use super::{MemoryTree, SCHEME, WeakTree, inner_of};
 use crate::memory_store::{checksum_fault, got, length_fault};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
 use hyperslab_layout::{Loop, Nest};
@@ -32,11 +32,11 @@ impl TreeStore {
         }
     }
 
-    /// The tree that holds an object of this name.
-    fn tree(&self, object: &str) -> Result<MemoryTree, Fault> {
-        let of = |known: &&WeakTree| object.strip_prefix(&known.label).is_some_and(|rest| rest.starts_with('/'));
-        let tree = self.trees.iter().find(of).and_then(|known| known.tree.upgrade());
-        tree.map(|tree| MemoryTree { tree, root: String::new() }).ok_or_else(|| {
+    /// The tree that holds an object of this absolute name, and the name in it.
+    fn tree<'a>(&self, object: &'a str) -> Result<(MemoryTree, &'a str), Fault> {
+        let of = |known: &WeakTree| Some((known.tree.clone(), inner_of(&known.label, object)?));
+        let found = self.trees.iter().find_map(of).and_then(|(tree, inner)| Some((tree.upgrade()?, inner)));
+        found.map(|(tree, inner)| (MemoryTree { tree, root: String::new() }, inner)).ok_or_else(|| {
             Fault::new(FaultKind::Storage, format!("the memory that held '{object}' is gone"))
                 .hint("keep the store in memory as long as something in it is open")
         })
@@ -79,14 +79,16 @@ impl TreeStore {
 
     /// Runs on the file that is an object, if there is one.
     fn found(&self, object: &str, run: impl FnOnce(&File) -> Result<Moved, Fault>) -> Result<Outcome, Fault> {
-        let file = self.tree(object)?.file(object);
+        let (tree, inner) = self.tree(object)?;
+        let file = tree.file(inner);
         file.map_or(Ok(Outcome::Absent), |file| run(&file).map(Outcome::Done))
     }
 
     /// Gives a whole object its place, which makes its directory: readers see the old one or this one.
     fn put(&self, object: &str, memory: Memory, bytes: u64) -> Result<Outcome, Fault> {
         let file = File::new(memory);
-        self.tree(object)?.doing("writing", object, |top, inner| {
+        let (tree, inner) = self.tree(object)?;
+        tree.doing("writing", inner, |top, inner| {
             if let Some((above, _)) = inner.rsplit_once('/') {
                 top.make(above)?;
             }

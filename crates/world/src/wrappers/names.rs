@@ -172,8 +172,8 @@ impl Names for FailingNames {
         Ok(false)
     }
 
-    fn can_rename_from(&self, name: &str) -> bool {
-        self.inner.can_rename_from(name)
+    fn can_rename(&self, from: &str, to: &str) -> bool {
+        self.inner.can_rename(from, to)
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {
