@@ -43,10 +43,9 @@ impl Memory {
 
     /// Writes a whole file, and makes the directories above it.
     fn put(&self, py: Python<'_>, name: &str, content: &[u8]) -> PyResult<()> {
-        let file = self.0.below(name);
-        let written = file.resolve().and_then(|_| {
-            if let Some((above, _)) = file.above() {
-                self.0.make(&above)?;
+        let written = self.0.below(name).resolve().and_then(|_| {
+            if let Some((above, _)) = name.trim_end_matches('/').rsplit_once('/') {
+                self.0.make(above)?;
             }
             self.0.write(name, content, false)
         });

@@ -95,6 +95,7 @@ impl StripedDirectory {
 
     /// Name in each directory.
     fn inner(&self, name: &str) -> String {
+        debug_assert!(Stripes::named(name).is_none(), "names are relative to a root, and this is not: {name}");
         let name = name.trim_end_matches('/');
         match (self.root.is_empty(), name.is_empty()) {
             (true, _) => name.to_string(),

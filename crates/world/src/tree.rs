@@ -424,7 +424,7 @@ mod tests {
         assert_ne!(a.full(""), b.full(""));
         a.write("x", b"1", true).unwrap();
         assert!(!b.exists("x"));
-        // What looks like another tree's absolute name is a name like any other.
+        // What users ask for may look like an absolute name: it is a name like any other.
         assert!(!a.exists(&b.full("x")));
     }
 
