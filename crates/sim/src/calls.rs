@@ -31,7 +31,7 @@ struct Call {
     rank: u32,
     job: Option<Job>,
     range: Range,
-    /// How much was asked for: bytes, or servers where each is asked once \[B\].
+    /// How much was asked for: bytes, or disks where each is asked once \[B\].
     asked: u64,
     began_ns: u64,
     /// Pieces under way, in all and by (server, disk).
@@ -76,12 +76,10 @@ impl Machine {
         let Range { file, offset, bytes, write, direct } = call.range;
         let (placing, end) = (&self.files.placing, offset + bytes);
         let dress = |piece: Piece| Piece { write, direct, ..piece };
-        if let Layout::Apart { gathers: true, width, unit_bytes, .. } = placing.layout {
-            // Server after server, from that of the first byte on.
-            let stripe = |number: u64| (offset / unit_bytes + number) % u64::from(width);
-            let shares =
-                (call.asked..u64::from(width)).map(|number| (number, placing.share(offset, end, stripe(number))));
-            let (number, (from, bytes)) = shares.into_iter().find_map(|(number, share)| Some((number, share?)))?;
+        if let Layout::Apart { gathers: true, unit_bytes, .. } = placing.layout {
+            // Disk after disk, from that of the first byte on.
+            let number = (call.asked < placing.lanes()).then_some(call.asked)?;
+            let (from, bytes) = placing.share(offset, end, (offset / unit_bytes + number) % placing.lanes())?;
             return Some((dress(Piece { bytes, ..placing.piece(0, file, from, end) }), number + 1));
         }
         let from = offset + call.asked;

@@ -57,6 +57,8 @@ pub struct Disks {
     pub requests: u64,
     /// Bytes \[B\].
     pub bytes: u64,
+    /// Bytes of each \[B\].
+    pub each: Vec<u64>,
     /// How they spent their time.
     pub times: DiskTimes,
 }
@@ -116,6 +118,7 @@ fn disks(drives: &[Drive]) -> Disks {
         all.busy_ns += drive.busy_ns();
         all.requests += drive.requests;
         all.bytes += drive.bytes;
+        all.each.push(drive.bytes);
         all.times.seek_ns += drive.times.seek_ns;
         all.times.rotate_ns += drive.times.rotate_ns;
         all.times.transfer_ns += drive.times.transfer_ns;

@@ -112,9 +112,9 @@ impl Placing {
                 (turn % servers, turn / servers, block / (servers * disks))
             }
             Layout::Apart { width, .. } => {
-                let width = u64::from(width);
-                let local = block / width;
-                ((u64::from(file) * width + block % width) % servers, local % disks, local / disks)
+                let (stripe, local) = (block % u64::from(width), block / u64::from(width));
+                let first = self.first(file, width);
+                ((first.0 + stripe) % servers, (first.1 + local) % disks, local / disks)
             }
         };
         let (server, disk) = (server as u32, disk as u32);
@@ -122,18 +122,36 @@ impl Placing {
         Piece { server, disk, file, file_offset: from, offset, bytes, write: false, direct: false }
     }
 
-    /// What of a range of a file lies in the units of one of its stripes, the first of which is that of unit 0: where it
-    /// begins, and how much it is \[B\].
-    pub(crate) fn share(&self, from: u64, end: u64, stripe: u64) -> Option<(u64, u64)> {
-        let Layout::Apart { unit_bytes: unit, width, .. } = self.layout else { return None };
-        let width = u64::from(width);
+    /// Server and disk of the first unit of a file. Files take servers in turn, and begin one further on when that comes to
+    /// where it began: those as wide as all servers do not all begin at one. What comes to a server next, the first unit of
+    /// a file or one of its other units, takes its next disk.
+    fn first(&self, file: u32, width: u32) -> (u64, u64) {
+        let (servers, disks) = (u64::from(self.servers), u64::from(self.disks));
+        let (file, width) = (u64::from(file), u64::from(width));
+        let period = servers / gcd(servers, width);
+        ((file * width + file / period) % servers, (file / servers + file % servers * width / servers) % disks)
+    }
+
+    /// After how many units of a file its next one lies on the same disk.
+    pub(crate) fn lanes(&self) -> u64 {
+        match self.layout {
+            Layout::Local => 1,
+            Layout::Ranks { .. } => u64::from(self.servers) * u64::from(self.disks),
+            Layout::Apart { width, .. } => u64::from(width) * u64::from(self.disks),
+        }
+    }
+
+    /// What of a range of a file lies on the disk that holds unit `lane` of it, of [`Self::lanes`]: where it begins, and how
+    /// much it is \[B\].
+    pub(crate) fn share(&self, from: u64, end: u64, lane: u64) -> Option<(u64, u64)> {
+        let (unit, lanes) = (self.unit(), self.lanes());
         let (first, last) = (from / unit, end.checked_sub(1)? / unit);
-        let begin = first + (stripe + width - first % width) % width;
+        let begin = first + (lane + lanes - first % lanes) % lanes;
         if begin > last || from >= end {
             return None;
         }
-        let units = (last - begin) / width + 1;
-        let finish = begin + (units - 1) * width;
+        let units = (last - begin) / lanes + 1;
+        let finish = begin + (units - 1) * lanes;
         let low = from.saturating_sub(begin * unit);
         let high = if finish == last { (last + 1) * unit - end } else { 0 };
         Some((begin * unit + low, units * unit - low - high))
@@ -158,13 +176,12 @@ impl Placing {
 
     /// The block of a file that follows a piece's on the same disk.
     pub(crate) fn following(&self, piece: &Piece) -> u64 {
-        let stride = match self.layout {
-            Layout::Local => 1,
-            Layout::Ranks { .. } => u64::from(self.servers) * u64::from(self.disks),
-            Layout::Apart { width, .. } => u64::from(width) * u64::from(self.disks),
-        };
-        (piece.file_offset / self.unit() + stride) * self.unit()
+        (piece.file_offset / self.unit() + self.lanes()) * self.unit()
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
 /// Where units begin \[B\] in the order of the file: a file of any length takes the first of them. Whole tracks hold what
@@ -212,15 +229,44 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_stripes_are_what_their_units_hold() {
-        let layout = Layout::Apart { count: 7, unit_bytes: 10, width: 3, gathers: true };
-        let placing = Placing::new(layout, 7, 1, DiskLayout::Contiguous, 0);
-        for (from, end) in (0..45).flat_map(|from| (from..70).map(move |end| (from, end))) {
-            for stripe in 0..3 {
-                let of = |&byte: &u64| byte / 10 % 3 == stripe;
-                let bytes: Vec<u64> = (from..end).filter(of).collect();
-                let expected = bytes.first().map(|&first| (first, bytes.len() as u64));
-                assert_eq!(placing.share(from, end, stripe), expected, "{from}..{end}, stripe {stripe}");
+    fn files_of_one_unit_and_of_one_on_each_server_come_to_all_disks_alike() {
+        for (servers, disks, width) in
+            [(4, 4, 4), (4, 4, 1), (8, 2, 8), (450, 2, 450), (21, 1, 16), (6, 4, 4), (1, 3, 1)]
+        {
+            let layout = Layout::Apart { count: servers, unit_bytes: 10, width, gathers: true };
+            let placing = Placing::new(layout, servers, disks, DiskLayout::Contiguous, 0);
+            for units in [1, width] {
+                let (files, each) = (2 * servers * disks, u64::from(2 * units));
+                let mut met = vec![0; (servers * disks) as usize];
+                for (file, unit) in (0..files).flat_map(|file| (0..u64::from(units)).map(move |unit| (file, unit))) {
+                    let piece = placing.piece(0, file, 10 * unit, 10 * unit + 10);
+                    met[(piece.server * disks + piece.disk) as usize] += 1;
+                }
+                let (least, most) = (met.iter().min().unwrap(), met.iter().max().unwrap());
+                let text = format!("{servers} servers of {disks}, {width} wide: {least} to {most}, not {each}");
+                assert!(2 * least >= each && 2 * most <= 3 * each, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn shares_of_disks_are_what_their_units_hold() {
+        for (servers, disks, width) in [(7, 1, 3), (4, 2, 2), (3, 3, 3)] {
+            let layout = Layout::Apart { count: servers, unit_bytes: 10, width, gathers: true };
+            let placing = Placing::new(layout, servers, disks, DiskLayout::Contiguous, 0);
+            let lanes = u64::from(width * disks);
+            assert_eq!(placing.lanes(), lanes);
+            for (from, end) in (0..45).flat_map(|from| (from..100).map(move |end| (from, end))) {
+                for lane in 0..lanes {
+                    let bytes: Vec<u64> = (from..end).filter(|byte| byte / 10 % lanes == lane).collect();
+                    let expected = bytes.first().map(|&first| (first, bytes.len() as u64));
+                    assert_eq!(placing.share(from, end, lane), expected, "{from}..{end}, lane {lane}");
+                    let on = |byte: &u64| {
+                        let piece = placing.piece(0, 5, *byte, byte + 1);
+                        (piece.server, piece.disk)
+                    };
+                    assert!(bytes.iter().all(|byte| on(byte) == on(&bytes[0])), "lane {lane} lies on one disk");
+                }
             }
         }
     }

@@ -14,9 +14,10 @@ const HP_NEAR_NS: f64 = 2.2e6 + 1.6e6;
 /// One call, and what its pieces are.
 struct Call {
     bytes: f64,
-    /// In all, and at the busiest server.
+    /// In all, and at the busiest server and disk.
     pieces: f64,
     at_one: f64,
+    at_disk: f64,
     piece_bytes: f64,
     /// Servers, and disks, at which it and those of others meet; how many pieces at each.
     servers: f64,
@@ -39,6 +40,7 @@ impl Call {
                 bytes,
                 pieces: 1.0,
                 at_one: 1.0,
+                at_disk: 1.0,
                 piece_bytes: bytes,
                 servers,
                 disks,
@@ -49,17 +51,20 @@ impl Call {
         };
         let units = spread.units_of(bytes);
         let over = costs.file_width().min(units);
-        let pieces = if matches!(servers.layout, Layout::Apart { gathers: true, .. }) { over } else { units };
+        // Disks of all those servers.
+        let lanes = (costs.file_width() * f64::from(servers.disks)).min(units);
+        let pieces = if matches!(servers.layout, Layout::Apart { gathers: true, .. }) { lanes } else { units };
         let at_once = f64::from(servers.requests_at_once.max(1));
         let pitch = (request.bytes + request.gaps) as f64 / ranges;
         let calls = (spread.unit_bytes() / pitch.max(1.0)).clamp(1.0, ranges);
         let meeting = spread.drawn_apart(spread.meeting(bytes), calls, ranges / calls);
-        let under_way = spread.callers * pieces.min(over * at_once);
+        let under_way = spread.callers * pieces.min(lanes * at_once);
         let disks = (meeting * spread.disks_each()).min(under_way).max(1.0);
         Call {
             bytes,
             pieces,
             at_one: (pieces / over).max(1.0),
+            at_disk: (pieces / lanes).max(1.0),
             piece_bytes: bytes / pieces,
             servers: meeting,
             disks,
@@ -111,8 +116,8 @@ impl Costs<'_> {
         let link_ns = if apart { call.piece_bytes * 1e9 / self.profile().network.link_rate } else { 0.0 };
         let mine = piece.out_ns.max(piece.in_ns).max(link_ns);
         let at_once = f64::from(storage.servers.requests_at_once.max(1));
-        let next = piece.server_ns.max(disk_busy).max(path / at_once);
-        let more = ((call.pieces - 1.0) * mine).max((call.at_one - 1.0) * next);
+        let at_disk = (call.at_disk - 1.0) * disk_busy.max(path / at_once);
+        let more = ((call.pieces - 1.0) * mine).max((call.at_one - 1.0) * piece.server_ns).max(at_disk);
         let mut cpu_ns = ranges * (call_ns + call.pieces * (piece.out_ns + piece.in_ns));
         let mut server_ns = ranges * call.pieces * piece.server_ns;
         if !local {

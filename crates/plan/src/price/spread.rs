@@ -98,15 +98,18 @@ impl Spread {
         self.servers() * self.disks_each()
     }
 
-    /// Disks of a server on which they lie: one turn of a file over all servers after the other.
+    /// Disks of a server on which they lie: one turn over all servers after the other.
     pub(super) fn disks_each(&self) -> f64 {
-        self.disks.min((self.units / self.width).ceil()).max(1.0)
+        self.disks.min((self.units * self.files / self.servers()).ceil()).max(1.0)
     }
 
-    /// Servers on which so many files lie that have so many units each. Files begin `width` servers apart.
+    /// Servers on which so many files lie that have so many units each. Files take servers in turn, and begin one further on
+    /// each time around.
     fn over(&self, files: f64, units: f64) -> f64 {
-        let apart = self.servers / gcd(self.servers as u64, self.width as u64) as f64;
-        (units.min(self.width) * files.min(apart)).min(self.servers).max(1.0)
+        let around = (self.servers / self.width).max(1.0);
+        let turns = (files / around).ceil().max(1.0);
+        let wide = (units.min(self.width) + turns - 1.0).min(self.width);
+        (files.min(around) * wide).min(self.servers).max(1.0)
     }
 
     /// File servers at which requests of so many bytes together meet at a time.
@@ -145,10 +148,6 @@ impl Spread {
     pub(super) fn unit_bytes(&self) -> f64 {
         self.unit_bytes
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
 /// Whether each rank handles storage for its own.
@@ -263,13 +262,19 @@ mod tests {
     }
 
     #[test]
-    fn files_as_wide_as_all_servers_begin_at_the_same_one() {
+    fn files_begin_at_one_server_after_the_other() {
         let files = Spread { files: 100.0, units: 1.0, ..spread(&[0]) };
-        assert_eq!((files.servers(), files.meeting(1024.0)), (1.0, 1.0));
+        assert_eq!((files.servers(), files.disks()), (8.0, 16.0));
+        assert_eq!(files.meeting(1024.0), 8.0);
+        let few = Spread { files: 3.0, ..files.clone() };
+        assert_eq!((few.servers(), few.disks()), (3.0, 3.0));
+        let long = Spread { units: 4.0, ..few };
+        assert_eq!(long.servers(), 6.0);
         let narrow = Spread { width: 3.0, ..files.clone() };
         assert_eq!(narrow.servers(), 8.0);
         let halves = Spread { width: 4.0, ..files };
-        assert_eq!(halves.servers(), 2.0);
+        assert_eq!(halves.servers(), 8.0);
+        assert_eq!(Spread { files: 2.0, ..halves }.servers(), 2.0);
     }
 
     #[test]
