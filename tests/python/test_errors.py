@@ -103,3 +103,38 @@ def test_an_error_names_the_ranks_that_it_befell(tmp_path: Path) -> None:
         return raised.value.ranks, raised.value.expected, raised.value.found
 
     assert hs.threads(4, run) == [((2,), "shape [2, 8]", "shape [3, 8]")] * 4
+
+
+def test_requests_say_by_themselves_what_calls_do(tmp_path: Path) -> None:
+    """Also where the rank that waits could not make its call."""
+    with hs.open(tmp_path / "s.zarr", "w", durable=False) as store:
+        store.write("rho", np.arange(12.0))
+        (tmp_path / "s.zarr/rho/zarr.json").write_text('{"zarr_format": 3, "node_type": "array", "shape": "none"}')
+        store.refresh()
+        told = []
+        for call in (lambda: store.read("rho"), lambda: store.iread("rho").wait()):
+            with pytest.raises(hs.Error) as raised:
+                call()
+            error = raised.value
+            told.append((type(error), error.what, error.where, error.expected, error.found, error.hint))
+        assert told[0] == told[1]
+
+
+def test_options_of_new_arrays_are_refused_for_those_that_are_there(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "s.zarr", "w", durable=False) as store:
+        store.write("rho", np.arange(12.0))
+        for options in ({"chunks": (4,)}, {"zstd": 1}, {"fill_value": 1}, {"attributes": {"a": 1}}, {"dtype": "f4"}):
+            with pytest.raises(hs.InvalidError, match="cannot be given for an array that is there already"):
+                store.write("rho", np.zeros(2), section=slice(0, 2), **options)
+        np.testing.assert_array_equal(store.read("rho"), np.arange(12.0))
+
+
+def test_sections_that_make_no_sense_say_so(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "s.zarr", "w", durable=False) as store:
+        store.write("rho", np.arange(12.0))
+        for section in ("ab", (1, 2, 3), [(1, 2, 3)], 1.5, {}):
+            with pytest.raises((hs.InvalidError, TypeError)) as raised:
+                store.read("rho", section=section)
+            assert "__index__" not in str(raised.value)
+        with pytest.raises(hs.InvalidError, match="'rho' is named twice"):
+            store.read(["rho", "rho"])

@@ -267,3 +267,50 @@ def test_several_arrays_are_refused_where_one_of_them_cannot_be_used(tmp_path: P
         found["b"].flags.writeable = False
         with pytest.raises(hs.InvalidError, match="read-only"):
             file.read(list(arrays), out=found)
+
+
+SECTIONS: list[Any] = [
+    slice(-3, None),
+    slice(None, 3),
+    slice(-5, -2),
+    slice(-6, None, 2),
+    -2,
+    (slice(-3, None), slice(0, 2)),
+    (1, slice(-2, None)),
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=str)
+@pytest.mark.parametrize("kind", ["zarr", "raw"])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_section_of_several_arrays_is_cut_to_each(tmp_path: Path, kind: str, section: Any, *, blocks: bool) -> None:
+    """The end of an array is its own, and so are the dimensions that are left out."""
+    tail = () if isinstance(section, tuple) else (2,)
+    shapes = [(10, 4, *tail), (20, 6, *tail)] if isinstance(section, tuple) else [(10, 4), (20, 4)]
+    expected = {
+        name: np.arange(np.prod(shape), dtype="f8").reshape(shape) for name, shape in zip("ab", shapes, strict=True)
+    }
+    picks = tuple(slice(p, p + 1 or None) if isinstance(p, int) else p for p in np.index_exp[section])
+    given = {
+        name: -1.0 - np.arange(values[picks].size).reshape(values[picks].shape) for name, values in expected.items()
+    }
+    target: Any
+    if kind == "zarr":
+        target = hs.open(tmp_path / "s.zarr", "w", durable=False)
+        target.write(expected)
+    else:
+        with hs.open_raw(tmp_path / "s.raw", "w", durable=False) as new:
+            new.write(expected)
+        known = {name: (values.shape, "f8") for name, values in expected.items()}
+        target = hs.open_raw(tmp_path / "s.raw", "r+", header=0, arrays=known, durable=False)
+    with target:
+        if blocks:
+            target.write(given, section=section)
+        else:
+            target.iwrite(given, section=section).wait()
+        for name, values in expected.items():
+            values[picks] = given[name]
+            np.testing.assert_array_equal(target.read(name), values)
+            np.testing.assert_array_equal(target.read_local(name, section=section), values[picks])
+        read = target.read(["a", "b"], section=section) if blocks else target.iread(["a", "b"], section=section).wait()
+        assert [np.array_equal(read[name], given[name]) for name in expected] == [True, True]

@@ -120,7 +120,13 @@ impl<'py> FromPyObject<'_, 'py> for RawPick {
         if let Ok((start, stride, count, block)) = part.extract::<(Index, Index, Index, Index)>() {
             return Ok(RawPick(Pick::Blocks { start: start.0, stride: stride.0, count: count.0, block: block.0 }));
         }
-        Ok(RawPick(Pick::Index(part.extract::<Index>()?.0)))
+        let index = part.extract::<Index>().map_err(|_| {
+            let part = part.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+            PyTypeError::new_err(format!(
+                "a section has no {part}\n  hint: each dimension is a slice, an index, or (start, stride, count, block)"
+            ))
+        })?;
+        Ok(RawPick(Pick::Index(index.0)))
     }
 }
 
@@ -157,7 +163,7 @@ pub(crate) fn element(kind: &str) -> PyResult<ElementType> {
     })
 }
 
-pub(crate) fn section(raw: Option<RawSection>) -> Option<Section> {
+pub(crate) fn section(raw: RawSection) -> Section {
     let triplet = |(start, stride, count, block)| Triplet { start, stride, count, block };
-    raw.map(|dims| Section { dims: dims.into_iter().map(triplet).collect() })
+    Section { dims: raw.into_iter().map(triplet).collect() }
 }

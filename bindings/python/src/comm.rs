@@ -1,7 +1,6 @@
 //! Memberships in communicators, and reports.
 
-use crate::errors::{INTERRUPTED, kind, raise};
-use hyperslab::Unready;
+use crate::errors::{INTERRUPTED, RawUnready, raise};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -158,9 +157,8 @@ impl Comm {
     }
 
     /// Takes part in a call that this rank cannot make; raises the error that all ranks get.
-    fn attend(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyErr {
-        let why = Unready { kind: kind(name), text, hint };
-        let error = py.detach(|| self.0.attend(what, why));
+    fn attend(&self, py: Python<'_>, what: &str, why: RawUnready) -> PyErr {
+        let error = py.detach(|| self.0.attend(what, why.into()));
         raise(py, error)
     }
 

@@ -73,3 +73,25 @@ fn with_fields<'py>(value: Bound<'py, PyAny>, error: &hyperslab::Error) -> PyRes
     value.setattr("hint", error.hint())?;
     Ok(value)
 }
+
+/// What keeps a rank from making a call, as the public package tells it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct RawUnready {
+    /// Name of the class of the error.
+    name: String,
+    doing: Vec<String>,
+    what: String,
+    #[pyo3(item("where"))]
+    object: Option<String>,
+    expected: Option<String>,
+    found: Option<String>,
+    hint: String,
+}
+
+impl From<RawUnready> for hyperslab::Unready {
+    fn from(raw: RawUnready) -> hyperslab::Unready {
+        let RawUnready { name, doing, what, object, expected, found, hint } = raw;
+        hyperslab::Unready { kind: kind(&name), doing, what, object, mismatch: expected.zip(found), hint }
+    }
+}

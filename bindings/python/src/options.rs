@@ -3,8 +3,8 @@
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::layout::Held;
 use hyperslab::{
-    Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Value, WriteOptions, casting_named, exchange_named,
-    limit_of, strategy_named,
+    Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, Value, WriteOptions, casting_named,
+    exchange_named, limit_of, strategy_named,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -88,7 +88,8 @@ impl OpenKeywords {
 keywords! {
 /// Of a write.
 WriteKeywords {
-    section: RawSection,
+    /// One for each array.
+    sections: Vec<RawSection>,
     chunks: Vec<u64>,
     /// Extents of typical requests.
     typical: Vec<Option<u64>>,
@@ -116,7 +117,8 @@ pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
 impl WriteKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<WriteOptions> {
         let mut options = WriteOptions::default();
-        options.section = section(self.section);
+        options.section =
+            self.sections.map_or(Sections::Whole, |each| each.into_iter().map(section).collect::<Vec<_>>().into());
         (options.chunks, options.typical) = (self.chunks, self.typical);
         options.element = self.dtype.as_deref().map(element).transpose()?;
         options.codecs = match (self.zstd, self.checksum) {
@@ -142,7 +144,8 @@ keywords! {
 /// Of a read.
 ReadKeywords {
     dist: Held,
-    section: RawSection,
+    /// One for each array.
+    sections: Vec<RawSection>,
     /// The arrays to read into.
     out: Vec<Py<Local>>,
     casting: String,
@@ -154,7 +157,8 @@ impl ReadKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
         let mut options = ReadOptions::default();
         options.holding = self.dist.map(Held::holding);
-        options.section = section(self.section);
+        options.section =
+            self.sections.map_or(Sections::Whole, |each| each.into_iter().map(section).collect::<Vec<_>>().into());
         options.into = self.out.map(locals);
         if let Some(name) = self.casting {
             options.casting = alone(py, casting_named(&name))?;

@@ -2,13 +2,13 @@
 
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
-use crate::errors::{kind, raise, raise_alone};
+use crate::errors::{RawUnready, raise, raise_alone};
 use crate::layout::Held;
 use crate::memory::Place;
 use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
     Arrays, Contents, Direction, Error, FileArray, Kind, Layout, Limits, Mode, Order, Planned, RawFile, Step, Store,
-    Strategy, Unready, Value, WriteAsk,
+    Strategy, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -176,9 +176,8 @@ impl Target {
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.
-    fn attend_later(&self, py: Python<'_>, what: &str, name: &str, text: String, hint: String) -> PyResult<Request> {
-        let why = Unready { kind: kind(name), text, hint };
-        self.with(py, |target| Ok(target.attend_later(what, why))).map(Request)
+    fn attend_later(&self, py: Python<'_>, what: &str, why: RawUnready) -> PyResult<Request> {
+        self.with(py, |target| Ok(target.attend_later(what, why.into()))).map(Request)
     }
 
     /// Gives a step or a new file up, without the other ranks, who know.
@@ -391,7 +390,7 @@ pub(crate) fn explain(
         names,
         held: held.into_iter().map(Held::holding).collect(),
         element: element(kind)?,
-        section: part.and_then(|(dims, shape)| Some((section(Some(dims))?, shape))),
+        section: part.map(|(dims, shape)| (section(dims), shape)),
         layout: match layout {
             RawLayout::Zarr(keywords) => Layout::Zarr(keywords.options(py)?.into()),
             RawLayout::File((name, header_bytes)) => Layout::Raw { order: order(&name)?, header_bytes },

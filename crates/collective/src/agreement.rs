@@ -9,8 +9,8 @@ pub type Begin = Box<dyn FnOnce(Votes) -> (Work, bool) + Send>;
 
 /// What rank 0 does in an agreement.
 enum Decides {
-    /// Nothing, or not yet.
-    Nothing,
+    /// Nothing: it tells what is known.
+    Tells(Vec<u8>),
     /// This, once all have answered.
     Begins(Begin),
     /// The desk has it.
@@ -31,13 +31,18 @@ impl Agreement {
     /// # Errors
     /// When an earlier failure ended the use of this party.
     pub fn open(party: &mut Party, question: Question, begin: Option<Begin>) -> Result<Agreement, Fault> {
-        let decides = begin.map_or(Decides::Nothing, Decides::Begins);
+        let decides = begin.map_or(Decides::Tells(Vec::new()), Decides::Begins);
         Ok(Agreement { consensus: party.open(question)?, decides, plain: true })
     }
 
     /// The same where rank 0's work tells servers, too: as [`served`] says it.
     pub(crate) fn with_servers(self) -> Agreement {
         Agreement { plain: false, ..self }
+    }
+
+    /// Begins an agreement in which rank 0 tells what it knows already, also to servers: as [`served`] says it.
+    pub(crate) fn tell(party: &mut Party, question: Question, told: Vec<u8>) -> Result<Agreement, Fault> {
+        Ok(Agreement { consensus: party.open(question)?, decides: Decides::Tells(told), plain: false })
     }
 
     /// Goes on; gives what all ranks get once it is over.
@@ -48,10 +53,7 @@ impl Agreement {
         let told = |payload: Vec<u8>| if wraps { served::plain(&payload) } else { payload };
         let agreed = consensus.poll_with(world, party, &mut |world, votes| {
             match std::mem::replace(decides, Decides::Begun) {
-                Decides::Nothing => {
-                    *decides = Decides::Nothing;
-                    return Some(Ok(told(Vec::new())));
-                }
+                Decides::Tells(known) => return Some(Ok(told(known))),
                 Decides::Begins(begin) => {
                     let (work, at_once) = begin(votes);
                     world.desk().begin(work, at_once);

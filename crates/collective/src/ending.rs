@@ -69,9 +69,7 @@ impl Ending {
         let sync = self.below.clone().filter(|_| party.poisoned().is_none());
         match sync {
             Some(below) if served::has_servers(party) => {
-                let told = served::syncing(&below);
-                let begin: Begin = Box::new(move |_| (Box::new(move || Ok(told)), true));
-                Agreement::open(party, question.clone(), Some(begin)).map(|told| Stage::Told(told.with_servers()))
+                Agreement::tell(party, question.clone(), served::syncing(&below)).map(Stage::Told)
             }
             Some(below) if question.fault.is_none() => {
                 party.begin_part();

@@ -65,10 +65,25 @@ impl AsRef<Line> for Keep {
 pub struct Unready {
     /// Kind of the error.
     pub kind: FaultKind,
-    /// The message.
-    pub text: String,
+    /// What was being done, the outermost first.
+    pub doing: Vec<String>,
+    /// What went wrong.
+    pub what: String,
+    /// The stored object that it is about.
+    pub object: Option<String>,
+    /// What was expected of it, and what was found instead.
+    pub mismatch: Option<(String, String)>,
     /// What the user may do about it.
     pub hint: String,
+}
+
+impl From<Unready> for Fault {
+    fn from(why: Unready) -> Fault {
+        let fault = Fault::new(why.kind, why.what).hint(why.hint);
+        let fault = why.object.into_iter().fold(fault, Fault::about);
+        let fault = why.mismatch.into_iter().fold(fault, |fault, (expected, found)| fault.expected(expected, found));
+        why.doing.into_iter().rev().fold(fault, Fault::context)
+    }
 }
 
 pub(crate) struct Member {
@@ -342,8 +357,7 @@ impl Comm {
 
     /// Takes part in a collective call that this rank cannot make, so that all ranks get its error instead of waiting.
     pub fn attend(&self, what: &str, why: Unready) -> crate::Error {
-        let fault = Fault::new(why.kind, why.text).hint(why.hint);
-        self.attend_with(what, fault.context(what))
+        self.attend_with(what, Fault::from(why).context(what))
     }
 
     pub(crate) fn attend_with(&self, what: &str, fault: Fault) -> crate::Error {

@@ -88,6 +88,6 @@ pub use options::{
 };
 pub use raw::{Contents, FileArray, RawFile};
 pub use request::Request;
-pub use selection::{Pick, select};
+pub use selection::{Pick, Sections, select};
 pub use trace::Predicted;
 pub use zarr::{ArrayInfo, Layout, Mode, Planned, Step, Store, WriteAsk, explain};

@@ -1,9 +1,10 @@
 //! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
 
+use crate::selection::Sections;
 use crate::zarr::Mode;
 use hyperslab_collective::{Holding, LocalArray};
 use hyperslab_format::zarr::{Codecs, Map, Value};
-use hyperslab_layout::{Casting, ElementType, Section};
+use hyperslab_layout::{Casting, ElementType};
 use hyperslab_plan::{Exchange, Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
 use std::time::Duration;
@@ -130,8 +131,8 @@ fn plain(number: f64) -> String {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// The part of existing arrays to write; without it, new arrays are made.
-    pub section: Option<Section>,
+    /// The parts of existing arrays to write; new arrays are written whole.
+    pub section: Sections,
     /// Shape of the chunks; what one rank holds, or what is worth it more, when not given.
     pub chunks: Option<Vec<u64>>,
     /// Extents of what is read later, of which `None` leaves some open: `chunks` are then where the choice begins.
@@ -157,7 +158,7 @@ pub struct WriteOptions {
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
         WriteOptions {
-            section: None,
+            section: Sections::Whole,
             chunks: None,
             typical: None,
             element: None,
@@ -174,8 +175,8 @@ impl Default for WriteOptions {
 
 impl WriteOptions {
     setters! {
-        /// Of this part of existing arrays.
-        section: Section = Some(section);
+        /// Of this part of existing arrays: of all the same one, or of each its own.
+        section: impl Into<Sections> = section.into();
         /// In chunks of this shape.
         chunks: Vec<u64> = Some(chunks);
         /// Stored as elements of this type.
@@ -196,11 +197,8 @@ impl WriteOptions {
         strategy: Strategy = Some(strategy);
     }
 
-    /// Refuses what only arrays in chunks have.
-    ///
-    /// # Errors
-    /// When something of it is given.
-    pub(crate) fn check_for_file(&self) -> Result<(), Fault> {
+    /// What is said of arrays that only new ones in chunks have: the first of it that is given.
+    fn of_chunks(&self) -> Option<&'static str> {
         let given = [
             ("chunks", self.chunks.is_some() || self.typical.is_some()),
             ("codecs", self.codecs.is_some()),
@@ -208,13 +206,36 @@ impl WriteOptions {
             ("names of dimensions", self.dimension_names.is_some()),
             ("attributes", !self.attributes.is_empty()),
         ];
-        match given.into_iter().find(|(_, given)| *given) {
+        given.into_iter().find_map(|(what, given)| given.then_some(what))
+    }
+
+    /// Refuses what only arrays in chunks have.
+    ///
+    /// # Errors
+    /// When something of it is given.
+    pub(crate) fn check_for_file(&self) -> Result<(), Fault> {
+        match self.of_chunks().or(self.overwrite.then_some("overwrite")) {
             None => Ok(()),
-            Some((what, _)) => Err(Fault::new(
-                FaultKind::Unsupported,
-                format!("{what} are given for arrays of a file, which has none"),
-            )
-            .hint("a Zarr store has them")),
+            Some(what) => {
+                let text = format!("{what} cannot be given for arrays of a file");
+                Err(Fault::new(FaultKind::Unsupported, text).hint("a Zarr store has them"))
+            }
+        }
+    }
+
+    /// Refuses what only new arrays take.
+    ///
+    /// # Errors
+    /// When something of it is given.
+    pub(crate) fn check_for_existing(&self) -> Result<(), Fault> {
+        let overwrite = self.overwrite.then_some("overwrite");
+        let element = self.element.is_some().then_some("a type of the stored elements");
+        match self.of_chunks().or(element).or(overwrite) {
+            None => Ok(()),
+            Some(what) => {
+                let text = format!("{what} cannot be given for an array that is there already");
+                Err(Fault::new(FaultKind::Invalid, text).hint("leave it out, or write the array anew"))
+            }
         }
     }
 }
@@ -225,8 +246,8 @@ impl WriteOptions {
 pub struct ReadOptions {
     /// Who gets what; every rank everything, when not given.
     pub holding: Option<Holding>,
-    /// The part of each array to read; all of it, when not given.
-    pub section: Option<Section>,
+    /// The part of each array to read.
+    pub section: Sections,
     /// This rank's local arrays to read into, array by array; fresh ones, when not given.
     pub into: Option<Vec<LocalArray>>,
     /// Which changes from the stored type to that of the memory are allowed.
@@ -239,8 +260,8 @@ impl ReadOptions {
     setters! {
         /// Held so.
         holding: impl Into<Holding> = Some(holding.into());
-        /// Of this part.
-        section: Section = Some(section);
+        /// Of this part: of all the same one, or of each its own.
+        section: impl Into<Sections> = section.into();
         /// Into these.
         into: Vec<LocalArray> = Some(into);
         /// With this rule for changes of the element type.
@@ -278,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_file_has_no_chunks() {
-        assert!(WriteOptions::default().overwrite(true).check_for_file().is_ok());
+        assert!(WriteOptions::default().overwrite(true).check_for_file().is_err());
         let fault = WriteOptions::default().chunks(vec![1]).check_for_file().unwrap_err();
-        assert_eq!(fault.text(), "chunks are given for arrays of a file, which has none");
+        assert_eq!(fault.text(), "chunks cannot be given for arrays of a file");
     }
 }

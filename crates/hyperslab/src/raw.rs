@@ -13,6 +13,7 @@ use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
+use crate::selection::Sections;
 use crate::zarr::{Mode, WriteAsk, completed};
 use disk::{Heard, Opened, lay_out, open_file, open_npy};
 use hyperslab_collective::attempts::Attempts;
@@ -244,7 +245,7 @@ impl RawFile {
             let fit = unfit.or(untyped).map_or(fit, Err);
             RawFile::open_with(comm, location, Mode::Write, opening, contents, fit)?
         };
-        let options = WriteOptions { section: None, element: Some(element), ..writing.clone() };
+        let options = WriteOptions { section: Sections::Whole, element: Some(element), ..writing.clone() };
         match file.write(&std::mem::take(&mut asks), &options) {
             Ok(report) => file.close(None).map(|()| report),
             Err(error) => {

@@ -136,7 +136,7 @@ impl Comm {
 
     /// As [`Comm::attend`], for a call that does not block.
     pub(crate) fn attend_later(&self, target: u64, what: &str, why: Unready) -> Request {
-        self.refuse_later(target, what.to_string(), Fault::new(why.kind, why.text).hint(why.hint))
+        self.refuse_later(target, what.to_string(), why.into())
     }
 
     /// The same, for a fault that was found here.

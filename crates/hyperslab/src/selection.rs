@@ -2,6 +2,59 @@
 
 use crate::error::Error;
 use hyperslab_layout::{Section, Triplet};
+use hyperslab_world::{Fault, FaultKind};
+
+/// Which part of each array a call moves.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Sections {
+    /// All of each.
+    #[default]
+    Whole,
+    /// The same section of each.
+    Same(Section),
+    /// Of each its own, in their order.
+    Each(Vec<Section>),
+}
+
+impl From<Section> for Sections {
+    fn from(section: Section) -> Sections {
+        Sections::Same(section)
+    }
+}
+
+impl From<Vec<Section>> for Sections {
+    fn from(sections: Vec<Section>) -> Sections {
+        Sections::Each(sections)
+    }
+}
+
+impl Sections {
+    /// Whether all of each array moves.
+    pub fn is_whole(&self) -> bool {
+        *self == Sections::Whole
+    }
+
+    /// The section of one of the arrays.
+    pub(crate) fn of(&self, number: usize) -> Option<&Section> {
+        match self {
+            Sections::Whole => None,
+            Sections::Same(section) => Some(section),
+            Sections::Each(sections) => sections.get(number),
+        }
+    }
+
+    /// Refuses sections that are not as many as the arrays.
+    pub(crate) fn check(&self, arrays: usize) -> Result<(), Fault> {
+        match self {
+            Sections::Each(sections) if sections.len() != arrays => {
+                let text = "each array needs a section of its own, or all the same one";
+                let found = format!("{} sections", sections.len());
+                Err(Fault::new(FaultKind::Invalid, text).expected(format!("{arrays} sections"), found))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// What is selected along one dimension. Negative indices count from the end, where the extent is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -256,7 +256,8 @@ impl ElementType {
             b'=' | b'|' => (ByteOrder::NATIVE, &text[1..]),
             _ => (ByteOrder::NATIVE, text),
         };
-        let opaque = code.strip_prefix('V').and_then(|bytes| bytes.parse().ok()).map(Kind::Opaque);
+        let bytes = code.strip_prefix('V').and_then(|bytes| bytes.parse().ok());
+        let opaque = bytes.filter(|&bytes| bytes > 0).map(Kind::Opaque);
         let kind = opaque.or_else(|| Kind::ALL.into_iter().find(|kind| kind.numpy_code() == code))?;
         Some(ElementType { kind, order })
     }

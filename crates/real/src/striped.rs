@@ -247,7 +247,6 @@ impl Names for StripedDirectory {
         Some((self.absolute(parent(&self.root)), name.trim_start_matches('/').into()))
     }
 
-    /// Whether any directory has it; for the directories themselves, whether all are there.
     fn process(&self) -> Process {
         here::this_process()
     }
@@ -260,6 +259,7 @@ impl Names for StripedDirectory {
         here::token()
     }
 
+    /// Whether any directory has it; for the directories themselves, whether all are there.
     fn exists(&self, name: &str) -> bool {
         let inner = self.inner(name);
         let mut each = self.directories.iter();

@@ -71,9 +71,14 @@ impl Root {
         }
     }
 
-    /// Absolute name of an object below one of these; its name alone, if it has no root among them.
+    /// Absolute name of an object below one of these. Where nobody says what the roots are, it has its own name below the
+    /// first, and with the number in front below others.
     pub fn full_of(roots: &[Root], object: &Object) -> String {
-        roots.get(object.root as usize).map_or_else(|| object.name.to_string(), |root| root.full(&object.name))
+        match (roots.get(object.root as usize), object.root) {
+            (Some(root), _) => root.full(&object.name),
+            (None, 0) => object.name.to_string(),
+            (None, number) => format!("{number}:{}", object.name),
+        }
     }
 
     /// Roots as bytes for another rank.

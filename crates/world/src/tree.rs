@@ -8,7 +8,7 @@ mod store;
 
 pub use store::TreeStore;
 
-use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Then};
+use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Process, Then};
 use hyperslab_pack::Memory;
 use nodes::{File, Node, Why, allocate, place};
 use std::collections::BTreeSet;
@@ -198,6 +198,11 @@ impl Names for MemoryTree {
     fn at(&self, root: &str) -> Arc<dyn Names> {
         let root = inner_of(&self.tree.label, root).unwrap_or(root).to_string();
         Arc::new(MemoryTree { tree: self.tree.clone(), root })
+    }
+
+    fn process(&self) -> Process {
+        // A tree belongs to the processes that have it in their memory: this one, and what it forked.
+        Process { pid: std::process::id(), ..Process::default() }
     }
 
     fn above(&self) -> Option<(String, String)> {

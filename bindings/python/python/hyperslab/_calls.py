@@ -164,8 +164,11 @@ def section_of(section: SectionLike | None, shape: Sequence[int] | None) -> RawS
     Each dimension is a slice with a positive step, an integer (which keeps the dimension, with extent 1), or a tuple
     (start, stride, count, block) as HDF5 has it.
     """
-    if section is None:
-        return None
+    return None if section is None else sectioned(section, shape)
+
+
+def sectioned(section: SectionLike, shape: Sequence[int] | None) -> RawSection:
+    """The same where there is one."""
     return _core.section_of(list(section) if isinstance(section, Sequence) else [section], shape)
 
 
@@ -237,7 +240,7 @@ class attending:  # noqa: N801 (it reads as what it does; a class, since a gener
     ) -> None:
         """Attend the next call of the others with the failure."""
         if isinstance(error, Exception) and not self._is_known(error):
-            raise self._comm.attend(self._what, *unready(error)) from error
+            raise self._comm.attend(self._what, unready(error)) from error
 
     def _is_known(self, error: Exception) -> bool:
         """Whether the other ranks have the failure already."""
@@ -253,13 +256,18 @@ class calling(attending):  # noqa: N801
         return bool(getattr(error, "_collective", False)) or type(error) is RuntimeError
 
 
-def unready(error: Exception) -> tuple[str, str, str]:
-    """The kind, text and hint of what keeps a rank from making a call."""
-    text, _, hint = str(error).partition("\n  hint: ")
-    name = type(error).__name__ if isinstance(error, Error) else "InvalidError"
-    if not isinstance(error, (Error, ValueError, TypeError, OverflowError, AttributeError)):
-        name, text = "PeerError", f"{type(error).__name__}: {text}"
-    return name, text, hint
+def unready(error: Exception) -> _core._Unready:
+    """What keeps a rank from making a call."""
+    told: _core._Unready = {"where": None, "expected": None, "found": None, "doing": [], "name": "InvalidError"}
+    told["what"], _, told["hint"] = str(error).partition("\n  hint: ")
+    if isinstance(error, Error):
+        told["name"] = type(error).__name__
+        if error.what:
+            told.update({"what": error.what, "doing": list(error.doing), "where": error.where})
+            told.update({"expected": error.expected, "found": error.found})
+    elif not isinstance(error, (ValueError, TypeError, OverflowError, AttributeError)):
+        told.update({"name": "PeerError", "what": f"{type(error).__name__}: {told['what']}"})
+    return told
 
 
 @contextmanager

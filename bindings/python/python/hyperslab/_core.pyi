@@ -40,6 +40,15 @@ __version__: str
 _Section: TypeAlias = list[tuple[int, int, int, int]]
 _Info: TypeAlias = tuple[str, list[int], list[int], list[str | None] | None, str, str]
 
+class _Unready(TypedDict, total=False):
+    name: str
+    doing: list[str]
+    what: str
+    where: str | None
+    expected: str | None
+    found: str | None
+    hint: str
+
 #: Keywords that are given; see `bindings/python/src/options.rs`.
 class _OpenKeywords(TypedDict, total=False):
     durable: bool
@@ -53,7 +62,7 @@ class _OpenKeywords(TypedDict, total=False):
     exchange: str | None
 
 class _WriteKeywords(TypedDict, total=False):
-    section: _Section | None
+    sections: list[_Section] | None
     chunks: Sequence[int] | None
     typical: Sequence[int | None] | None
     dtype: str | None
@@ -68,7 +77,7 @@ class _WriteKeywords(TypedDict, total=False):
 
 class _ReadKeywords(TypedDict, total=False):
     dist: _Held | None
-    section: _Section | None
+    sections: list[_Section] | None
     out: Sequence[Local]
     casting: str
     strategy: str | None
@@ -157,7 +166,7 @@ class Comm:
     @property
     def agreements(self) -> int: ...
     def observed_by(self, observer: Callable[[int, int], None] | None) -> None: ...
-    def attend(self, what: str, name: str, text: str, hint: str) -> BaseException: ...
+    def attend(self, what: str, why: _Unready) -> BaseException: ...
     def record(self, directory: str | None) -> None: ...
     @property
     def recorded(self) -> bool: ...
@@ -211,7 +220,7 @@ class Target:
     def read(self, names: Sequence[str], keywords: _ReadKeywords) -> Report: ...
     def read_later(self, names: Sequence[str], keywords: _ReadKeywords) -> Request: ...
     def read_local(self, name: str, keywords: _ReadKeywords) -> Report: ...
-    def attend_later(self, what: str, name: str, text: str, hint: str) -> Request: ...
+    def attend_later(self, what: str, why: _Unready) -> Request: ...
     def discard(self) -> None: ...
     def close(self, fault: str | None) -> None: ...
     @staticmethod

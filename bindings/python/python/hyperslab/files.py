@@ -22,6 +22,7 @@ from hyperslab._calls import (
     holding,
     run,
     section_of,
+    sectioned,
     told,
     type_code,
     type_of,
@@ -276,8 +277,8 @@ class RawFile:
         if dtype is not None:
             given["dtype"] = type_code(dtype)
         if section is not None:
-            known, first = self.arrays, next(iter(arrays))
-            given["section"] = section_of(section, known[first][0] if first in known else None)
+            known = self.arrays
+            given["sections"] = [sectioned(section, known[each][0] if each in known else None) for each in arrays]
         return asks, given
 
     @overload
@@ -413,7 +414,8 @@ class RawFile:
             native = stored.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
             out = spread.empty(0, native, order=order)
         raws = describe_all(out, spread, 0, writable=True)
-        self._file.read_local(name, {"section": part, "out": raws, "casting": str(casting)})
+        sections = None if part is None else [part]
+        self._file.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
         return out
 
     def _prepare_read(
@@ -438,8 +440,8 @@ class RawFile:
             message = "no array is named"
             raise InvalidError(message)
         shape = known[names[0]][0]
-        part = section_of(section, shape)
-        extents = shape if part is None else [count * block for _, _, count, block in part]
+        parts = None if section is None else [sectioned(section, known[each][0]) for each in names]
+        extents = shape if parts is None else [count * block for _, _, count, block in parts[0]]
         spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
         for each in names:
             if each not in targets:
@@ -447,7 +449,7 @@ class RawFile:
                 targets[each] = spread.empty(self._comm.rank, native, order=order, guard=guard)
         described = describe_each([targets[each] for each in names], spread, guard, writable=True)
         raws = [raw for parts in described for raw in parts]
-        return targets, {"dist": spread._core, "section": part, "out": raws}
+        return targets, {"dist": spread._core, "sections": parts, "out": raws}
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""

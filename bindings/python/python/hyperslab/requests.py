@@ -80,7 +80,7 @@ def failed(target: _core.Target, comm: _core.Comm, what: str, error: Exception) 
     if getattr(error, "_collective", False):
         # All ranks have met in the call that raised it.
         return _Known(error)
-    core = target.attend_later(what, *unready(error))
+    core = target.attend_later(what, unready(error))
     return Request(core, comm, lambda report: report)
 
 

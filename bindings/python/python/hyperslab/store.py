@@ -28,6 +28,7 @@ from hyperslab._calls import (
     local_extents,
     run,
     section_of,
+    sectioned,
     told,
     type_code,
     type_of,
@@ -396,11 +397,10 @@ class Store:
         asks = [(each, describe_all(local, dist, guard), held(dist)) for each, local in arrays.items()]
         cut, typical = chunking_of_asks(chunks, asks, dtype)
         given: _core._WriteKeywords = {
-            "section": section_of(section, next(iter(infos.values())).shape if infos else None),
+            "sections": None if section is None else [sectioned(section, infos[str(each)].shape) for each in arrays],
             "chunks": cut,
             "typical": typical,
             "dtype": None if dtype is None else type_code(dtype),
-            "checksum": bool(checksum),
             "zstd": zstd,
             "fill_value": fill_json(fill_value),
             "dimension_names": None if dimension_names is None else list(dimension_names),
@@ -409,6 +409,8 @@ class Store:
             "casting": str(casting),
             "strategy": strategy,
         }
+        if not checksum:
+            given["checksum"] = False
         return asks, given
 
     def append(
@@ -499,7 +501,7 @@ class Store:
         def read() -> Any:
             with calling(self._comm, what):
                 targets, given = self._prepare_read(name, dist, out=out, blocks=True, **options)
-            run(lambda: self._store.read([*targets], given), self._comm, what)
+            run(lambda: self._store.read(_names(name), given), self._comm, what)
             return targets[name] if isinstance(name, str) else targets
 
         return _until_up_to_date(read)
@@ -546,7 +548,7 @@ class Store:
         what = told("read of", name, f"from '{self.path}'")
         try:
             targets, given = self._prepare_read(name, dist, out=out, **options)
-            core = self._store.read_later([*targets], given)
+            core = self._store.read_later(_names(name), given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._store, self._comm, what, error)
         result = targets[name] if isinstance(name, str) else targets
@@ -566,15 +568,14 @@ class Store:
         strategy: str | None = None,
         casting: Casting = "same_kind",
     ) -> tuple[dict[str, Any], _core._ReadKeywords]:
-        single = isinstance(name, str)
-        names = [name] if single else list(name)
-        targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
+        names = _names(name)
+        targets: dict[str, Any] = {} if out is None else ({name: out} if isinstance(name, str) else dict(out))
         # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
         fresh = section is not None or (out is not None and dist is None)
         # What does not block cannot ask the others; what requests under way make is known here.
         infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self[each] for each in names}
-        part = section_of(section, next(iter(infos.values())).shape if infos else None)
-        spreads = {each: _spread(info, part, dist, self._comm.size) for each, info in infos.items()}
+        parts = {} if section is None else {each: sectioned(section, info.shape) for each, info in infos.items()}
+        spreads = {each: _spread(info, parts.get(each), dist, self._comm.size) for each, info in infos.items()}
         rank = self._comm.rank
         for each in names:
             if each not in targets:
@@ -583,7 +584,7 @@ class Store:
         raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
         given: _core._ReadKeywords = {
             "dist": held(dist),
-            "section": part,
+            "sections": [parts[each] for each in names] if parts else None,
             "out": raws,
             "casting": str(casting),
             "strategy": strategy,
@@ -641,7 +642,8 @@ class Store:
         if out is None:
             out = spread.empty(0, info.dtype if dtype is None else type_of(type_code(dtype)))
         raws = describe_all(out, spread, 0, writable=True)
-        self._store.read_local(name, {"section": part, "out": raws, "casting": str(casting)})
+        sections = None if part is None else [part]
+        self._store.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
         return out
 
     def flush(self) -> None:
@@ -762,6 +764,11 @@ def _until_up_to_date(call: Callable[[], T]) -> T:
         with suppress(OutdatedError):
             return call()
     return call()
+
+
+def _names(name: str | Sequence[str]) -> list[str]:
+    """The arrays that are named, in their order."""
+    return [name] if isinstance(name, str) else list(name)
 
 
 def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:

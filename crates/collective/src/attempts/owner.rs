@@ -78,7 +78,8 @@ impl Owner {
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} on host '{}'", self.process.pid, self.process.host)
+        let Process { pid, host, .. } = &self.process;
+        if host.is_empty() { write!(f, "process {pid}") } else { write!(f, "process {pid} on host '{host}'") }
     }
 }
 

@@ -4,6 +4,7 @@ use super::RawFile;
 use super::disk::follow_disk;
 use crate::error::Error;
 use crate::options::ReadOptions;
+use crate::selection::Sections;
 use crate::zarr::{into_each, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
@@ -54,14 +55,16 @@ impl RawFile {
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let path = self.path();
-        let compared = Compared::of(("read", path.clone()), move || {
-            vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string())]
+        let compared = Compared::of(("read", path.clone(), strategy), move || {
+            let asked = ("strategy asked for".into(), format!("{strategy:?}"));
+            vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string()), asked]
         });
         let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
-        let mut arrays = requests(names, holding.as_ref(), section.as_ref(), locals.as_deref());
+        let unfit = unfit.or_else(|| section.check(names.len()).err());
+        let mut arrays = requests(names, holding.as_ref(), &section, locals.as_deref());
         let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
             let stored = self.stored(&numbers);
-            self.suit(&mut arrays, &stored, section.as_ref(), casting).map(|()| stored)
+            self.suit(&mut arrays, &stored, &section, casting).map(|()| stored)
         });
         let (stored, fault) = match wanted {
             Ok(stored) => (stored, None),
@@ -93,13 +96,13 @@ impl RawFile {
         &self,
         arrays: &mut [ArrayRequest],
         stored: &[Stored],
-        section: Option<&Section>,
+        sections: &Sections,
         casting: Casting,
     ) -> Result<(), Fault> {
-        for (array, stored) in arrays.iter_mut().zip(stored) {
+        for (number, (array, stored)) in arrays.iter_mut().zip(stored).enumerate() {
             array.check_types(stored.element, Direction::Read, casting)?;
             if array.holding.is_none() {
-                let shape = section.map_or_else(|| stored.shape.clone(), Section::shape);
+                let shape = sections.of(number).map_or_else(|| stored.shape.clone(), Section::shape);
                 array.holding = Some(Arc::new(Holding::replicated(&shape, self.comm.size())?));
             }
         }

@@ -48,7 +48,7 @@ impl RawFile {
         self.comm.line().check_process()?;
         if self.comm.line().is_under_way(self.last_write.load(Ordering::Relaxed)) {
             let text = format!("'{}' is being written by a request that is under way", self.path().display());
-            let hint = "wait for the request before you read the file";
+            let hint = "wait for the request; what dedicated servers still write is read by a collective call";
             return Err(Fault::new(FaultKind::Invalid, text)
                 .about(self.path().display().to_string())
                 .hint(hint)

@@ -4,10 +4,10 @@ use super::disk::{follow_disk, marker};
 use super::{FileArray, RawFile};
 use crate::error::Error;
 use crate::options::WriteOptions;
-use crate::zarr::{Mode, WriteAsk, completed};
+use crate::zarr::{Mode, WriteAsk, completed, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
 use hyperslab_collective::{Arguments, Compared, Decision, Report, Target, check_cast};
-use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section, Stored};
+use hyperslab_layout::{Casting, Durability, ElementType, Policies, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
@@ -112,7 +112,7 @@ impl RawFile {
         let what = format!("write of {} to '{}'", crate::zarr::listed(&names), self.path().display());
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         let WriteOptions { section, element, casting, .. } = options;
-        let (section, casting) = (section.as_ref(), *casting);
+        let casting = *casting;
         let new = self.mode.writes_new();
         // The calls before this one decide where it may begin.
         self.await_calls();
@@ -120,8 +120,8 @@ impl RawFile {
             let laid = self.laid();
             (laid.arrays.len(), laid.end)
         };
-        let fit = unfit.map_or_else(|| options.check_for_file(), Err);
-        let prepared = fit.and_then(|()| self.add(&asks, *element, section)).and_then(|numbers| {
+        let fit = unfit.map_or_else(|| options.check_for_file(), Err).and_then(|()| section.check(asks.len()));
+        let prepared = fit.and_then(|()| self.add(&asks, *element, section.is_whole())).and_then(|numbers| {
             self.check_cast(&asks, &numbers, casting)?;
             Ok(numbers)
         });
@@ -129,17 +129,18 @@ impl RawFile {
             Ok(numbers) => (numbers, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let (path, set_aside) = (self.path(), self.held);
+        let (path, set_aside, strategy) = (self.path(), self.held, options.strategy);
         let stored_as = element.map(ElementType::numpy);
-        let compared = Compared::of(("write", path.clone(), set_aside, stored_as.clone()), move || {
+        let compared = Compared::of(("write", path.clone(), set_aside, stored_as.clone(), strategy), move || {
             vec![
                 ("operation".into(), "write".into()),
                 ("file".into(), path.display().to_string()),
                 ("bytes set aside for copies (staged)".into(), set_aside.to_string()),
                 ("type of the stored elements".into(), format!("{stored_as:?}")),
+                ("strategy asked for".into(), format!("{strategy:?}")),
             ]
         });
-        let whole = section.is_none() && numbers.iter().collect::<HashSet<_>>().len() == before.0;
+        let whole = section.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.0;
         let putting = || -> Box<dyn Target> {
             let (stored, end) = (self.stored(&numbers), self.laid().end);
             Box::new(Putting { file: self.preferring(options.strategy), stored, before, end, whole, marker: None })
@@ -150,7 +151,7 @@ impl RawFile {
             compared,
             fault,
             direction: Direction::Write,
-            arrays: asks.iter().map(|ask| ask.request(section)).collect(),
+            arrays: write_requests(&asks, section),
             locals: Some(asks.into_iter().map(|ask| ask.arrays).collect()),
             casting,
             policies: self.policies_of_writes(),
@@ -191,12 +192,7 @@ impl RawFile {
     }
 
     /// Numbers of the arrays to write; in a new file they are added to it.
-    fn add(
-        &self,
-        asks: &[WriteAsk],
-        element: Option<ElementType>,
-        section: Option<&Section>,
-    ) -> Result<Vec<usize>, Fault> {
+    fn add(&self, asks: &[WriteAsk], element: Option<ElementType>, whole: bool) -> Result<Vec<usize>, Fault> {
         let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
         if self.mode == Mode::Read {
             return fail("the file is open for reading only".into(), "open it with mode r+, or w for a new file");
@@ -211,7 +207,7 @@ impl RawFile {
         let mut laid = self.laid();
         let mut taken: HashSet<&str> = laid.arrays.iter().map(|array| &*array.name).collect();
         for WriteAsk { name, .. } in asks {
-            if section.is_some() || !taken.insert(name) {
+            if !whole || !taken.insert(name) {
                 return fail(
                     format!("array '{name}' of a new file is written once and whole"),
                     "mode r+ changes a file that exists",

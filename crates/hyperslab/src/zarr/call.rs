@@ -8,6 +8,7 @@ use crate::error::{Error, format_fault};
 use crate::held::Held;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
+use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
@@ -15,7 +16,7 @@ use hyperslab_collective::{
 };
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, NodeType, Value, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
-use hyperslab_layout::{Casting, Durability, ElementType, Policies, Section};
+use hyperslab_layout::{Casting, Durability, ElementType, Policies};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
@@ -70,9 +71,12 @@ impl Store {
         }
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
-        let update = new.section.is_some();
+        let update = !new.section.is_whole();
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
-        let (metadata, fault) = match unfit.map_or_else(|| self.check_write(&asks, new, update), Err) {
+        let (metadata, fault) = match unfit
+            .map_or_else(|| new.section.check(asks.len()), Err)
+            .and_then(|()| self.check_write(&asks, new, update))
+        {
             Ok(metadata) => (metadata, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
@@ -84,7 +88,12 @@ impl Store {
             "options of new arrays".into(),
             format!(
                 "{:?}",
-                WriteOptions { section: None, attributes: Map::new(), casting: Casting::SameKind, ..new.clone() }
+                WriteOptions {
+                    section: Sections::Whole,
+                    attributes: Map::new(),
+                    casting: Casting::SameKind,
+                    ..new.clone()
+                }
             ),
         ));
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
@@ -94,7 +103,7 @@ impl Store {
         if !update {
             self.forget_known(names.iter().copied());
         }
-        let requests: Vec<ArrayRequest> = asks.iter().map(|ask| ask.request(new.section.as_ref())).collect();
+        let requests = write_requests(&asks, &new.section);
         let writing = || Writing::new(store, requests.clone(), metadata, new.clone(), update);
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
         let done = self.comm.transfer(Arguments {
@@ -127,7 +136,7 @@ impl Store {
         check_names(asks.iter().map(|ask| ask.name.as_str()))?;
         let rank = self.comm.rank();
         let metadata = match update {
-            true => Vec::new(),
+            true => new.check_for_existing().map(|()| Vec::new())?,
             false => asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()?,
         };
         for ask in asks {
@@ -137,6 +146,16 @@ impl Store {
             check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, rank)?;
         }
         Ok(metadata)
+    }
+
+    fn check_append(&self, name: &str, options: &WriteOptions) -> Result<(), Fault> {
+        self.check_writable()?;
+        check_name(name)?;
+        if !options.section.is_whole() {
+            return Err(Fault::new(FaultKind::Invalid, "a section cannot be given for what is appended")
+                .hint("all of what is given goes behind the end; write(section=...) changes what is there"));
+        }
+        options.check_for_existing()
     }
 
     /// Whether rank 0's work for a write of so many arrays is done on its own thread.
@@ -192,7 +211,8 @@ impl Store {
             fields
         });
         let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
-        let arrays = requests(names, holding.as_ref(), section.as_ref(), locals.as_deref());
+        let unfit = unfit.or_else(|| section.check(names.len()).err());
+        let arrays = requests(names, holding.as_ref(), &section, locals.as_deref());
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let target = (self.comm.rank() == 0)
             .then(|| -> Box<dyn Target> { Box::new(Reading { store, names: names.clone(), relied, held: None }) });
@@ -230,12 +250,12 @@ impl Store {
         fields.push(("directory".into(), self.path().display().to_string()));
         self.forget_known(std::iter::once(&*ask.name));
         let (asks, unfit) = completed(vec![ask.clone()], self.comm.size());
-        let request = ArrayRequest { selected: Selected::End(axis), ..asks[0].request(None) };
+        let request = ArrayRequest { selected: Selected::End(axis), ..asks[0].request() };
         let store = self.preferring(options.strategy);
         let target = (self.comm.rank() == 0)
             .then(|| -> Box<dyn Target> { Box::new(Appending::new(store, request.clone(), axis)) });
         let done = self.comm.transfer(Arguments {
-            fault: unfit.or_else(|| self.check_writable().and_then(|()| check_name(&ask.name)).err()),
+            fault: unfit.or_else(|| self.check_append(&ask.name, options).err()),
             what,
             compared: fields.into(),
             direction: Direction::Write,
@@ -357,15 +377,21 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
 }
 
 impl WriteAsk {
-    /// What is asked of all of a stored array, or of a section.
-    pub(crate) fn request(&self, section: Option<&Section>) -> ArrayRequest {
+    /// What is asked of all of a stored array.
+    fn request(&self) -> ArrayRequest {
         ArrayRequest {
             name: self.name.clone(),
-            selected: section.cloned().map_or(Selected::Whole, Selected::Section),
+            selected: Selected::Whole,
             holding: self.holding.clone(),
             memory: self.arrays.iter().map(|array| array.element).collect(),
         }
     }
+}
+
+/// What is asked of all of stored arrays, or of sections.
+pub(crate) fn write_requests(asks: &[WriteAsk], sections: &Sections) -> Vec<ArrayRequest> {
+    let selected = |number| sections.of(number).cloned().map_or(Selected::Whole, Selected::Section);
+    asks.iter().enumerate().map(|(number, ask)| ArrayRequest { selected: selected(number), ..ask.request() }).collect()
 }
 
 /// That nobody says who holds what.
@@ -412,14 +438,13 @@ pub(crate) fn into_each(
 pub(crate) fn requests(
     names: &[&str],
     holding: Option<&Holding>,
-    section: Option<&Section>,
+    sections: &Sections,
     locals: Option<&[Vec<LocalArray>]>,
 ) -> Vec<ArrayRequest> {
     let holding = holding.cloned().map(Arc::new);
-    let selected = section.cloned().map_or(Selected::Whole, Selected::Section);
     let request = |(number, name): (usize, &&str)| ArrayRequest {
         name: (*name).to_string(),
-        selected: selected.clone(),
+        selected: sections.of(number).cloned().map_or(Selected::Whole, Selected::Section),
         holding: holding.clone(),
         memory: locals.map_or(Vec::new(), |locals| locals[number].iter().map(|array| array.element).collect()),
     };

@@ -194,9 +194,9 @@ def _buffers(libraries: Libraries) -> Iterator[Item]:
     panda = {b: libraries.share(shared("PFS", "panda", 32, 32, LARGE, buffer=b)) for b in BUFFERS}
     dra = {b: libraries.share(shared("PFS", "dra", 32, 32, LARGE, buffer=b)) for b in BUFFERS}
     reason = (
-        "Panda, 32 I/O nodes. Their files begin at different servers, so that 32 calls at a time keep all of these busy, "
-        f"however short they are. DRA ({_told(dra)}) gains nothing either: its chunks shrink with the buffer, and those "
-        "under way at any time lie beside each other, on all servers."
+        "Panda, 32 I/O nodes. Their files begin at different servers, so that 32 calls at a time keep all of these "
+        f"busy, however short they are. DRA ({_told(dra)}) gains nothing either: its chunks shrink with the buffer, "
+        "and those under way at any time lie beside each other, on all servers."
     )
     yield _buffer_item("12c", "PFS: larger buffers, of 4 MB, are better", panda, _grows(panda), reason)
 
