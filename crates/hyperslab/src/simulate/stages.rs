@@ -1,7 +1,7 @@
 //! From what is asked of a rehearsal to its stages.
 
 use super::array::{asks, exposed};
-use super::spec::{Array, Spec, StageSpec, TransferSpec};
+use super::spec::{Array, Spec, StageSpec, TransferSpec, WhatIf, Who};
 use crate::Error;
 use hyperslab_layout::{Durability, Object, Policies};
 use hyperslab_plan::profile::{Disk, Profile};
@@ -48,7 +48,7 @@ impl Built {
 pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built, Error> {
     let mut built = Built::default();
     for (number, stage) in spec.stages.iter().enumerate() {
-        let meta = |kind, who: super::Who| Stage::Metadata(who.into(), kind);
+        let meta = |kind, who: Who| Stage::Metadata(who.into(), kind);
         match stage {
             StageSpec::Agree => built.push(number, "agree", Stage::Agree),
             StageSpec::Work(work) if !(work.seconds >= 0.0 && work.seconds < 1e9) => {
@@ -61,9 +61,9 @@ pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built,
             StageSpec::Call(call) => {
                 let object = Object::from(&*call.object);
                 let last = match call.who {
-                    super::Who::All => size.ranks - 1,
-                    super::Who::Clients => spec.clients - 1,
-                    super::Who::Rank(rank) => rank,
+                    Who::All => size.ranks - 1,
+                    Who::Clients => spec.clients - 1,
+                    Who::Rank(rank) => rank,
                 };
                 let begin = call.pitch.checked_mul(last.into()).and_then(|skipped| skipped.checked_add(call.offset));
                 let end = begin.and_then(|begin| begin.checked_add(call.bytes)).filter(|&end| end <= 1 << 60);
@@ -156,7 +156,7 @@ fn length(ask: &Ask) -> Option<(Object, u64)> {
 }
 
 /// The machine without what takes no time, for the model.
-fn without(profile: &Profile, what_if: super::WhatIf) -> Profile {
+fn without(profile: &Profile, what_if: WhatIf) -> Profile {
     let mut profile = profile.clone();
     if what_if.instant_disk {
         profile.storage.disk = Disk::Instant;

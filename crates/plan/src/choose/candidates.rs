@@ -69,7 +69,7 @@ fn passes_cache(transfer: &Transfer, profile: &Profile) -> bool {
             Direction::Write => (files.direct_write_rate, 1.0 / files.write_rate),
             Direction::Read => (files.direct_read_rate, 1.0 / files.read_rate),
         };
-        direct.is_some_and(|rate| 1.0 / rate <= super::NEAR * cached)
+        direct.is_some_and(|rate| 1.0 / rate <= super::margins::NEAR * cached)
     };
     transfer.asks.iter().any(plain) && profile.measured.as_ref().is_none_or(known)
 }

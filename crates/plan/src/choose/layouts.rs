@@ -4,8 +4,10 @@
 //! taken from a glance at it, with the parameters that each strategy begins with. Reading arrays back as they were written
 //! is not weighed: who wants a part of a chunk reads just that, and planning would take twice the time.
 
+use super::candidates;
 use super::choice::Preference;
-use super::{Planner, STEPS_A_SECOND, STEPS_MIN, Search, candidates, moving_ns};
+use super::margins::{STEPS_A_SECOND, STEPS_MIN};
+use super::search::{Planner, Search, moving_ns};
 use crate::price::Laid;
 use crate::rounds::check_servers;
 use crate::strategy::Strategy;

@@ -1,10 +1,16 @@
 //! Checks of the planner.
 
+use super::margins::{MARGIN, PAST_CACHE_MARGIN};
+use super::search::moving_ns;
 use super::*;
+use crate::price::Machine;
 use crate::profile::built_in;
+use crate::strategy::{Infeasible, Strategy};
 use crate::transfer::{Ask, Direction, Spread};
+use crate::transfer::{Parameters, Transfer};
 use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
 use hyperslab_layout::{Codec, CodecError, Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
+use std::sync::Arc;
 
 fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, direction: Direction) -> Arc<Transfer> {
     let element = ElementType::native(Kind::Float64);

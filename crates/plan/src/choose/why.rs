@@ -35,7 +35,7 @@ pub(super) fn why(
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);
     let past_cache = |one: &&Candidate| one.parameters.strategy == Strategy::DiskDirected;
-    let told_apart = |one: &&Candidate| one.price.whole_ns() < chosen.price.whole_ns() * (1.0 - super::MARGIN);
+    let told_apart = |one: &&Candidate| one.price.whole_ns() < chosen.price.whole_ns() * (1.0 - super::margins::MARGIN);
     let mut text = match other {
         Some(other) if past_cache(&other) && told_apart(&other) => {
             format!(
@@ -44,7 +44,7 @@ pub(super) fn why(
                 with_later(&other.price)
             )
         }
-        Some(other) if other.price.whole_ns() <= chosen.price.whole_ns() * (1.0 + super::MARGIN) => {
+        Some(other) if other.price.whole_ns() <= chosen.price.whole_ns() * (1.0 + super::margins::MARGIN) => {
             format!(
                 "{price}; no other is cheaper by more than the model's error ({} has {})",
                 other.parameters.strategy,

@@ -1,8 +1,9 @@
 //! Whether the HP 97560 as a whole has the rates that Kotz published (1997, sections 5 and 6). MB are 2^20 B, as his
 //! are.
 
+use super::Hp97560;
+use super::access::Disk;
 use super::geometry::{CYLINDER_SKEW, HEADS, SECTOR_BYTES, SECTORS, TRACK_SECTORS, TRACK_SKEW};
-use super::{Disk, Hp97560};
 
 const BLOCK: u64 = 8192;
 /// A block crosses the bus, 10 MB/s, with its command \[ns\].

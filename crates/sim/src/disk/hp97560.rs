@@ -18,10 +18,11 @@
 #[cfg(test)]
 mod tests;
 
+use super::access::{Access, Disk};
+use super::arm;
 use super::geometry::{SECTOR_BYTES, SECTORS, arc, locate};
 use super::pass::Pass;
 use super::spindle::Spindle;
-use super::{Access, Disk, arm};
 
 /// What the controller needs for a command \[ns\] (2.2 ms: HECIOS, HRaid).
 const OVERHEAD_NS: u64 = 2_200_000;

@@ -1,6 +1,6 @@
 //! A disk that takes no time.
 
-use super::{Access, Disk};
+use super::access::{Access, Disk};
 
 /// A disk that takes no time, to see what all else costs.
 #[derive(Clone, Copy, Debug, Default)]

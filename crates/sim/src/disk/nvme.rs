@@ -1,6 +1,6 @@
 //! Flash: requests share a rate, and their latencies overlap.
 
-use super::{Access, Disk, duration_ns, whole_ns};
+use super::access::{Access, Disk, duration_ns, whole_ns};
 
 /// Flash behind a number of channels. A request takes the channel that is free first; its bytes then stand in one line
 /// for all channels, in the order of requests, and its latency follows, beside those of others. A write is accepted

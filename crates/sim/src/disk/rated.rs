@@ -1,6 +1,6 @@
 //! A disk that finds a place and then moves bytes at a rate.
 
-use super::{Access, Disk, duration_ns, whole_ns};
+use super::access::{Access, Disk, duration_ns, whole_ns};
 
 /// A disk with a rate: a request that does not begin where the last one ended pays for its position. Requests are
 /// served one after another, and a write is accepted when it is over.
