@@ -110,7 +110,7 @@ def chunks_of_one_rank_are_negative(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), chunks=chunks)
 
 
-@case("DisagreementError", "strategy asked for", "rank 1", "RootGather")
+@case("DisagreementError", "strategy asked for", "rank 1", "root-gather")
 def strategies_differ(comm: Any, path: Path) -> Outcome:
     strategy = "root-gather" if comm.rank == ODD else None
     return of_write(comm, path, "a", mine(comm), spread(comm), strategy=strategy)

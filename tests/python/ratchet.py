@@ -5,7 +5,7 @@
     python tests/python/ratchet.py --write
 
 The measures read text: Rust as rustfmt leaves it, where a function ends with the first brace that stands as far left as
-it, and Python by its own parser. Tests count in none but `words`.
+it, and Python by its own parser. Tests do not count.
 """
 
 from __future__ import annotations
@@ -65,15 +65,9 @@ def python_files() -> Iterator[tuple[Path, str]]:
 
 def written_files() -> Iterator[str]:
     """All that people read: code, pages, and what describes machines."""
-    patterns = (
-        "crates/**/*.rs",
-        "bindings/**/*.rs",
-        "bindings/python/python/**/*.py",
-        "docs/*.md",
-        "*.md",
-        "machines/*.toml",
-    )
-    for pattern in patterns:
+    for _, text in [*rust_files(), *python_files()]:
+        yield text
+    for pattern in ("docs/*.md", "*.md", "machines/*.toml"):
         for path in sorted(ROOT.glob(pattern)):
             # What was released stays as it was written.
             if path.name != "CHANGELOG.md":

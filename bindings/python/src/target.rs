@@ -418,3 +418,9 @@ pub(crate) fn clean(py: Python<'_>, path: PathBuf, dry_run: bool) -> PyResult<Ve
 pub(crate) fn strategies() -> Vec<&'static str> {
     Strategy::ALL.iter().map(|strategy| strategy.name()).collect()
 }
+
+/// What the strategies do, a line each.
+#[pyfunction]
+pub(crate) fn strategy_help() -> String {
+    Strategy::help(&Strategy::ALL)
+}

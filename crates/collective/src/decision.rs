@@ -1,6 +1,6 @@
 //! What rank 0 chooses and tells all others.
 
-use hyperslab_plan::{Parameters, Phase};
+use hyperslab_plan::{Parameters, Phase, Strategy};
 
 /// Seconds by phase, in the order of [`Phase::ALL`] \[s\].
 pub type Predicted = [f64; Phase::ALL.len()];
@@ -30,7 +30,7 @@ impl Decision {
     /// What [`Decision::to_bytes`] made.
     pub fn from_bytes(bytes: &[u8]) -> Option<Decision> {
         let (seconds, parameters) = bytes.split_at_checked(SECONDS_BYTES)?;
-        let parameters = Parameters::from_bytes(parameters)?;
+        let parameters = Parameters::from_bytes(parameters, &Strategy::ALL)?;
         let mut seconds = seconds.as_chunks().0.iter().map(|&bytes| f64::from_le_bytes(bytes));
         let predicted = std::array::from_fn(|_| seconds.next().unwrap_or(0.0));
         Some(Decision { parameters, predicted, later: seconds.next().unwrap_or(0.0) })

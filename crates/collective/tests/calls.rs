@@ -182,7 +182,7 @@ impl Case {
         self.random.shuffle(&mut servers);
         servers.truncate(self.random.usize(1..=self.ranks as usize));
         let strategy = Strategy::ALL[self.random.usize(0..Strategy::ALL.len())];
-        if strategy == Strategy::RootGather {
+        if strategy == Strategy::ROOT_GATHER {
             servers = vec![0];
         }
         Parameters {

@@ -83,7 +83,7 @@ pub fn limit_of(name: &str, seconds: f64) -> Result<Duration, crate::Error> {
 /// # Errors
 /// When there is none.
 pub fn strategy_named(name: &str) -> Result<Strategy, crate::Error> {
-    known("strategy", name, Strategy::from_name(name), Strategy::ALL.map(Strategy::name).as_slice())
+    known("strategy", name, Strategy::named(name, &Strategy::ALL), Strategy::ALL.map(Strategy::name).as_slice())
 }
 
 /// The exchange with this name.

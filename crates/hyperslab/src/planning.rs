@@ -194,7 +194,7 @@ pub(crate) fn decided(
         None => {
             let profile = crate::profile::at_hand();
             let machine = machine_at_hand(&profile, plans.ranks_per_node(transfer.ranks));
-            let planner = Planner { profile: &profile, machine };
+            let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
             let choice = Arc::new(
                 planner
                     .choose(&transfer, &wish, &|number| laid.get(number).cloned()?)
@@ -258,7 +258,8 @@ pub(crate) fn choose_shape(
     let profile = crate::profile::at_hand();
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
     let machine = machine_at_hand(&profile, plans.ranks_per_node(ranks));
-    let taken = Planner { profile: &profile, machine }.cheapest_layout(first, ladders, uses);
+    let taken =
+        Planner { profile: &profile, machine, strategies: &Strategy::ALL }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {
         planning.shapes.clear();
     }
@@ -322,9 +323,9 @@ fn served(
     if plans.servers == 0 {
         return Ok((transfer.clone(), wish.clone()));
     }
-    if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::ServerDirected) {
+    if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::SERVER_DIRECTED) {
         return Err(Infeasible {
-            reason: format!("dedicated servers work by strategy {}, not {other}", Strategy::ServerDirected),
+            reason: format!("dedicated servers work by strategy {}, not {other}", Strategy::SERVER_DIRECTED),
             hint: "leave the choice of the strategy open, or use the communicator without dedicated servers".into(),
         });
     }
@@ -332,7 +333,7 @@ fn served(
     let transfer = Arc::new(Transfer { ranks: clients + plans.servers, ..(**transfer).clone() });
     let servers = wish.servers.unwrap_or(plans.servers).clamp(1, plans.servers);
     let server_ranks = Some((clients..clients + servers).collect());
-    let strategy = Some(Strategy::ServerDirected);
+    let strategy = Some(Strategy::SERVER_DIRECTED);
     Ok((transfer, Preference { strategy, server_ranks, servers: None, ..wish.clone() }))
 }
 
@@ -344,7 +345,7 @@ mod tests {
     fn planning(writes: &[(u64, &str, f64)]) -> Planning {
         let mut planning = Planning::default();
         for key in [1, 2] {
-            let mut trials = trials::tests::plan(&[(Strategy::ServerDirected, 10.0)]);
+            let mut trials = trials::tests::plan(&[(Strategy::SERVER_DIRECTED, 10.0)]);
             trials.hear(0.01, |_| 1.0);
             planning.plans.insert(key, trials);
         }

@@ -14,7 +14,8 @@ mod stages;
 use planned::PlannedReport;
 pub use report::Report;
 pub use spec::{
-    Array, Call, DiskLayout, File, Local, Meta, Period, Spec, StageSpec, Store, TransferSpec, WhatIf, Who, Work,
+    Array, Call, DiskLayout, File, Local, Meta, Period, SimulationSpec, StageSpec, Store, TransferSpec, WhatIf, Who,
+    Work,
 };
 
 use crate::Error;
@@ -29,7 +30,7 @@ const RANKS_MAX: u32 = 1 << 22;
 ///
 /// # Errors
 /// When the machine or what is asked of it makes no sense, when no strategy can do it, or when a rank fails.
-pub fn simulate(spec: &Spec) -> Result<Report, Error> {
+pub fn simulate(spec: &SimulationSpec) -> Result<Report, Error> {
     simulate_unless(spec, &mut || false)
 }
 
@@ -37,7 +38,7 @@ pub fn simulate(spec: &Spec) -> Result<Report, Error> {
 ///
 /// # Errors
 /// As [`simulate`], and when it is interrupted.
-pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
+pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
     let (profile, size) = machine(spec)?;
     let built = stages::build(spec, &profile, size)?;
     let rehearsal = Rehearsal {
@@ -67,7 +68,7 @@ pub fn simulate_unless(spec: &Spec, interrupted: &mut dyn FnMut() -> bool) -> Re
 }
 
 /// The machine, and the ranks on it.
-fn machine(spec: &Spec) -> Result<(Profile, Size), Error> {
+fn machine(spec: &SimulationSpec) -> Result<(Profile, Size), Error> {
     let scale: Vec<(String, f64)> = spec.scale.iter().map(|(key, &factor)| (key.clone(), factor)).collect();
     let profile =
         profile::parse(&spec.file, &spec.machine, &scale).map_err(|error| Error::invalid(error.to_string()))?;
@@ -87,7 +88,7 @@ fn machine(spec: &Spec) -> Result<(Profile, Size), Error> {
 /// # Errors
 /// When the machine or what is asked of it makes no sense, or no strategy can do it.
 pub fn plan_json(spec: &str) -> Result<String, Error> {
-    let spec: Spec = serde_json::from_str(spec)
+    let spec: SimulationSpec = serde_json::from_str(spec)
         .map_err(|error| Error::invalid(format!("what is to be planned cannot be understood: {error}")))?;
     let (profile, size) = machine(&spec)?;
     let built = stages::build(&spec, &profile, size)?;
@@ -100,7 +101,7 @@ pub fn plan_json(spec: &str) -> Result<String, Error> {
 /// # Errors
 /// As [`simulate_unless`], and when the text is no such JSON.
 pub fn simulate_json(spec: &str, interrupted: &mut dyn FnMut() -> bool) -> Result<String, Error> {
-    let spec: Spec = serde_json::from_str(spec)
+    let spec: SimulationSpec = serde_json::from_str(spec)
         .map_err(|error| Error::invalid(format!("what is to be simulated cannot be understood: {error}")))?;
     let report = simulate_unless(&spec, interrupted)?;
     serde_json::to_string(&report).map_err(|error| Error::invalid(format!("the report cannot be written: {error}")))

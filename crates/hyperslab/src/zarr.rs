@@ -37,7 +37,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-pub(crate) use call::{completed, into_each, listed, requests, write_requests};
+pub(crate) use call::{completed, into_each, listed, named, requests, write_requests};
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use opening::{Opened, hear_nodes, nodes_of, tell_nodes};

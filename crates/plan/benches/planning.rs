@@ -8,7 +8,7 @@ use hyperslab_layout::stored::{Coding, Keys, Unit};
 use hyperslab_layout::{
     Dim, Distribution, Durability, ElementType, Kind, Policies, Section, mesh, natural_chunks, near_shapes,
 };
-use hyperslab_plan::{Ask, Direction, Machine, Planner, Preference, Spread, Stored, Transfer, Use, profile};
+use hyperslab_plan::{Ask, Direction, Machine, Planner, Preference, Spread, Stored, Strategy, Transfer, Use, profile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,7 @@ fn main() {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
             let asked = transfer(if short { arrays.min(8) } else { arrays }, shape, ranks, &dim, place, direction);
             let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
-            let planner = Planner { profile: &built_in, machine };
+            let planner = Planner { profile: &built_in, machine, strategies: &Strategy::ALL };
             let mut times: Vec<Duration> = Vec::new();
             let mut chosen = None;
             for _ in 0..if short { 1 } else { 7 } {
@@ -152,7 +152,7 @@ fn main() {
     for case in open {
         for ranks in [8, 80, 1000, 10_000, 100_000].into_iter().filter(|&ranks| !short || ranks <= 80) {
             let machine = Machine { ranks_per_node: 50.min(ranks as u32), cores_per_node: 50 };
-            shaped(&Planner { profile: &built_in, machine }, case.clone(), ranks);
+            shaped(&Planner { profile: &built_in, machine, strategies: &Strategy::ALL }, case.clone(), ranks);
         }
     }
 }

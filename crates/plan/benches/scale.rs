@@ -210,7 +210,7 @@ fn other_strategies(bench: &Bench, transfer: &Arc<Transfer>, servers: u32) {
     let owned = distribution.owned(rank);
     let strides = dense_strides(&owned.shape(), &[0, 1, 2], 8);
     let views = [Arc::new(View::held(&owned, 0, &strides, transfer.asks[0].memory))];
-    for strategy in [Strategy::TwoPhase, Strategy::DiskDirected, Strategy::Independent, Strategy::DataSieving] {
+    for strategy in [Strategy::TWO_PHASE, Strategy::DISK_DIRECTED, Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
         let parameters = Parameters { strategy, ..parameters(bench, transfer, servers) };
         let expected = if bench.short { owned.elements() } else { 0 };
         bench.row(&format!("{strategy}, {servers} servers, client"), NONE, expected, || {

@@ -20,6 +20,7 @@ mod why;
 
 pub use choice::{Candidate, Choice, Preference};
 pub use layouts::{Taken, Use};
+pub(crate) use margins::NEAR;
 pub use search::Planner;
 pub(crate) use servers::spread as evenly;
 pub(crate) use why::seconds;

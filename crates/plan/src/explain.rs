@@ -8,8 +8,8 @@ use crate::choose::Choice;
 use crate::facts::Facts;
 use crate::program::{Action, Program};
 use crate::strategies::Servers;
-use crate::strategy::{Infeasible, Strategy};
-use crate::transfer::{Parameters, Transfer};
+use crate::strategy::{Infeasible, Parameters, Strategy};
+use crate::transfer::Transfer;
 use hyperslab_layout::View;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -223,7 +223,7 @@ pub fn explain(
 
 /// The strategies that were not taken.
 fn others(transfer: &Arc<Transfer>, choice: &Choice) -> Vec<(Strategy, Option<Infeasible>)> {
-    let others = Strategy::ALL.into_iter().filter(|&strategy| strategy != choice.parameters.strategy);
+    let others = choice.strategies.iter().copied().filter(|&strategy| strategy != choice.parameters.strategy);
     let no = |strategy| {
         let refused = choice.refused.iter().find(|(other, _)| *other == strategy).map(|(_, no)| no.clone());
         let priced = choice.candidates.iter().any(|one| one.parameters.strategy == strategy);

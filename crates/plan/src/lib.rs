@@ -1,6 +1,8 @@
 //! HOW a transfer is done: a strategy compiles what is asked into one program per rank.
 //!
-//! A strategy is a pure function of the transfer, the parameters, the rank and where the rank's own elements lie. It
+//! A strategy is one file with a [`Spec`]: what it is called, who handles storage in which order, what it begins with and
+//! varies, whether it can carry out a transfer, and its programs. Planner, model, explain and help are given a list of them
+//! and ask. A program is a pure function of the transfer, the parameters, the rank and where the rank's own elements lie. It
 //! opens no file and sends no message. Programs are plain data, generated lazily: nobody holds the programs of all
 //! ranks, and time and memory depend on a rank's own pieces.
 //!
@@ -56,7 +58,7 @@ pub use hyperslab_layout::Stored;
 pub use price::{Effort, Laid, Machine, Memory, Phase, Price, Resource};
 pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whole};
 pub use strategies::{Extent, group_places, physical_order, shared_extent};
-pub use strategy::{Infeasible, Strategy};
+pub use strategy::{Compile, Infeasible, Parameters, Role, Sequence, Spec, Strategy};
 pub use telling::Overlap;
-pub use transfer::{Ask, Direction, Exchange, Parameters, Spread, Transfer};
+pub use transfer::{Ask, Direction, Exchange, Spread, Transfer};
 pub use units::{Touched, Unit, Units};

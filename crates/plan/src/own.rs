@@ -4,8 +4,8 @@ use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::check_servers;
-use crate::strategy::Infeasible;
-use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
+use crate::strategy::{Infeasible, Parameters};
+use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
 use smallvec::{SmallVec, smallvec};
@@ -283,16 +283,16 @@ mod tests {
         let both = Table { below: "a".into(), chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into() };
         let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into() };
         let [both, one] = [both, one].map(|table| Stored::in_table(&[8, 8], ELEMENT, &[4, 8], table));
-        for strategy in [Strategy::Independent, Strategy::DataSieving] {
+        for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
             assert_eq!(reads_and_copies(&in_boxes(&chunks, strategy, 1)), (2, 16), "{strategy}");
         }
-        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DataSieving, 1)), (1, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DATA_SIEVING, 1)), (1, 16));
         // The first and the last are too far apart for what lies between them to be read.
-        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DataSieving, 15)), (2, 2));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::DATA_SIEVING, 15)), (2, 2));
         // Who reads exactly what he wants of a file reads each box.
-        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::Independent, 1)), (16, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&file, Strategy::INDEPENDENT, 1)), (16, 16));
         // A chunk that no table knows does not exist.
-        assert_eq!(reads_and_copies(&in_boxes(&both, Strategy::DataSieving, 1)), (2, 16));
-        assert_eq!(reads_and_copies(&in_boxes(&one, Strategy::DataSieving, 1)), (1, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&both, Strategy::DATA_SIEVING, 1)), (2, 16));
+        assert_eq!(reads_and_copies(&in_boxes(&one, Strategy::DATA_SIEVING, 1)), (1, 16));
     }
 }

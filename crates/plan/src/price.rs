@@ -28,7 +28,8 @@ mod tests;
 mod tiles;
 mod work;
 
-use crate::transfer::{Parameters, Transfer};
+use crate::strategy::Parameters;
+use crate::transfer::Transfer;
 use busy::Busy;
 use classes::Class;
 use costs::Costs;

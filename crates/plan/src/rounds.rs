@@ -19,8 +19,8 @@ mod sparse;
 use crate::emit::UNIT_ALIGN;
 use crate::facts::{Facts, Mine};
 use crate::program::{Lane, Program, Step};
-use crate::strategy::{Infeasible, Strategy};
-use crate::transfer::{Direction, Exchange, Parameters, Spread, Transfer};
+use crate::strategy::{Infeasible, Parameters, Role, Sequence};
+use crate::transfer::{Direction, Exchange, Spread, Transfer};
 use crate::units::{Unit, Units};
 use course::Course;
 use std::sync::Arc;
@@ -68,21 +68,36 @@ impl Rounds {
         Rounds { transfer, units, servers, slots, buffer_bytes_max, group, duty, course, rank, direct: false }
     }
 
-    /// The rounds of a strategy, or, of one without servers, rounds that say who checks explicit pieces for overlaps.
-    pub(crate) fn checking(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
-        let duty = if parameters.strategy == Strategy::TwoPhase { Duty::Domains } else { Duty::Turns };
+    /// The rounds of a strategy in which some ranks serve; `None` where each handles storage for its own elements.
+    pub(crate) fn of(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Option<Rounds> {
+        let (role, order) = (parameters.role(), parameters.strategy.order());
         let mut parameters = parameters.clone();
-        if parameters.strategy == Strategy::RootGather {
-            parameters.servers = [0].into();
+        match role {
+            Role::Own => return None,
+            Role::Root => (parameters.servers, parameters.slots) = ([0].into(), 1),
+            Role::Servers | Role::Holders => {}
         }
-        if parameters.strategy != Strategy::DiskDirected {
+        if order != Sequence::Disk {
             parameters.order.clear();
         }
-        Rounds::new(transfer, &parameters, rank, duty)
+        let duty = match (role, order) {
+            (Role::Holders, _) => Duty::Sharers,
+            (_, Sequence::Domains) => Duty::Domains,
+            _ => Duty::Turns,
+        };
+        let rounds = Rounds::new(transfer, &parameters, rank, duty);
+        Some(if order == Sequence::Disk { rounds.directly() } else { rounds })
+    }
+
+    /// Rounds that say who checks explicit pieces for overlaps, also where nobody serves.
+    pub(crate) fn checking(transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Rounds {
+        let all = Parameters { exchange: Exchange::All, ..parameters.clone() };
+        let in_turn = || Parameters { order: Vec::new(), ..all.clone() };
+        Rounds::of(transfer, &all, rank).unwrap_or_else(|| Rounds::new(transfer, &in_turn(), rank, Duty::Turns))
     }
 
     /// The same, past the system's cache where that is possible.
-    pub(crate) fn directly(self) -> Rounds {
+    fn directly(self) -> Rounds {
         Rounds { direct: true, ..self }
     }
 
@@ -223,15 +238,15 @@ impl Rounds {
     }
 
     /// Whether the servers, the buffers and the pieces allow it.
-    pub(crate) fn feasible(&self, parameters: &Parameters) -> Result<(), Infeasible> {
+    pub(crate) fn feasible(&self) -> Result<(), Infeasible> {
         let need = self.buffer_bytes();
-        if need > parameters.buffer_bytes_max {
+        if need > self.buffer_bytes_max {
             return Err(Infeasible {
                 reason: format!(
                     "{} buffers of {} B for the largest chunk or subchunk need {need} B, but the buffers of a rank may have {} B",
                     self.slots,
                     self.slot_bytes(),
-                    parameters.buffer_bytes_max
+                    self.buffer_bytes_max
                 ),
                 hint: "allow more buffer bytes, or store smaller chunks".into(),
             });
@@ -246,7 +261,7 @@ impl Rounds {
                 hint: "let data cross between all ranks".into(),
             });
         }
-        check_servers(&parameters.servers, self.transfer.ranks)
+        check_servers(&self.servers, self.transfer.ranks)
     }
 
     /// The program of a rank.
@@ -278,13 +293,5 @@ pub(crate) fn check_servers(servers: &[u32], ranks: u32) -> Result<(), Infeasibl
             "name servers between 0 and the number of ranks - 1",
         ),
         Some(_) => Ok(()),
-    }
-}
-
-/// The duty that an exchange implies for two-phase.
-pub(crate) fn duty_of(exchange: Exchange) -> Duty {
-    match exchange {
-        Exchange::All => Duty::Domains,
-        Exchange::Sharers => Duty::Sharers,
     }
 }

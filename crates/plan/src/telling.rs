@@ -2,8 +2,8 @@
 
 use crate::facts::{Facts, Met, Mine, Told};
 use crate::rounds::Rounds;
-use crate::strategy::Strategy;
-use crate::transfer::{Direction, Parameters, Transfer};
+use crate::strategy::Parameters;
+use crate::transfer::{Direction, Transfer};
 use hyperslab_layout::{IndexSet, Overlapping, Region};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,8 +41,7 @@ impl Facts {
     /// What `rank` has to tell, by the server that must know.
     pub fn to_tell(&self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> BTreeMap<u32, Told> {
         let mut told: BTreeMap<u32, Told> = BTreeMap::new();
-        let alone = matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving);
-        if alone && transfer.direction == Direction::Read {
+        if parameters.strategy.is_own() && transfer.direction == Direction::Read {
             // Nobody serves, and there is nothing to check.
             return told;
         }

@@ -1,6 +1,5 @@
 //! What is asked: a transfer of sections of arrays between the memories of ranks and storage.
 
-use crate::strategy::Strategy;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Durability, ElementType, Object, Policies, Section, Stored};
 use std::fmt;
@@ -171,100 +170,9 @@ impl Exchange {
     }
 }
 
-/// The choices that a strategy leaves open.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameters {
-    /// Which strategy.
-    pub strategy: Strategy,
-    /// Ranks that act as servers (or aggregators), in the order in which they take turns.
-    pub servers: Arc<[u32]>,
-    /// Between whom data cross; for two-phase.
-    pub exchange: Exchange,
-    /// Buffer slots of a server.
-    pub slots: u32,
-    /// Most bytes of a subchunk, and of the small chunks that are moved in one round \[B\].
-    pub subchunk_bytes: u64,
-    /// Runs at least this long go between user memory and storage without a slot \[B\].
-    pub direct_run_bytes: u64,
-    /// Most bytes of buffers on one rank \[B\].
-    pub buffer_bytes_max: u64,
-    /// For disk-directed: the order in which groups of units lie on the disk, as runs (first group, how many); empty when
-    /// it is that of the file, or not known.
-    pub order: Vec<(u64, u64)>,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters {
-            strategy: Strategy::ServerDirected,
-            servers: [0].into(),
-            exchange: Exchange::All,
-            slots: 2,
-            subchunk_bytes: 2 << 20,
-            direct_run_bytes: 64 << 10,
-            buffer_bytes_max: 256 << 20,
-            order: Vec::new(),
-        }
-    }
-}
-
-impl Parameters {
-    /// Bytes for the message in which rank 0 tells its choice.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![self.strategy as u8, self.exchange as u8];
-        let mut number = |n: u64| bytes.extend(n.to_le_bytes());
-        number(self.slots.into());
-        [self.subchunk_bytes, self.direct_run_bytes, self.buffer_bytes_max].iter().for_each(|&n| number(n));
-        number(self.servers.len() as u64);
-        self.servers.iter().for_each(|&server| number(server.into()));
-        self.order.iter().for_each(|&(first, count)| [first, count].into_iter().for_each(&mut number));
-        bytes
-    }
-
-    /// Reads what [`Parameters::to_bytes`] made.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Parameters> {
-        let (&[strategy, exchange], numbers) = bytes.split_first_chunk()?;
-        let strategy = Strategy::ALL.into_iter().find(|&s| s as u8 == strategy)?;
-        let exchange = [Exchange::All, Exchange::Sharers].into_iter().find(|&e| e as u8 == exchange)?;
-        let (numbers, rest) = numbers.as_chunks();
-        let mut numbers = numbers.iter().map(|&n| u64::from_le_bytes(n));
-        let slots = numbers.next()?.try_into().ok()?;
-        let (subchunk_bytes, direct_run_bytes) = (numbers.next()?, numbers.next()?);
-        let (buffer_bytes_max, count) = (numbers.next()?, numbers.next()?);
-        let servers: Arc<[u32]> = (&mut numbers).take(count as usize).map(|n| n as u32).collect();
-        let mut order = Vec::new();
-        while let Some(first) = numbers.next() {
-            order.push((first, numbers.next()?));
-        }
-        let whole = rest.is_empty() && servers.len() as u64 == count;
-        whole.then_some(Parameters {
-            strategy,
-            servers,
-            exchange,
-            slots,
-            subchunk_bytes,
-            direct_run_bytes,
-            buffer_bytes_max,
-            order,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parameters_travel_unchanged() {
-        let servers = [3, 70000].into();
-        let order = vec![(7, 2), (0, 7)];
-        let exchange = Exchange::Sharers;
-        let parameters =
-            Parameters { servers, order, exchange, slots: 5, subchunk_bytes: 1 << 40, ..Default::default() };
-        assert_eq!(Parameters::from_bytes(&parameters.to_bytes()), Some(parameters));
-        assert_eq!(Parameters::from_bytes(&[9; 40]), None);
-        assert_eq!(Parameters::from_bytes(&[]), None);
-    }
 
     /// A write of an array that begins at this byte of a file.
     fn at(object: &str, offset: u64) -> Transfer {

@@ -42,7 +42,7 @@ fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
     let wish = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4 });
-    Planner { profile: &profile, machine }.choose(transfer, &wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, &wish, &|_| None).unwrap()
 }
 
 /// Where a rank's parts lie: each dense, in the order of the array's dimensions.
@@ -125,13 +125,13 @@ fn a_row_major_file_by_every_strategy() {
         check(strategy.name(), &transfer, &chosen(&transfer, Some(strategy), Some(512)), Vec::new());
     }
     let read = whole(file(&[16, 16]), &[Dim::Block, Dim::Cyclic(4)], Direction::Read);
-    check("data-sieving-read", &read, &chosen(&read, Some(Strategy::DataSieving), Some(512)), Vec::new());
+    check("data-sieving-read", &read, &chosen(&read, Some(Strategy::DATA_SIEVING), Some(512)), Vec::new());
 }
 
 #[test]
 fn two_phase_between_ranks_that_share_extents() {
     let transfer = whole(file(&[16, 16]), &BLOCKS, Direction::Write);
-    let mut choice = chosen(&transfer, Some(Strategy::TwoPhase), Some(512));
+    let mut choice = chosen(&transfer, Some(Strategy::TWO_PHASE), Some(512));
     choice.parameters.exchange = Exchange::Sharers;
     check("two-phase-sharers", &transfer, &choice, Vec::new());
 }
@@ -139,7 +139,7 @@ fn two_phase_between_ranks_that_share_extents() {
 #[test]
 fn disk_directed_in_the_order_of_the_disk() {
     let transfer = whole(file(&[16, 16]), &BLOCKS, Direction::Read);
-    let mut choice = chosen(&transfer, Some(Strategy::DiskDirected), Some(512));
+    let mut choice = chosen(&transfer, Some(Strategy::DISK_DIRECTED), Some(512));
     choice.parameters.order = vec![(2, 2), (0, 2)];
     check("disk-directed-order", &transfer, &choice, Vec::new());
 }
@@ -182,7 +182,7 @@ fn small_arrays_of_one_file() {
             policies: Policies::default(),
         });
         let given = Parameters { servers: [0].into(), ..Parameters::default() };
-        let choice = Choice { parameters: given, ..chosen(&transfer, Some(Strategy::ServerDirected), None) };
+        let choice = Choice { parameters: given, ..chosen(&transfer, Some(Strategy::SERVER_DIRECTED), None) };
         let told = explained(&transfer, &choice, Limits { ranks: 4, rounds: 4, steps: 1000 }, Vec::new());
         let server = &told.servers[0];
         assert_eq!((server.reads + server.writes, server.extents, server.bytes), (2, 2, 512), "{told}");
@@ -220,10 +220,11 @@ fn what_is_shown_is_bounded() {
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 1000, policies: Policies::default() });
     let given = Parameters { servers: (0..1000).rev().collect(), subchunk_bytes: 1 << 16, ..Parameters::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 1000, cores_per_node: 4 });
-    let planner = Planner { profile: &profile, machine };
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     let price = planner.price(&transfer, &given, &|_| None, Effort::QUICK);
     let (why, candidates, refused) = ("to see how it looks".into(), Vec::new(), Vec::new());
-    let choice = Choice { parameters: given, why, price, candidates, refused };
+    let strategies = Strategy::ALL.to_vec();
+    let choice = Choice { parameters: given, why, price, candidates, strategies, refused };
     let limits = Limits { ranks: 3, rounds: 2, steps: 1500 };
     let told = explain(&transfer, &choice, limits, &[], |_| Vec::new());
     assert_eq!((told.ranks.len(), told.servers.len(), told.more_servers), (3, 3, 997));

@@ -37,7 +37,7 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
         policies: Policies::of(Durability::Now),
     });
     let parameters = Parameters {
-        strategy: Strategy::ServerDirected,
+        strategy: Strategy::SERVER_DIRECTED,
         servers: (0..ranks).step_by(CLIENTS_PER_SERVER).collect(),
         subchunk_bytes: 4 << 20,
         ..Parameters::default()

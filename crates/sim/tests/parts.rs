@@ -111,7 +111,7 @@ fn gather(profile: &Profile, sync: bool) -> Outcome {
     let ask = Ask { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };
     let policies = Policies::of(if sync { Durability::Now } else { Durability::Cached });
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 2, policies });
-    let parameters = Parameters { strategy: Strategy::RootGather, ..Parameters::default() };
+    let parameters = Parameters { strategy: Strategy::ROOT_GATHER, ..Parameters::default() };
     let bring = Rc::new(move |rank: u32| {
         let region = distribution.owned(rank);
         let view = Arc::new(View::held(&region, 0, &dense_strides(&region.shape(), &[0], 8), element));

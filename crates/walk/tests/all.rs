@@ -10,6 +10,7 @@ mod nan;
 mod oracle;
 mod overlap;
 mod refusing;
+mod seventh;
 mod telling;
 mod trace;
 mod traffic;

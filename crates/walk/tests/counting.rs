@@ -6,7 +6,7 @@ use crate::common::case::Case;
 use crate::common::random::{any_array, any_ask, any_parameters};
 use crate::common::{Ranks, Told};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Section};
-use hyperslab_plan::{Direction, Parameters, Stored, Strategy, tally};
+use hyperslab_plan::{Direction, Parameters, Role, Stored, Strategy, tally};
 use hyperslab_walk::Question;
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::{Recording, Shuffling};
@@ -76,7 +76,7 @@ fn replicated_reads_touch_storage_once() {
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Read, asks);
     for strategy in Strategy::ALL {
-        let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
+        let alone = [Strategy::INDEPENDENT, Strategy::DATA_SIEVING].contains(&strategy);
         let times = if alone { RANKS } else { 1 };
         let parameters = Parameters { strategy, servers: [0, 2].into(), subchunk_bytes: 1600, ..Parameters::default() };
         let store = |_| Recording::new(rooted(&case.objects));
@@ -109,10 +109,10 @@ fn replicated_writes_are_written_once() {
         assert_eq!(written, 2 * 600 * ELEMENT.bytes(), "{strategy}");
         // The replicas take turns.
         let wrote = walked.iter().filter(|walked| walked.store_bytes > 0).count() as u32;
-        let writers = match strategy {
-            Strategy::RootGather => 1,
-            Strategy::Independent | Strategy::DataSieving => RANKS,
-            Strategy::TwoPhase | Strategy::ServerDirected | Strategy::DiskDirected => 2,
+        let writers = match strategy.spec().role {
+            Role::Root => 1,
+            Role::Own | Role::Holders => RANKS,
+            Role::Servers => 2,
         };
         assert_eq!(wrote, writers, "{strategy}: {walked:?}");
     }

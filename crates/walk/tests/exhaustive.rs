@@ -8,7 +8,7 @@ use crate::common::case::Case;
 use crate::common::pieces::{Piece, Pieces};
 use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, product};
-use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Spread, Stored, Strategy, Told, Transfer};
+use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Role, Spread, Stored, Strategy, Told, Transfer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ fn all_orders_of_delivery() {
         for (slots, window) in SLOTS_AND_WINDOWS {
             for dim in [Dim::Block, Dim::Cyclic(1)] {
                 for (ranks, extents) in [(2, [8, 3]), (3, [6, 2]), (4, [6, 4])] {
-                    let parameters = two_servers(Strategy::ServerDirected, ranks, slots);
+                    let parameters = two_servers(Strategy::SERVER_DIRECTED, ranks, slots);
                     let held = [Held::Dealt(dim.clone())];
                     total += all_orders(ranks, &extents, &held, direction, &parameters, window);
                 }
@@ -187,12 +187,12 @@ fn all_orders_of_delivery() {
 #[test]
 fn all_orders_of_delivery_for_all_strategies() {
     let kinds = [
-        (Strategy::RootGather, Exchange::All, Vec::new()),
-        (Strategy::Independent, Exchange::All, Vec::new()),
-        (Strategy::DataSieving, Exchange::All, Vec::new()),
-        (Strategy::TwoPhase, Exchange::All, Vec::new()),
-        (Strategy::TwoPhase, Exchange::Sharers, Vec::new()),
-        (Strategy::DiskDirected, Exchange::All, vec![(2, 2), (0, 1), (1, 1)]),
+        (Strategy::ROOT_GATHER, Exchange::All, Vec::new()),
+        (Strategy::INDEPENDENT, Exchange::All, Vec::new()),
+        (Strategy::DATA_SIEVING, Exchange::All, Vec::new()),
+        (Strategy::TWO_PHASE, Exchange::All, Vec::new()),
+        (Strategy::TWO_PHASE, Exchange::Sharers, Vec::new()),
+        (Strategy::DISK_DIRECTED, Exchange::All, vec![(2, 2), (0, 1), (1, 1)]),
     ];
     for (strategy, exchange, order) in kinds {
         let mut total = 0;
@@ -201,7 +201,7 @@ fn all_orders_of_delivery_for_all_strategies() {
                 for (ranks, extents) in [(2, [8, 3]), (3, [6, 2])] {
                     let few = two_servers(strategy, ranks, slots);
                     let parameters = Parameters { exchange, order: order.clone(), ..few };
-                    let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
+                    let alone = [Strategy::INDEPENDENT, Strategy::DATA_SIEVING].contains(&strategy);
                     // Alone, ranks cannot write what they share.
                     let extents = if alone { &extents[..1] } else { &extents[..] };
                     let held = [Held::Dealt(Dim::Cyclic(1))];
@@ -210,10 +210,10 @@ fn all_orders_of_delivery_for_all_strategies() {
             }
         }
         println!("{strategy}, {exchange:?}: {total} orders");
-        let least = match strategy {
-            Strategy::Independent | Strategy::DataSieving => 16,
-            Strategy::RootGather => 20,
-            _ => 30,
+        let least = match strategy.spec().role {
+            Role::Own => 16,
+            Role::Root => 20,
+            Role::Servers | Role::Holders => 30,
         };
         assert!(total >= least, "only {total} orders: they are not all tried");
     }
@@ -221,7 +221,7 @@ fn all_orders_of_delivery_for_all_strategies() {
 
 #[test]
 fn all_orders_of_delivery_of_pieces() {
-    let serving = [Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];
+    let serving = [Strategy::TWO_PHASE, Strategy::SERVER_DIRECTED, Strategy::DISK_DIRECTED];
     for strategy in serving {
         let mut total = 0;
         for direction in [Direction::Write, Direction::Read] {

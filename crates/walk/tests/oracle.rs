@@ -54,7 +54,7 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
     if random.u8(0..8) == 0 {
         let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
         let wish = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
-        let planner = Planner { profile: &shares.profile.0, machine };
+        let planner = Planner { profile: &shares.profile.0, machine, strategies: &Strategy::ALL };
         return planner.choose(transfer, &wish, &|_| None).expect("the planner finds a strategy").parameters;
     }
     let tight = random.u8(0..4) == 0;
@@ -88,7 +88,7 @@ fn run(case: &mut Case, on: &mut Ranks<Shuffling<MemoryStore>>, direction: Direc
     let explicit = transfer.asks.iter().any(|ask| ask.spread.regular().is_none());
     shares.explicit += u64::from(explicit);
     shares.by_message += u64::from(explicit && case.by_message);
-    shares.ordered += u64::from(parameters.strategy == Strategy::DiskDirected && !parameters.order.is_empty());
+    shares.ordered += u64::from(parameters.strategy == Strategy::DISK_DIRECTED && !parameters.order.is_empty());
     // Storage that ends one request at a time in any order, or all at once.
     let walked = if case.random.u8(0..3) > 0 {
         case.run_on(on, &transfer, &parameters, window)
@@ -125,11 +125,9 @@ fn random_transfers_equal_the_oracle() {
     println!("{explicit} with explicit pieces, {by_message} by message; {tight} with tight buffers; {ordered} ordered");
     for (strategy, share) in Strategy::ALL.iter().zip(of) {
         println!("{strategy}: {} of {} feasible", share.feasible, share.asked);
-        let floor = match strategy {
-            // Refused to those who would share a chunk, or do not know with whom.
-            Strategy::Independent | Strategy::DataSieving | Strategy::TwoPhase => 0.55,
-            _ => 1.0,
-        };
+        // Refused to those who would share a chunk, or do not know with whom.
+        let refused = [Strategy::INDEPENDENT, Strategy::DATA_SIEVING, Strategy::TWO_PHASE].contains(strategy);
+        let floor = if refused { 0.55 } else { 1.0 };
         assert!(!all || share.feasible as f64 >= floor * share.asked as f64, "{strategy} is hardly ever feasible");
     }
     assert!(!all || [explicit, by_message, tight, ordered].iter().all(|&count| count > cases / 10));
@@ -165,7 +163,7 @@ fn a_rank_reads_several_pieces_of_one_encoded_chunk() {
     let stored = Stored::in_chunks(&[64], FLOAT64, &[16], Keys::nested("a0/"), codecs.coding());
     let stored = stored.changed(Change::Replace);
     let pieces = vec![(0..16).map(|i| Piece::boxed(&[(4 * i, 4 * i + 4)])).collect()];
-    for strategy in [Strategy::Independent, Strategy::DataSieving] {
+    for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
         let parameters = Parameters { strategy, slots: 3, ..Parameters::default() };
         in_pieces(&stored, &pieces, [&Parameters::default(), &parameters]);
     }
@@ -297,7 +295,7 @@ fn groups_that_nobody_holds_do_not_free_slots() {
     // Of 16 groups of 4 elements, every other one is held.
     let of = |rank: u64| (0..8).map(|i| Piece::boxed(&[(8 * i + rank, 8 * i + rank + 1)])).collect();
     let pieces: Pieces = (0..3).map(of).collect();
-    for strategy in [Strategy::RootGather, Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected] {
+    for strategy in [Strategy::ROOT_GATHER, Strategy::TWO_PHASE, Strategy::SERVER_DIRECTED, Strategy::DISK_DIRECTED] {
         for slots in [1, 2] {
             let parameters = Parameters { strategy, slots, subchunk_bytes: 32, ..Parameters::default() };
             in_pieces(&stored, &pieces, [&parameters, &parameters]);

@@ -33,7 +33,7 @@ fn time(direction: Direction, servers: u32, slots: u32, (link, storage): (u64, u
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, vec![array]);
     let transfer = case.transfer(direction, vec![ask]);
     let parameters = Parameters {
-        strategy: Strategy::ServerDirected,
+        strategy: Strategy::SERVER_DIRECTED,
         servers: (0..servers).collect(),
         slots,
         subchunk_bytes: 4 << 10,

@@ -49,7 +49,7 @@ fn refused(transfer: &Arc<Transfer>, parameters: &Parameters) -> String {
     fault.text()
 }
 
-const SERVING: [Strategy; 3] = [Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];
+const SERVING: [Strategy; 3] = [Strategy::TWO_PHASE, Strategy::SERVER_DIRECTED, Strategy::DISK_DIRECTED];
 
 #[test]
 fn servers_that_cannot_be() {
@@ -69,7 +69,7 @@ fn servers_that_cannot_be() {
                     assert_eq!(refused(&transfer, &parameters), *text, "{strategy}");
                 }
                 // Servers also check what ranks say of pieces of their own.
-                for strategy in Strategy::ALL.into_iter().filter(|&s| s != Strategy::RootGather) {
+                for strategy in Strategy::ALL.into_iter().filter(|&s| s != Strategy::ROOT_GATHER) {
                     let transfer = transfer(direction, file(), Spread::Explicit);
                     let (servers, exchange) = (servers.clone(), Exchange::All);
                     let parameters =
@@ -88,7 +88,7 @@ fn subchunks_beyond_the_buffers() {
         for strategy in Strategy::ALL {
             let transfer = transfer(Direction::Write, file(), spread.clone());
             let parameters = Parameters { strategy, ..parameters.clone() };
-            if strategy == Strategy::RootGather {
+            if strategy == Strategy::ROOT_GATHER {
                 // It has one buffer only.
                 assert_eq!(strategy.feasible(&transfer, &parameters), Ok(()));
                 continue;
@@ -105,7 +105,7 @@ fn chunks_beyond_the_buffers() {
     let codecs = Codecs { chain: vec![zstd], ..Codecs::plain(true) };
     let coding = 2 * codecs.max_encoded_bytes(8000);
     for strategy in Strategy::ALL {
-        let slots = if strategy == Strategy::RootGather { 1 } else { 3 };
+        let slots = if strategy == Strategy::ROOT_GATHER { 1 } else { 3 };
         let need = slots * (8000 + coding);
         let transfer = transfer(Direction::Read, chunks(1000, &codecs), spread(Dim::Block));
         let mut parameters = Parameters { strategy, slots: 3, buffer_bytes_max: need - 1, ..Parameters::default() };
@@ -121,7 +121,7 @@ fn chunks_beyond_the_buffers() {
 #[test]
 fn sharers_of_what_nobody_knows() {
     let transfer = transfer(Direction::Write, file(), Spread::Explicit);
-    let parameters = Parameters { strategy: Strategy::TwoPhase, exchange: Exchange::Sharers, ..Parameters::default() };
+    let parameters = Parameters { strategy: Strategy::TWO_PHASE, exchange: Exchange::Sharers, ..Parameters::default() };
     let text = refused(&transfer, &parameters);
     let expected =
         "the ranks that share an extent of 'rho' are not known beforehand, because each has pieces of its own";
@@ -145,7 +145,7 @@ fn holes_of_what_is_written_whole() {
 
 #[test]
 fn writers_that_would_share_a_chunk() {
-    for strategy in [Strategy::Independent, Strategy::DataSieving] {
+    for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
         let parameters = Parameters { strategy, ..Parameters::default() };
         let blocks = transfer(Direction::Write, chunks(100, &Codecs::plain(true)), spread(Dim::Block));
         let text = refused(&blocks, &parameters);
@@ -168,7 +168,7 @@ fn writers_that_would_share_a_chunk() {
 fn orders_that_are_none() {
     // 1000 elements in subchunks of 100: groups 0 to 9.
     let transfer = transfer(Direction::Read, file(), spread(Dim::Block));
-    let parameters = Parameters { strategy: Strategy::DiskDirected, subchunk_bytes: 800, ..Parameters::default() };
+    let parameters = Parameters { strategy: Strategy::DISK_DIRECTED, subchunk_bytes: 800, ..Parameters::default() };
     for (order, text) in [
         (vec![(0, 4), (5, 5)], "group 4"),
         (vec![(3, 7), (0, 4)], "group 3"),
@@ -180,7 +180,7 @@ fn orders_that_are_none() {
         let told = refused(&transfer, &parameters);
         assert!(told.contains(text), "{order:?}: {told}");
         // Who ignores the order does not mind.
-        let parameters = Parameters { strategy: Strategy::ServerDirected, ..parameters };
+        let parameters = Parameters { strategy: Strategy::SERVER_DIRECTED, ..parameters };
         assert_eq!(parameters.strategy.feasible(&transfer, &parameters), Ok(()));
     }
     // Groups at the end may be left out.
@@ -193,7 +193,7 @@ fn orders_that_are_none() {
 #[test]
 fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2 });
-    let planner = Planner { profile: &profile, machine };
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     for strategy in Strategy::ALL {
         let wish = Preference {
             strategy: Some(strategy),
@@ -204,11 +204,7 @@ fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
         let transfer = transfer(Direction::Write, file(), spread(Dim::Cyclic(1)));
         let refused =
             planner.choose(&transfer, &wish, &|_| None).expect_err("8000 B do not fit into 1000 B").to_string();
-        let slots = match strategy {
-            Strategy::RootGather => 1,
-            Strategy::DiskDirected => 4,
-            _ => 2,
-        };
+        let slots = if strategy == Strategy::ROOT_GATHER { 1 } else { strategy.spec().slots };
         let figures = format!(" need {} B, but the buffers of a rank may have 1000 B\n  hint: ", slots * 8000);
         assert!(refused.contains(&figures), "{strategy}: {refused}");
     }

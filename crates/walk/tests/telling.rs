@@ -76,7 +76,7 @@ fn overlapping_writes_are_found_and_no_others() {
         let (explicit, ask) = (case.explicit.remove(&0).expect("just put"), asks.remove(0));
         case.explicit = BTreeMap::from([(0, explicit)]);
         let reading = case.transfer(Direction::Read, vec![ask]);
-        let parameters = any_parameters(&mut case.random, Strategy::ServerDirected, ranks);
+        let parameters = any_parameters(&mut case.random, Strategy::SERVER_DIRECTED, ranks);
         assert!(found(&mut case, &reading, &parameters).is_empty());
     }
     println!("{overlapping} overlapping, {disjoint} not");
@@ -107,13 +107,11 @@ fn only_those_who_check_or_serve_are_told() {
             let told: Vec<u64> =
                 facts.iter().map(|facts| facts.met.values().flatten().map(|met| met.region.elements()).sum()).collect();
             // Of each element one rank hears, and only the servers hear; readers without servers tell nobody.
-            let alone = matches!(strategy, Strategy::Independent | Strategy::DataSieving);
+            let alone = [Strategy::INDEPENDENT, Strategy::DATA_SIEVING].contains(&strategy);
             let heard = if alone && direction == Direction::Read { 0 } else { held };
             assert_eq!(told.iter().sum::<u64>(), heard, "{strategy}");
-            let server = |rank: usize| match strategy {
-                Strategy::RootGather => rank == 0,
-                _ => parameters.servers.contains(&(rank as u32)),
-            };
+            let root = strategy == Strategy::ROOT_GATHER;
+            let server = |rank: usize| if root { rank == 0 } else { parameters.servers.contains(&(rank as u32)) };
             assert!(told.iter().enumerate().all(|(rank, &told)| told == 0 || server(rank)), "{strategy}: {told:?}");
         }
     }

@@ -23,7 +23,7 @@ const ELEMENT: ElementType = ElementType::native(Kind::Float64);
 const DIRECTIONS: [Direction; 2] = [Direction::Write, Direction::Read];
 /// Strategies in which servers handle storage.
 const SERVING: [Strategy; 4] =
-    [Strategy::RootGather, Strategy::TwoPhase, Strategy::ServerDirected, Strategy::DiskDirected];
+    [Strategy::ROOT_GATHER, Strategy::TWO_PHASE, Strategy::SERVER_DIRECTED, Strategy::DISK_DIRECTED];
 
 /// What one transfer did.
 struct Done {
@@ -60,7 +60,7 @@ fn each_byte_crosses_once_and_is_moved_once() {
     for direction in DIRECTIONS {
         for strategy in SERVING {
             let (mut case, transfer) = one(&[4096], Section::whole(&[4096]), &d, direction);
-            let order = if strategy == Strategy::DiskDirected { vec![(20, 12), (0, 20)] } else { Vec::new() };
+            let order = if strategy == Strategy::DISK_DIRECTED { vec![(20, 12), (0, 20)] } else { Vec::new() };
             let parameters =
                 Parameters { strategy, servers: [2, 1].into(), subchunk_bytes: 1024, order, ..Parameters::default() };
             let done = run(&mut case, &transfer, &parameters);
@@ -72,10 +72,10 @@ fn each_byte_crosses_once_and_is_moved_once() {
             assert_eq!((done.messages, done.bytes), (32 * 3, 4096 * 8 * 3 / 4), "{strategy}");
             let by_rank: Vec<u64> = done.walked.iter().map(|walked| walked.store_bytes).collect();
             let all = 4096 * 8;
-            let expected = if strategy == Strategy::RootGather { [all, 0, 0, 0] } else { [0, all / 2, all / 2, 0] };
+            let expected = if strategy == Strategy::ROOT_GATHER { [all, 0, 0, 0] } else { [0, all / 2, all / 2, 0] };
             assert_eq!(by_rank, expected, "{strategy}");
         }
-        for strategy in [Strategy::Independent, Strategy::DataSieving] {
+        for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
             let (mut case, transfer) = one(&[4096], Section::whole(&[4096]), &d, direction);
             let parameters = Parameters { strategy, subchunk_bytes: 1024, ..Parameters::default() };
             let done = run(&mut case, &transfer, &parameters);
@@ -90,7 +90,7 @@ fn two_phase_domains_are_contiguous() {
     let d = Distribution::new(&[4096], &[4], &[Dim::Cyclic(16)], None).unwrap();
     let (_, transfer) = one(&[4096], Section::whole(&[4096]), &d, Direction::Write);
     let parameters = Parameters {
-        strategy: Strategy::TwoPhase,
+        strategy: Strategy::TWO_PHASE,
         servers: [3, 0, 2].into(),
         subchunk_bytes: 1024,
         ..Parameters::default()
@@ -117,7 +117,7 @@ fn sharers_exchange_with_those_who_share_extents() {
         let ask = &transfer.asks[0];
         assert_eq!([200, 512, 1025].map(|enough| shared_extent(ask, enough)), [Some(256), Some(1024), Some(4096)]);
         let parameters = Parameters {
-            strategy: Strategy::TwoPhase,
+            strategy: Strategy::TWO_PHASE,
             exchange: Exchange::Sharers,
             subchunk_bytes: 1024,
             ..Parameters::default()
@@ -165,7 +165,7 @@ fn random_sharers_share_the_unit() {
         let held: Vec<BTreeSet<Vec<u64>>> = (0..ranks).map(held).collect();
         let direction = DIRECTIONS[seed as usize % 2];
         let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks, policies: Policies::default() });
-        let mut parameters = any_parameters(&mut random, Strategy::TwoPhase, ranks);
+        let mut parameters = any_parameters(&mut random, Strategy::TWO_PHASE, ranks);
         // Units of their own, not groups of several.
         (parameters.exchange, parameters.subchunk_bytes) = (Exchange::Sharers, 1);
         let units = Units::new(&transfer, 1);
@@ -189,7 +189,7 @@ fn random_sharers_share_the_unit() {
 fn data_sieving_moves_holes() {
     // Each rank has 32 of the 128 elements of a subchunk, every fourth: 125 elements cover them.
     let cyclic = Distribution::new(&[1024], &[4], &[Dim::Cyclic(1)], None).unwrap();
-    let parameters = Parameters { strategy: Strategy::DataSieving, subchunk_bytes: 1024, ..Parameters::default() };
+    let parameters = Parameters { strategy: Strategy::DATA_SIEVING, subchunk_bytes: 1024, ..Parameters::default() };
     let (mut case, transfer) = one(&[1024], Section::whole(&[1024]), &cyclic, Direction::Read);
     let done = run(&mut case, &transfer, &parameters);
     assert_eq!((done.book.borrow().bytes(), done.book.borrow().requests), ((4 * 8 * 1000, 0), 4 * 8));
@@ -275,7 +275,7 @@ fn random_transfers_move_each_byte_once() {
         for (at, &times) in written {
             assert!(times <= 1, "byte {at} of the file is written {times} times");
             let puts_back =
-                strategy != Strategy::Independent && transfer.policies.holes == Holes::MayBeRewritten && was_read(at);
+                strategy != Strategy::INDEPENDENT && transfer.policies.holes == Holes::MayBeRewritten && was_read(at);
             assert!(held[at] > 0 || times == 0 || puts_back, "byte {at} is nobody's");
         }
         if direction == Direction::Write {

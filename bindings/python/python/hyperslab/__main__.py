@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab import _core
 from hyperslab._arguments import dims, integers, section
 
 
@@ -92,7 +94,12 @@ def parser() -> argparse.ArgumentParser:
     inspect.add_argument("--json", action="store_true")
     inspect.set_defaults(run=_inspect)
 
-    explain = verbs.add_parser("explain", help="tell how a transfer would be done")
+    explain = verbs.add_parser(
+        "explain",
+        help="tell how a transfer would be done",
+        epilog=f"strategies:\n{textwrap.indent(_core.strategy_help(), '  ')}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     explain.add_argument("--shape", type=integers, required=True, help="such as 128,128,64")
     explain.add_argument("--mesh", type=integers, required=True, help="such as 2,2,2")
     explain.add_argument("--dims", type=dims, help="such as block,cyclic(4),*")
@@ -104,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--layout", choices=("zarr", "raw"), default="zarr")
     explain.add_argument("--chunks", type=integers)
     explain.add_argument("--order", choices=("C", "F"), default="C", help="of the elements of a raw file")
-    explain.add_argument("--strategy")
+    explain.add_argument("--strategy", help="one of those below; the library chooses without")
     servers = explain.add_mutually_exclusive_group()
     servers.add_argument("--servers", type=int, help="how many ranks are servers")
     servers.add_argument("--server-ranks", type=integers, help="which ranks are servers, such as 0,4,8")

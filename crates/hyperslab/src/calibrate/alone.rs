@@ -92,7 +92,7 @@ impl Planned {
         };
         let transfer = Transfer { direction: Direction::Write, asks: vec![ask], ranks, policies: Policies::default() };
         let parameters =
-            Parameters { strategy: Strategy::ServerDirected, servers: [0].into(), ..Parameters::default() };
+            Parameters { strategy: Strategy::SERVER_DIRECTED, servers: [0].into(), ..Parameters::default() };
         let facts = Arc::new(Facts::of_mine(BTreeMap::new()));
         Planned { transfer: Arc::new(transfer), parameters, facts, views: vec![Arc::new(view)] }
     }

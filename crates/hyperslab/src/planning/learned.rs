@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn predictions_come_to_what_is_measured() {
         for factor in [0.5, 1.0, 1.7, 3.0] {
-            let learned = taught(&mut knows_nothing(), Strategy::Independent, factor, 30);
+            let learned = taught(&mut knows_nothing(), Strategy::INDEPENDENT, factor, 30);
             assert!((learned / factor).ln().abs() < 0.05, "{factor}: {learned}");
         }
     }
@@ -217,17 +217,17 @@ mod tests {
     #[test]
     fn one_odd_measurement_changes_little_of_a_strategy() {
         let mut learned = knows_nothing();
-        taught(&mut learned, Strategy::Independent, 1.0, 20);
-        let before = learned.own(KIND, Strategy::Independent);
-        taught(&mut learned, Strategy::Independent, 1000.0, 1);
-        assert!((learned.own(KIND, Strategy::Independent) / before).ln() < 0.12);
+        taught(&mut learned, Strategy::INDEPENDENT, 1.0, 20);
+        let before = learned.own(KIND, Strategy::INDEPENDENT);
+        taught(&mut learned, Strategy::INDEPENDENT, 1000.0, 1);
+        assert!((learned.own(KIND, Strategy::INDEPENDENT) / before).ln() < 0.12);
     }
 
     #[test]
     fn what_was_never_taken_is_off_as_the_others_are() {
         let mut learned = knows_nothing();
-        taught(&mut learned, Strategy::ServerDirected, 3.0, 12);
-        let own = learned.own(KIND, Strategy::ServerDirected);
+        taught(&mut learned, Strategy::SERVER_DIRECTED, 3.0, 12);
+        let own = learned.own(KIND, Strategy::SERVER_DIRECTED);
         assert!(own > 1.0);
         assert!(Strategy::ALL.into_iter().all(|strategy| (learned.own(KIND, strategy) - own).abs() < 1e-12));
     }
@@ -236,12 +236,12 @@ mod tests {
     fn corrections_are_bounded_and_of_a_kind() {
         let mut learned = knows_nothing();
         for factor in [1e9, 1e-9] {
-            taught(&mut learned, Strategy::TwoPhase, factor, 200);
+            taught(&mut learned, Strategy::TWO_PHASE, factor, 200);
             let shared = learned.shared(KIND, Resource::Cores).moving;
             assert!((1.0 / SHARED_MAX..=SHARED_MAX).contains(&(shared * (1.0 + 1e-9)).min(SHARED_MAX)), "{shared}");
-            assert!(learned.own(KIND, Strategy::TwoPhase).ln().abs() <= OWN_MAX.ln() + 1e-9);
+            assert!(learned.own(KIND, Strategy::TWO_PHASE).ln().abs() <= OWN_MAX.ln() + 1e-9);
         }
-        let other = learned.of("read file cached 4", Resource::Cores, Strategy::TwoPhase);
+        let other = learned.of("read file cached 4", Resource::Cores, Strategy::TWO_PHASE);
         assert!((other.moving - 1.0).abs() < 1e-12);
     }
 
@@ -249,9 +249,9 @@ mod tests {
     fn what_makes_no_sense_teaches_nothing() {
         let mut learned = knows_nothing();
         for (predicted, measured) in [(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::NAN), (1.0, 0.0), (f64::INFINITY, 1.0)] {
-            learned.hear(KIND, Resource::Cores, &report(Strategy::Independent, predicted, measured));
+            learned.hear(KIND, Resource::Cores, &report(Strategy::INDEPENDENT, predicted, measured));
             learned.unsaved = None;
         }
-        assert!((learned.of(KIND, Resource::Cores, Strategy::Independent).moving - 1.0).abs() < 1e-12);
+        assert!((learned.of(KIND, Resource::Cores, Strategy::INDEPENDENT).moving - 1.0).abs() < 1e-12);
     }
 }

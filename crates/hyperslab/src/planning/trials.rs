@@ -342,7 +342,14 @@ pub(super) mod tests {
             .collect();
         let Candidate { parameters, price } = candidates[0].clone();
         let why = "it is the cheapest".into();
-        Trials::new(Arc::new(Choice { parameters, why, price, candidates, refused: Vec::new() }))
+        Trials::new(Arc::new(Choice {
+            parameters,
+            why,
+            price,
+            candidates,
+            strategies: Vec::new(),
+            refused: Vec::new(),
+        }))
     }
 
     /// Carries out transfers that take so long by each strategy \[ms\]; gives which were used.
@@ -356,61 +363,82 @@ pub(super) mod tests {
         (0..times).map(|_| one()).collect()
     }
 
-    use Strategy::{Independent, RootGather, ServerDirected, TwoPhase};
-
     #[test]
     fn what_takes_as_long_as_was_said_stays() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 20.0), (TwoPhase, 25.0)]);
-        let took = [(ServerDirected, 11.5), (Independent, 1.0)];
-        assert_eq!(used(&mut trials, &took, 99), [ServerDirected; 99]);
+        let mut trials =
+            plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 20.0), (Strategy::TWO_PHASE, 25.0)]);
+        let took = [(Strategy::SERVER_DIRECTED, 11.5), (Strategy::INDEPENDENT, 1.0)];
+        assert_eq!(used(&mut trials, &took, 99), [Strategy::SERVER_DIRECTED; 99]);
     }
 
     #[test]
     fn what_takes_far_longer_gives_way_to_what_is_priced_about_the_same() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 40.0)]);
-        let took = [(ServerDirected, 18.0), (Independent, 11.0)];
+        let mut trials =
+            plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5), (Strategy::TWO_PHASE, 40.0)]);
+        let took = [(Strategy::SERVER_DIRECTED, 18.0), (Strategy::INDEPENDENT, 11.0)];
         let used = used(&mut trials, &took, 9);
-        assert_eq!(used[..2], [ServerDirected; 2]);
-        assert_eq!(used[2..], [Independent; 7]);
+        assert_eq!(used[..2], [Strategy::SERVER_DIRECTED; 2]);
+        assert_eq!(used[2..], [Strategy::INDEPENDENT; 7]);
         assert!(trials.choice(|_| true).why.starts_with("the first choice, server-directed, took 18.000 ms"));
     }
 
     #[test]
     fn of_those_that_were_tried_the_fastest_stays() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 11.0), (RootGather, 11.0)]);
-        let took = [(ServerDirected, 20.0), (Independent, 30.0), (TwoPhase, 25.0), (RootGather, 1.0)];
+        let mut trials = plan(&[
+            (Strategy::SERVER_DIRECTED, 10.0),
+            (Strategy::INDEPENDENT, 10.5),
+            (Strategy::TWO_PHASE, 11.0),
+            (Strategy::ROOT_GATHER, 11.0),
+        ]);
+        let took = [
+            (Strategy::SERVER_DIRECTED, 20.0),
+            (Strategy::INDEPENDENT, 30.0),
+            (Strategy::TWO_PHASE, 25.0),
+            (Strategy::ROOT_GATHER, 1.0),
+        ];
         let used = used(&mut trials, &took, 20);
-        assert_eq!(used[..2], [ServerDirected; 2]);
-        assert_eq!(used[8..], [ServerDirected; 12], "{used:?}");
-        assert!(!used.contains(&RootGather), "three are enough");
+        assert_eq!(used[..2], [Strategy::SERVER_DIRECTED; 2]);
+        assert_eq!(used[8..], [Strategy::SERVER_DIRECTED; 12], "{used:?}");
+        assert!(!used.contains(&Strategy::ROOT_GATHER), "three are enough");
     }
 
     /// Candidates that the model takes for no better are tried all the same, once the time spent pays for it.
     #[test]
     fn what_nothing_speaks_for_is_tried_when_it_costs_little() {
-        let prices = [(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 13.0), (RootGather, 17.5)];
-        let took = [(ServerDirected, 10.0), (Independent, 15.0), (TwoPhase, 8.0), (RootGather, 1.0)];
+        let prices = [
+            (Strategy::SERVER_DIRECTED, 10.0),
+            (Strategy::INDEPENDENT, 10.5),
+            (Strategy::TWO_PHASE, 13.0),
+            (Strategy::ROOT_GATHER, 17.5),
+        ];
+        let took = [
+            (Strategy::SERVER_DIRECTED, 10.0),
+            (Strategy::INDEPENDENT, 15.0),
+            (Strategy::TWO_PHASE, 8.0),
+            (Strategy::ROOT_GATHER, 1.0),
+        ];
         let used = self::used(&mut plan(&prices), &took, 100);
         let count = |strategy| used.iter().filter(|&&one| one == strategy).count();
-        assert_eq!(used[..4], [ServerDirected; 4]);
-        assert_eq!((count(Independent), count(RootGather)), (2, 0), "{used:?}");
-        assert_eq!(used[60..], [TwoPhase; 40], "{used:?}");
+        assert_eq!(used[..4], [Strategy::SERVER_DIRECTED; 4]);
+        assert_eq!((count(Strategy::INDEPENDENT), count(Strategy::ROOT_GATHER)), (2, 0), "{used:?}");
+        assert_eq!(used[60..], [Strategy::TWO_PHASE; 40], "{used:?}");
         let long = |some: &[(Strategy, f64)]| some.iter().map(|one| (one.0, 2000.0 * one.1)).collect::<Vec<_>>();
         let used = self::used(&mut plan(&long(&prices)), &long(&took), 100);
-        assert_eq!(used, [ServerDirected; 100], "a trial of 20 s is felt");
+        assert_eq!(used, [Strategy::SERVER_DIRECTED; 100], "a trial of 20 s is felt");
     }
 
     /// All others take nearly twice as long, so that each is measured twice.
     #[test]
     fn trials_cost_no_more_than_they_may() {
-        let prices = Strategy::ALL.iter().filter(|&&one| one != ServerDirected).zip(0..);
+        let prices = Strategy::ALL.iter().filter(|&&one| one != Strategy::SERVER_DIRECTED).zip(0..);
         let prices: Vec<_> = prices.map(|(&strategy, i)| (strategy, 10.5 + 0.5 * f64::from(i))).collect();
-        let prices = [&[(ServerDirected, 10.0)], &prices[..]].concat();
-        let took = Strategy::ALL.map(|strategy| (strategy, if strategy == ServerDirected { 10.0 } else { 19.0 }));
+        let prices = [&[(Strategy::SERVER_DIRECTED, 10.0)], &prices[..]].concat();
+        let took =
+            Strategy::ALL.map(|strategy| (strategy, if strategy == Strategy::SERVER_DIRECTED { 10.0 } else { 19.0 }));
         let used = used(&mut plan(&prices), &took, 150);
         let (mut lost, mut most) = (0.0, 0.0_f64);
         for (transfers, strategy) in (1..).zip(&used) {
-            lost += if *strategy == ServerDirected { 0.0 } else { 9.0 };
+            lost += if *strategy == Strategy::SERVER_DIRECTED { 0.0 } else { 9.0 };
             most = most.max(lost - SPENT_ON_TRIALS * 10.0 * f64::from(transfers));
         }
         // What a trial costs is known only after it.
@@ -420,46 +448,57 @@ pub(super) mod tests {
     /// What leaves much to be made durable later is not faster, whatever the call itself takes.
     #[test]
     fn what_making_durable_takes_later_counts() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
         let mut used = Vec::new();
         for _ in 0..60 {
             let strategy = trials.choice(|_| true).parameters.strategy;
-            let (seconds, later) = if strategy == Independent { (6e-3, 9e-3) } else { (10e-3, 2e-3) };
+            let (seconds, later) = if strategy == Strategy::INDEPENDENT { (6e-3, 9e-3) } else { (10e-3, 2e-3) };
             let taken = trials.in_use().0;
             trials.hear(seconds, |_| 1.0);
             trials.hear_later(taken, later);
             used.push(strategy);
         }
-        assert!(used.contains(&Independent), "{used:?}");
-        assert_eq!(used[20..], [ServerDirected; 40], "{used:?}");
+        assert!(used.contains(&Strategy::INDEPENDENT), "{used:?}");
+        assert_eq!(used[20..], [Strategy::SERVER_DIRECTED; 40], "{used:?}");
     }
 
     #[test]
     fn the_first_choice_has_another_chance_once_caches_are_warm() {
-        for (warm, stays) in [(8.0, Independent), (16.0, RootGather)] {
-            let mut trials = plan(&[(Independent, 2.0), (RootGather, 2.4)]);
+        for (warm, stays) in [(8.0, Strategy::INDEPENDENT), (16.0, Strategy::ROOT_GATHER)] {
+            let mut trials = plan(&[(Strategy::INDEPENDENT, 2.0), (Strategy::ROOT_GATHER, 2.4)]);
             let mut used = Vec::new();
             for turn in 0..20 {
                 let strategy = trials.choice(|_| true).parameters.strategy;
                 let cold = if turn < 2 { 18.0 } else { warm };
-                trials.hear(if strategy == Independent { cold } else { 13.0 } / 1e3, |_| 1.0);
+                trials.hear(if strategy == Strategy::INDEPENDENT { cold } else { 13.0 } / 1e3, |_| 1.0);
                 used.push(strategy);
             }
-            assert_eq!(used[..6], [Independent, Independent, RootGather, RootGather, RootGather, Independent]);
+            assert_eq!(
+                used[..6],
+                [
+                    Strategy::INDEPENDENT,
+                    Strategy::INDEPENDENT,
+                    Strategy::ROOT_GATHER,
+                    Strategy::ROOT_GATHER,
+                    Strategy::ROOT_GATHER,
+                    Strategy::INDEPENDENT
+                ]
+            );
             assert_eq!(used[6..], [stays; 14], "{warm}");
         }
     }
 
     #[test]
     fn what_cannot_be_is_not_taken() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5), (TwoPhase, 40.0)]);
+        let mut trials =
+            plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5), (Strategy::TWO_PHASE, 40.0)]);
         let asked = std::cell::Cell::new(0);
         let can = |one: &Parameters| {
             asked.set(asked.get() + 1);
-            one.strategy != Independent
+            one.strategy != Strategy::INDEPENDENT
         };
         for _ in 0..9 {
-            assert_eq!(trials.choice(can).parameters.strategy, ServerDirected);
+            assert_eq!(trials.choice(can).parameters.strategy, Strategy::SERVER_DIRECTED);
             trials.hear(0.02, |_| 1.0);
         }
         assert_eq!(asked.get(), 1);
@@ -469,18 +508,18 @@ pub(super) mod tests {
     #[test]
     fn what_fails_later_is_not_taken_again() {
         for works in 1..9 {
-            let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+            let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
             let mut used = Vec::new();
             for _ in 0..99 {
                 used.push(trials.choice(|_| true).parameters.strategy);
-                let times = used.iter().filter(|&&one| one == Independent).count();
-                match used.last() {
-                    Some(Independent) if times > works => trials.fails(),
-                    Some(Independent) => trials.hear(0.006, |_| 1.0),
-                    _ => trials.hear(0.01, |_| 1.0),
+                let times = used.iter().filter(|&&one| one == Strategy::INDEPENDENT).count();
+                match used.last() == Some(&Strategy::INDEPENDENT) {
+                    true if times > works => trials.fails(),
+                    true => trials.hear(0.006, |_| 1.0),
+                    false => trials.hear(0.01, |_| 1.0),
                 }
             }
-            let times = used.iter().filter(|&&one| one == Independent).count();
+            let times = used.iter().filter(|&&one| one == Strategy::INDEPENDENT).count();
             assert_eq!(times, works + 1, "{used:?}");
         }
     }
@@ -488,34 +527,34 @@ pub(super) mod tests {
     /// A transfer that fails in a trial fails once: the next one is carried out as before.
     #[test]
     fn what_failed_is_not_tried_again() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
         let mut used = Vec::new();
         for _ in 0..99 {
             used.push(trials.choice(|_| true).parameters.strategy);
-            match used.last() {
-                Some(ServerDirected) => trials.hear(0.01, |_| 1.0),
-                _ => trials.fails(),
+            match used.last() == Some(&Strategy::SERVER_DIRECTED) {
+                true => trials.hear(0.01, |_| 1.0),
+                false => trials.fails(),
             }
         }
-        assert_eq!(used.iter().filter(|&&one| one == Independent).count(), 1, "{used:?}");
+        assert_eq!(used.iter().filter(|&&one| one == Strategy::INDEPENDENT).count(), 1, "{used:?}");
         trials.fails();
-        assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected, "the best is no trial");
+        assert_eq!(trials.choice(|_| true).parameters.strategy, Strategy::SERVER_DIRECTED, "the best is no trial");
     }
 
     #[test]
     fn what_was_nearly_as_fast_has_its_turn_when_the_best_gets_slower() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
-        used(&mut trials, &[(ServerDirected, 10.0), (Independent, 9.5)], 40);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
+        used(&mut trials, &[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 9.5)], 40);
         assert_eq!(trials.taken, trials.best);
-        let used = used(&mut trials, &[(ServerDirected, 20.0), (Independent, 9.5)], 20);
-        assert_eq!(used[10..], [Independent; 10], "{used:?}");
+        let used = used(&mut trials, &[(Strategy::SERVER_DIRECTED, 20.0), (Strategy::INDEPENDENT, 9.5)], 20);
+        assert_eq!(used[10..], [Strategy::INDEPENDENT; 10], "{used:?}");
     }
 
     #[test]
     fn what_takes_far_too_long_is_tried_once() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
-        let used = used(&mut trials, &[(ServerDirected, 10.0), (Independent, 900.0)], 400);
-        assert_eq!(used.iter().filter(|&&one| one == Independent).count(), 1, "{used:?}");
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
+        let used = used(&mut trials, &[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 900.0)], 400);
+        assert_eq!(used.iter().filter(|&&one| one == Strategy::INDEPENDENT).count(), 1, "{used:?}");
     }
 
     /// Neither a first transfer beside cold caches pays for trials, nor is a call so short that its trials are not paid for
@@ -523,12 +562,12 @@ pub(super) mod tests {
     #[test]
     fn trials_are_paid_for_by_what_transfers_usually_take() {
         let first_trial = |cold: f64, later: f64| {
-            let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 10.5)]);
+            let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 10.5)]);
             let turn = |turn: &usize| {
                 let taken = trials.in_use().0;
                 trials.hear(if *turn == 0 { cold } else { 0.01 }, |_| 1.0);
                 trials.hear_later(taken, later);
-                trials.choice(|_| true).parameters.strategy == Independent
+                trials.choice(|_| true).parameters.strategy == Strategy::INDEPENDENT
             };
             (0..99).find(turn)
         };
@@ -540,44 +579,46 @@ pub(super) mod tests {
 
     #[test]
     fn one_odd_measurement_turns_nothing() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 18.0)]);
-        used(&mut trials, &[(ServerDirected, 10.0)], 5);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 18.0)]);
+        used(&mut trials, &[(Strategy::SERVER_DIRECTED, 10.0)], 5);
         trials.hear(1.0, |_| 1.0);
-        assert_eq!(used(&mut trials, &[(ServerDirected, 10.0)], 9), [ServerDirected; 9]);
+        assert_eq!(used(&mut trials, &[(Strategy::SERVER_DIRECTED, 10.0)], 9), [Strategy::SERVER_DIRECTED; 9]);
     }
 
     #[test]
     fn candidates_that_do_the_same_work_are_not_tried_for_each_other() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (TwoPhase, 10.1), (ServerDirected, 9.9)]);
-        assert_eq!(used(&mut trials, &[(ServerDirected, 30.0)], 99), [ServerDirected; 99]);
+        let mut trials =
+            plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::TWO_PHASE, 10.1), (Strategy::SERVER_DIRECTED, 9.9)]);
+        assert_eq!(used(&mut trials, &[(Strategy::SERVER_DIRECTED, 30.0)], 99), [Strategy::SERVER_DIRECTED; 99]);
         assert_eq!(trials.tried.len(), 1);
     }
 
     #[test]
     fn where_all_transfers_take_longer_than_was_said_nothing_is_tried() {
-        let mut trials = plan(&[(ServerDirected, 10.0), (Independent, 18.0), (TwoPhase, 19.0)]);
+        let mut trials =
+            plan(&[(Strategy::SERVER_DIRECTED, 10.0), (Strategy::INDEPENDENT, 18.0), (Strategy::TWO_PHASE, 19.0)]);
         for _ in 0..9 {
-            assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
+            assert_eq!(trials.choice(|_| true).parameters.strategy, Strategy::SERVER_DIRECTED);
             trials.hear(0.03, |_| 3.0);
         }
     }
 
     #[test]
     fn what_follows_a_hiccup_counts_however_short() {
-        let mut trials = plan(&[(ServerDirected, 0.6), (Independent, 1.1)]);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 0.6), (Strategy::INDEPENDENT, 1.1)]);
         for seconds in [5e-3, 6e-4, 6e-4, 5e-3, 6e-4] {
             trials.hear(seconds, |_| 1.0);
-            assert_eq!(trials.choice(|_| true).parameters.strategy, ServerDirected);
+            assert_eq!(trials.choice(|_| true).parameters.strategy, Strategy::SERVER_DIRECTED);
         }
         // Nor is anything tried then for which nothing speaks.
-        let mut trials = plan(&[(ServerDirected, 0.6), (Independent, 0.7)]);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 0.6), (Strategy::INDEPENDENT, 0.7)]);
         trials.hear(1.1e-3, |_| 1.0);
-        assert_eq!(used(&mut trials, &[(ServerDirected, 0.6)], 99), [ServerDirected; 99]);
+        assert_eq!(used(&mut trials, &[(Strategy::SERVER_DIRECTED, 0.6)], 99), [Strategy::SERVER_DIRECTED; 99]);
     }
 
     #[test]
     fn short_transfers_and_nonsense_teach_nothing() {
-        let mut trials = plan(&[(ServerDirected, 0.1), (Independent, 0.1)]);
+        let mut trials = plan(&[(Strategy::SERVER_DIRECTED, 0.1), (Strategy::INDEPENDENT, 0.1)]);
         for seconds in [5e-4, f64::NAN, f64::INFINITY, -1.0, 0.0] {
             (0..9).for_each(|_| trials.hear(seconds, |_| 1.0));
         }

@@ -179,7 +179,7 @@ pub(super) fn follow_disk(
     directory: &dyn Names,
     (name, new_bytes): (&str, u64),
 ) -> Result<(), Fault> {
-    if parameters.strategy != Strategy::DiskDirected {
+    if parameters.strategy != Strategy::DISK_DIRECTED {
         return Ok(());
     }
     if new_bytes > 0 {

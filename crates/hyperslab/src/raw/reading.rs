@@ -5,7 +5,7 @@ use super::disk::follow_disk;
 use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::selection::Sections;
-use crate::zarr::{into_each, requests};
+use crate::zarr::{into_each, named, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
@@ -56,7 +56,7 @@ impl RawFile {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let path = self.path();
         let compared = Compared::of(("read", path.clone(), strategy), move || {
-            let asked = ("strategy asked for".into(), format!("{strategy:?}"));
+            let asked = ("strategy asked for".into(), named(strategy));
             vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string()), asked]
         });
         let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));

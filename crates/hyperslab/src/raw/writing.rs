@@ -4,7 +4,7 @@ use super::disk::{follow_disk, marker};
 use super::{FileArray, RawFile};
 use crate::error::Error;
 use crate::options::WriteOptions;
-use crate::zarr::{Mode, WriteAsk, completed, write_requests};
+use crate::zarr::{Mode, WriteAsk, completed, named, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
 use hyperslab_collective::{Arguments, Compared, Decision, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, ElementType, Policies, Stored};
@@ -137,7 +137,7 @@ impl RawFile {
                 ("file".into(), path.display().to_string()),
                 ("bytes set aside for copies (staged)".into(), set_aside.to_string()),
                 ("type of the stored elements".into(), format!("{stored_as:?}")),
-                ("strategy asked for".into(), format!("{strategy:?}")),
+                ("strategy asked for".into(), named(strategy)),
             ]
         });
         let whole = section.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.0;

@@ -1,6 +1,6 @@
 //! What the ranks of a rehearsal did, in the form in which real ranks are recorded.
 
-use super::spec::Spec;
+use super::spec::SimulationSpec;
 use super::stages::Built;
 use crate::Error;
 use crate::planning::seconds;
@@ -24,7 +24,12 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn new(directory: &Path, spec: &Spec, machine: &str, built: &Built) -> Result<Recording, Error> {
+    pub(super) fn new(
+        directory: &Path,
+        spec: &SimulationSpec,
+        machine: &str,
+        built: &Built,
+    ) -> Result<Recording, Error> {
         let ranks = spec.clients + spec.servers;
         let run = format!("{machine}-{ranks}-{}", spec.seed);
         let path = directory.join(format!("{run}.trace"));

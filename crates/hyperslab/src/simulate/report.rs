@@ -1,6 +1,6 @@
 //! What came out of a rehearsal, for people and programs. Field names are those of the JSON.
 
-use super::spec::Spec;
+use super::spec::SimulationSpec;
 use super::stages::Moving;
 use hyperslab_plan::{Phase, Price, Resource};
 use hyperslab_sim::{Disks, Outcome, Work};
@@ -168,7 +168,12 @@ fn seconds(ns: u64) -> f64 {
 }
 
 impl Report {
-    pub(super) fn new(spec: &Spec, outcome: &Outcome, labels: &[(usize, String)], moves: &[Moving]) -> Report {
+    pub(super) fn new(
+        spec: &SimulationSpec,
+        outcome: &Outcome,
+        labels: &[(usize, String)],
+        moves: &[Moving],
+    ) -> Report {
         let ranks = f64::from(spec.clients + spec.servers);
         let stages: Vec<StageReport> = labels
             .iter()

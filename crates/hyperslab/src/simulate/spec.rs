@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// A rehearsal.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct SimulationSpec {
     /// The machine profile, as TOML.
     pub machine: String,
     /// Its name in messages.

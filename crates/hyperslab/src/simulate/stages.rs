@@ -1,7 +1,7 @@
 //! From what is asked of a rehearsal to its stages.
 
 use super::array::{asks, exposed};
-use super::spec::{Array, Spec, StageSpec, TransferSpec, WhatIf, Who};
+use super::spec::{Array, SimulationSpec, StageSpec, TransferSpec, WhatIf, Who};
 use crate::Error;
 use hyperslab_layout::{Durability, Object, Policies};
 use hyperslab_plan::profile::{Disk, Profile};
@@ -45,7 +45,7 @@ impl Built {
     }
 }
 
-pub(super) fn build(spec: &Spec, profile: &Profile, size: Size) -> Result<Built, Error> {
+pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Result<Built, Error> {
     let mut built = Built::default();
     for (number, stage) in spec.stages.iter().enumerate() {
         let meta = |kind, who: Who| Stage::Metadata(who.into(), kind);
@@ -88,7 +88,7 @@ fn transfer(
     built: &mut Built,
     number: usize,
     asked: &TransferSpec,
-    spec: &Spec,
+    spec: &SimulationSpec,
     profile: &Profile,
     size: Size,
 ) -> Result<(), Error> {
@@ -110,7 +110,7 @@ fn transfer(
     };
     let as_if = without(profile, spec.what_if);
     let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &memory)?;
-    if parameters.strategy == Strategy::DiskDirected && asked.presort {
+    if parameters.strategy == Strategy::DISK_DIRECTED && asked.presort {
         let layout = (spec.disk_layout.into(), spec.seed);
         parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
     }
@@ -179,7 +179,7 @@ fn decide(
 ) -> Result<(Parameters, String, Price, Vec<Candidate>), Error> {
     let strategy = asked.strategy.as_deref().map(|name| {
         let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
-        Strategy::from_name(name)
+        Strategy::named(name, &Strategy::ALL)
             .ok_or_else(|| Error::invalid(format!("'{name}' is no strategy; there are {}", known.join(", "))))
     });
     let exchange = asked.exchange.as_deref().map(|name| {
@@ -199,7 +199,7 @@ fn decide(
     let nodes = &profile.nodes;
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let planner = Planner { profile, machine };
+    let planner = Planner { profile, machine, strategies: &Strategy::ALL };
     let choice = planner.choose(transfer, &wish, memory).map_err(refused)?;
     let mut parameters = choice.parameters;
     if let Some(bytes) = asked.direct_run_bytes {

@@ -92,6 +92,7 @@ impl Store {
                     section: Sections::Whole,
                     attributes: Map::new(),
                     casting: Casting::SameKind,
+                    strategy: None,
                     ..new.clone()
                 }
             ),
@@ -99,7 +100,7 @@ impl Store {
         fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
         fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         let store = self.preferring(new.strategy);
-        fields.push(("strategy asked for".into(), format!("{:?}", store.options.preference.strategy)));
+        fields.push(("strategy asked for".into(), named(store.options.preference.strategy)));
         if !update {
             self.forget_known(names.iter().copied());
         }
@@ -203,7 +204,7 @@ impl Store {
             let mut fields: Fields = vec![
                 ("operation".into(), "read".into()),
                 ("directory".into(), path.display().to_string()),
-                ("strategy asked for".into(), format!("{strategy:?}")),
+                ("strategy asked for".into(), named(strategy)),
             ];
             if looked_at.iter().any(Option::is_some) {
                 fields.push(("arrays as they were looked at".into(), format!("{looked_at:x?}")));
@@ -362,6 +363,11 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// What is asked for, for people.
+pub(crate) fn named(strategy: Option<Strategy>) -> String {
+    strategy.map_or("none".into(), |strategy| strategy.to_string())
 }
 
 /// Refuses a new array whose stored type this rank should tell, and does not know.

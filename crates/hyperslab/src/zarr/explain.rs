@@ -11,7 +11,7 @@ use hyperslab_format::zarr::{ArrayMetadata, Codecs};
 use hyperslab_layout::mesh::{balanced, volume};
 use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section};
 use hyperslab_plan::{
-    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Transfer,
+    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Strategy, Transfer,
     explain as explain_transfer,
 };
 use hyperslab_world::{Fault, FaultKind};
@@ -69,7 +69,7 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
         imagined.collect::<Result<Vec<_>, Fault>>().map(number_parts)
     };
     let profile = crate::profile::at_hand();
-    let planner = Planner { profile: &profile, machine: planned.machine };
+    let planner = Planner { profile: &profile, machine: planned.machine, strategies: &Strategy::ALL };
     let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());

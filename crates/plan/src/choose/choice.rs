@@ -1,8 +1,8 @@
 //! What is wanted of a choice, and what comes of it.
 
 use crate::price::Price;
-use crate::strategy::{Infeasible, Strategy};
-use crate::transfer::{Exchange, Parameters};
+use crate::strategy::{Infeasible, Parameters, Strategy};
+use crate::transfer::Exchange;
 
 /// What the user wants himself.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -45,6 +45,8 @@ pub struct Choice {
     pub price: Price,
     /// All that were priced, the chosen ones among them, the cheapest first.
     pub candidates: Vec<Candidate>,
+    /// The strategies among which it was.
+    pub strategies: Vec<Strategy>,
     /// Strategies that cannot carry out the transfer.
     pub refused: Vec<(Strategy, Infeasible)>,
 }

@@ -10,7 +10,6 @@ use super::margins::{STEPS_A_SECOND, STEPS_MIN};
 use super::search::{Planner, Search, moving_ns};
 use crate::price::Laid;
 use crate::rounds::check_servers;
-use crate::strategy::Strategy;
 use crate::transfer::{Exchange, Transfer};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +20,6 @@ const WORTH: f64 = 0.15;
 const NO_BETTER: usize = 3;
 /// What telling the model of an array takes, in steps.
 const STEPS_AN_ARRAY: usize = 4;
-/// Strategies that tell layouts apart.
-const GLANCED_AT: [Strategy; 3] = [Strategy::Independent, Strategy::ServerDirected, Strategy::TwoPhase];
 
 /// What a layout is for.
 #[derive(Clone, Debug)]
@@ -114,8 +111,8 @@ impl Planner<'_> {
         }
         let memory = |number: usize| one.laid.get(number).cloned().flatten();
         let mut search = Search::new(self, &one.transfer, &memory);
-        for strategy in candidates::strategies(&one.transfer, self.profile, &one.wish) {
-            if one.wish.strategy.is_some() || GLANCED_AT.contains(&strategy) {
+        for strategy in candidates::strategies(self.strategies, &one.transfer, self.profile, &one.wish) {
+            if one.wish.strategy.is_some() || strategy.spec().tells_layouts {
                 search.enter(strategy, one.wish.exchange.unwrap_or(Exchange::All), &one.wish);
             }
         }

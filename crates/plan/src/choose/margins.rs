@@ -8,7 +8,7 @@ pub(super) const MARGIN: f64 = 0.05;
 /// through the cache.
 pub(super) const PAST_CACHE_MARGIN: f64 = 0.25;
 /// Strategies that cost more than so many times the best are not varied.
-pub(super) const NEAR: f64 = 1.6;
+pub(crate) const NEAR: f64 = 1.6;
 /// Steps of programs that may be looked at in any case, and more for each second that the transfer takes; one takes
 /// about 700 ns.
 pub(super) const STEPS_MIN: f64 = 1e3;

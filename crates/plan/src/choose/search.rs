@@ -7,9 +7,8 @@ use super::{servers, why};
 use crate::price::{Effort, Machine, Memory, Price, Priced, Pricing};
 use crate::profile::Profile;
 use crate::rounds::check_servers;
-use crate::strategies::Servers;
-use crate::strategy::{Infeasible, Strategy};
-use crate::transfer::{Exchange, Parameters, Transfer};
+use crate::strategy::{Infeasible, Parameters, Role, Sequence, Strategy};
+use crate::transfer::{Exchange, Transfer};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -20,6 +19,8 @@ pub struct Planner<'a> {
     pub profile: &'a Profile,
     /// How ranks lie on it.
     pub machine: Machine,
+    /// Among which strategies it chooses; those that are looked at first come first.
+    pub strategies: &'a [Strategy],
 }
 
 impl Planner<'_> {
@@ -41,7 +42,7 @@ impl Planner<'_> {
             return Err(Infeasible { reason, hint: "its format describes it wrongly".into() });
         }
         let mut search = Search::new(self, transfer, memory);
-        for strategy in candidates::strategies(transfer, self.profile, wish) {
+        for strategy in candidates::strategies(self.strategies, transfer, self.profile, wish) {
             for exchange in candidates::exchanges(strategy, wish) {
                 search.enter(strategy, exchange, wish);
             }
@@ -110,10 +111,10 @@ impl<'a> Search<'a> {
         let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), wish, strategy, exchange);
         match begun {
             Ok(parameters) => {
-                let kept = candidates::kept(&self.one_of_each, self.planner.machine, wish, &parameters);
+                let besides = candidates::besides(&self.one_of_each, self.planner.machine, wish, &parameters);
                 self.add(parameters);
-                if let Some(kept) = kept {
-                    self.consider(kept);
+                if let Some(besides) = besides {
+                    self.consider(besides);
                 }
             }
             Err(no) => self.refused.push((strategy, no)),
@@ -159,14 +160,10 @@ impl<'a> Search<'a> {
     /// Goes on to what is cheaper, one parameter at a time; then to servers that hold what they serve.
     fn descend(&mut self, candidate: Candidate, wish: &Preference) {
         let at = self.descended(candidate, wish);
-        let servers = Servers::of(&at.parameters, self.transfer.ranks);
-        if wish.server_ranks.is_some() || !matches!(servers, Servers::Listed(_)) || !self.affords_more() {
+        if wish.server_ranks.is_some() || at.parameters.role() != Role::Servers || !self.affords_more() {
             return;
         }
-        if at.parameters.strategy == Strategy::RootGather {
-            return;
-        }
-        self.steps += servers.len() as f64;
+        self.steps += at.parameters.servers.len() as f64;
         if let Some(servers) = servers::holding(&self.one_of_each, &at.parameters) {
             self.consider(Parameters { servers, ..at.parameters });
         }
@@ -207,7 +204,7 @@ impl<'a> Search<'a> {
     /// The cheapest of those in order, or of those that go through the system's cache, if it is not clearly cheaper.
     fn reference(&self) -> Option<&Candidate> {
         let at_hand = self.planner.profile.measured.is_some();
-        let past_cache = |one: &&Candidate| at_hand && one.parameters.strategy == Strategy::DiskDirected;
+        let past_cache = |one: &&Candidate| at_hand && one.parameters.strategy.order() == Sequence::Disk;
         let best = self.priced.first()?;
         let through = self.priced.iter().find(|one| !past_cache(one));
         through.filter(|one| moving_ns(one) <= moving_ns(best) * (1.0 + PAST_CACHE_MARGIN)).or(Some(best))
@@ -231,7 +228,8 @@ impl<'a> Search<'a> {
             }
             let why = why::why(&chosen, &self.priced, &self.refused, wish);
             let Candidate { parameters, price } = chosen;
-            return Ok(Choice { parameters, why, price, candidates: self.priced, refused: self.refused });
+            let strategies = self.planner.strategies.to_vec();
+            return Ok(Choice { parameters, why, price, candidates: self.priced, strategies, refused: self.refused });
         }
         // The first refusal is that of the strategy that is tried first, or of the forced one.
         let no = self.refused.into_iter().next().map(|(_, no)| no);

@@ -1,9 +1,9 @@
 //! Which ranks serve.
 
 use crate::price::Machine;
-use crate::rounds::{Duty, Rounds};
-use crate::strategy::Strategy;
-use crate::transfer::{Parameters, Transfer};
+use crate::rounds::Rounds;
+use crate::strategy::{Parameters, Sequence};
+use crate::transfer::Transfer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -81,9 +81,8 @@ pub(super) fn holding(transfer: &Arc<Transfer>, parameters: &Parameters) -> Opti
     if count > HELD_SERVERS_MAX || transfer.asks.iter().any(|ask| ask.spread.regular().is_none()) {
         return None;
     }
-    let domains = parameters.strategy == Strategy::TwoPhase;
-    let duty = if domains { Duty::Domains } else { Duty::Turns };
-    let rounds = Rounds::new(transfer, parameters, 0, duty);
+    let domains = parameters.strategy.order() == Sequence::Domains;
+    let rounds = Rounds::of(transfer, parameters, 0)?;
     let groups = rounds.units().count().div_ceil(rounds.group_size().max(1));
     let share = groups.div_ceil(count as u64).max(1);
     let looked_at = (HELD_UNITS_MAX / count).clamp(1, HELD_UNITS_EACH_MAX) as u64;

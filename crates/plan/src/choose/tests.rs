@@ -5,9 +5,9 @@ use super::search::moving_ns;
 use super::*;
 use crate::price::Machine;
 use crate::profile::built_in;
-use crate::strategy::{Infeasible, Strategy};
+use crate::strategy::{Infeasible, Parameters, Strategy};
+use crate::transfer::Transfer;
 use crate::transfer::{Ask, Direction, Spread};
-use crate::transfer::{Parameters, Transfer};
 use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
 use hyperslab_layout::{Codec, CodecError, Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
 fn choose(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Choice, Infeasible> {
     let profile = built_in();
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine }.choose(transfer, wish, &|_| None)
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, wish, &|_| None)
 }
 
 const BLOCKS: [Dim; 3] = [const { Dim::Block }; 3];
@@ -40,10 +40,10 @@ fn what_is_known_to_be_best_on_one_node_is_chosen() {
         choose(&transfer(&cube, mesh, dims, chunk, direction), &Preference::default()).unwrap().parameters.strategy
     };
     // Long runs, and chunks of a rank's own, need nobody else.
-    assert_eq!(strategy(&[2, 1, 1], &BLOCKS, None, Direction::Write), Strategy::Independent);
-    assert_eq!(strategy(&[2, 2, 2], &BLOCKS, Some(&[256, 256, 128]), Direction::Write), Strategy::Independent);
+    assert_eq!(strategy(&[2, 1, 1], &BLOCKS, None, Direction::Write), Strategy::INDEPENDENT);
+    assert_eq!(strategy(&[2, 2, 2], &BLOCKS, Some(&[256, 256, 128]), Direction::Write), Strategy::INDEPENDENT);
     // Runs of 1 KiB of a file that lets one writer in are assembled by few.
-    let assembled = |strategy| matches!(strategy, Strategy::ServerDirected | Strategy::TwoPhase);
+    let assembled = |strategy| [Strategy::SERVER_DIRECTED, Strategy::TWO_PHASE].contains(&strategy);
     assert!(assembled(strategy(&[2, 2, 2], &BLOCKS, None, Direction::Write)));
     assert!(assembled(strategy(&[4], &[Dim::Whole, Dim::Whole, Dim::Cyclic(1)], None, Direction::Write)));
     // Chunks that ranks share have one owner each.
@@ -59,7 +59,7 @@ fn writers_that_share_a_lock_copy_before_they_have_it() {
     };
     // By way of a buffer: no run is as long as those that go without.
     let shared = parameters(2, None, Direction::Write);
-    assert_eq!((shared.strategy, shared.subchunk_bytes), (Strategy::Independent, 512 << 10));
+    assert_eq!((shared.strategy, shared.subchunk_bytes), (Strategy::INDEPENDENT, 512 << 10));
     assert!(shared.direct_run_bytes > shared.subchunk_bytes);
     // Who has a file alone, files of his own, or only reads, waits for nobody and needs no copy.
     for (mesh, chunk, direction) in
@@ -87,7 +87,7 @@ fn candidates_are_sorted_and_hold_the_chosen_one() {
 fn what_the_user_forces_is_kept_and_the_rest_is_chosen() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let wish = Preference {
-        strategy: Some(Strategy::TwoPhase),
+        strategy: Some(Strategy::TWO_PHASE),
         subchunk_bytes: Some(1 << 20),
         server_ranks: Some(vec![1, 5]),
         ..Preference::default()
@@ -95,7 +95,7 @@ fn what_the_user_forces_is_kept_and_the_rest_is_chosen() {
     let choice = choose(&asked, &wish).unwrap();
     for one in &choice.candidates {
         let Parameters { strategy, servers, subchunk_bytes, .. } = &one.parameters;
-        assert_eq!((*strategy, &servers[..], *subchunk_bytes), (Strategy::TwoPhase, &[1, 5][..], 1 << 20));
+        assert_eq!((*strategy, &servers[..], *subchunk_bytes), (Strategy::TWO_PHASE, &[1, 5][..], 1 << 20));
     }
 }
 
@@ -121,12 +121,12 @@ fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, wish:
     let files = &mut profile.measured.as_mut().unwrap().files;
     (files.direct_write_rate, files.direct_read_rate) = rates;
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine }.choose(transfer, wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, wish, &|_| None).unwrap()
 }
 
 /// How many of the candidates follow the disk.
 fn following_disk(choice: &Choice) -> usize {
-    choice.candidates.iter().filter(|one| one.parameters.strategy == Strategy::DiskDirected).count()
+    choice.candidates.iter().filter(|one| one.parameters.strategy == Strategy::DISK_DIRECTED).count()
 }
 
 const FAST: (Option<f64>, Option<f64>) = (Some(4e9), Some(1e9));
@@ -141,22 +141,22 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
     for asked in [&durable, &later] {
         let wish = Preference::default();
         let fast = past_cache(FAST, asked, &wish);
-        assert_eq!(fast.parameters.strategy, Strategy::DiskDirected, "{}", fast.why);
-        assert_ne!(past_cache(SLOW, asked, &wish).parameters.strategy, Strategy::DiskDirected);
+        assert_eq!(fast.parameters.strategy, Strategy::DISK_DIRECTED, "{}", fast.why);
+        assert_ne!(past_cache(SLOW, asked, &wish).parameters.strategy, Strategy::DISK_DIRECTED);
         // Who wants some servers gets them, past the cache or not.
         let wish = Preference { servers: Some(3), ..wish };
         let served = past_cache(FAST, asked, &wish).parameters;
-        assert_eq!((served.strategy, served.servers.len()), (Strategy::DiskDirected, 3));
+        assert_eq!((served.strategy, served.servers.len()), (Strategy::DISK_DIRECTED, 3));
     }
     // It has to be clearly faster.
     let mut near = 0;
     for tenths in 5..40 {
         let choice = past_cache((Some(f64::from(tenths) * 1e8), None), &durable, &Preference::default());
-        let disk = |one: &&Candidate| one.parameters.strategy == Strategy::DiskDirected;
+        let disk = |one: &&Candidate| one.parameters.strategy == Strategy::DISK_DIRECTED;
         let Some(best) = choice.candidates.iter().find(disk) else { continue };
         let through = choice.candidates.iter().find(|one| !disk(one)).unwrap();
         let times = moving_ns(through) / moving_ns(best);
-        let taken = choice.parameters.strategy == Strategy::DiskDirected;
+        let taken = choice.parameters.strategy == Strategy::DISK_DIRECTED;
         assert_eq!(taken, times > 1.0 + PAST_CACHE_MARGIN, "{tenths}: {times}, {}", choice.why);
         let told = choice.why.contains("past the system's cache must be cheaper");
         assert!(if taken { !told } else { told || times < 1.1 }, "{tenths}: {times}, {}", choice.why);
@@ -165,10 +165,10 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
     assert!(near > 0);
     // What nobody makes durable is copied into the cache, and that is that.
     let copied = past_cache((Some(2e9), None), &cached, &Preference::default());
-    assert_ne!(copied.parameters.strategy, Strategy::DiskDirected, "{}", copied.why);
+    assert_ne!(copied.parameters.strategy, Strategy::DISK_DIRECTED, "{}", copied.why);
     // What is read lies in the cache.
     let read = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Read);
-    assert_ne!(past_cache(FAST, &read, &Preference::default()).parameters.strategy, Strategy::DiskDirected);
+    assert_ne!(past_cache(FAST, &read, &Preference::default()).parameters.strategy, Strategy::DISK_DIRECTED);
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn nothing_goes_past_a_cache_unless_somebody_measured_that_it_can() {
     assert_eq!(following_disk(&past_cache((Some(4e9), None), &read, &Preference::default())), 0);
     // By name it can be had, and costs what it does: it goes through the cache, and to the disk at the end.
     let named = |strategy| Preference { strategy: Some(strategy), servers: Some(2), ..Preference::default() };
-    let forced = past_cache(NONE, &durable, &named(Strategy::DiskDirected));
-    let through = past_cache(NONE, &durable, &named(Strategy::ServerDirected));
+    let forced = past_cache(NONE, &durable, &named(Strategy::DISK_DIRECTED));
+    let through = past_cache(NONE, &durable, &named(Strategy::SERVER_DIRECTED));
     let sync = |choice: &Choice| choice.price.phase(crate::Phase::Sync);
-    assert_eq!(forced.parameters.strategy, Strategy::DiskDirected);
+    assert_eq!(forced.parameters.strategy, Strategy::DISK_DIRECTED);
     assert!(sync(&forced) > sync(&through), "{forced:?}");
     let rate = built_in().measured.unwrap().files.sync_rate;
     let bytes_ns = durable.stored_bytes() as f64 * 1e9 / rate;
@@ -227,7 +227,7 @@ fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
     let mut imagined = built_in();
     imagined.measured = None;
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
-    let planner = Planner { profile: &imagined, machine };
+    let planner = Planner { profile: &imagined, machine, strategies: &Strategy::ALL };
     let on = |transfer| following_disk(&planner.choose(transfer, &Preference::default(), &|_| None).unwrap());
     assert!(on(&plain) > 0);
     assert_eq!(on(&coded), 0);
@@ -236,7 +236,7 @@ fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
 #[test]
 fn what_does_not_begin_between_pages_is_slower_past_the_cache() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let wish = Preference { strategy: Some(Strategy::DiskDirected), servers: Some(1), ..Preference::default() };
+    let wish = Preference { strategy: Some(Strategy::DISK_DIRECTED), servers: Some(1), ..Preference::default() };
     let with_header = |bytes| {
         let mut behind = (*asked).clone();
         behind.asks[0].stored.objects = Objects::One { name: "a".into(), offset: bytes };
@@ -256,9 +256,10 @@ fn servers_with_disks_move_what_lies_on_their_own() {
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
     let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let wish = Preference { servers: Some(4), ..Preference::default() };
-    let choice = Planner { profile: &starfish, machine }.choose(&asked, &wish, &|_| None).unwrap();
+    let choice =
+        Planner { profile: &starfish, machine, strategies: &Strategy::ALL }.choose(&asked, &wish, &|_| None).unwrap();
     let Parameters { strategy, subchunk_bytes, .. } = choice.parameters;
-    assert_eq!((strategy, subchunk_bytes), (Strategy::DiskDirected, 8 << 10), "{}", choice.why);
+    assert_eq!((strategy, subchunk_bytes), (Strategy::DISK_DIRECTED, 8 << 10), "{}", choice.why);
 }
 
 #[test]
@@ -268,8 +269,8 @@ fn asking_where_files_lie_costs_something() {
         let wish = Preference { strategy: Some(strategy), subchunk_bytes: Some(subchunk), ..Preference::default() };
         past_cache(FAST, &asked, &wish).price.phase(crate::Phase::Open)
     };
-    let (coarse, fine) = (open(Strategy::DiskDirected, 8 << 20), open(Strategy::DiskDirected, 1 << 20));
-    assert!(open(Strategy::ServerDirected, 1 << 20) < coarse && coarse < fine);
+    let (coarse, fine) = (open(Strategy::DISK_DIRECTED, 8 << 20), open(Strategy::DISK_DIRECTED, 1 << 20));
+    assert!(open(Strategy::SERVER_DIRECTED, 1 << 20) < coarse && coarse < fine);
 }
 
 #[test]
@@ -300,7 +301,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     let columns = Arc::new(columns);
     let servers = servers::spread(4, 16);
     let parameters =
-        Parameters { strategy: Strategy::TwoPhase, servers, subchunk_bytes: 1 << 20, ..Default::default() };
+        Parameters { strategy: Strategy::TWO_PHASE, servers, subchunk_bytes: 1 << 20, ..Default::default() };
     assert_eq!(servers::holding(&columns, &parameters).as_deref(), Some(&[0, 1, 2, 3][..]));
     // In rows they are where they should be.
     let rows = transfer(&[1024, 1024], &[4, 4], &BLOCKS[..2], None, Direction::Write);
@@ -315,8 +316,10 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     profile.measured = None;
     profile.network.link_rate = 50e6;
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
-    let wish = Preference { strategy: Some(Strategy::TwoPhase), servers: Some(4), ..Preference::default() };
-    let choose = || Planner { profile: &profile, machine }.choose(&columns, &wish, &|_| None).unwrap();
+    let wish = Preference { strategy: Some(Strategy::TWO_PHASE), servers: Some(4), ..Preference::default() };
+    let choose = || {
+        Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(&columns, &wish, &|_| None).unwrap()
+    };
     assert_eq!(choose().parameters.servers[..], [0, 1, 2, 3], "{:?}", choose().candidates);
     assert_eq!(choose(), choose());
 }
@@ -338,7 +341,7 @@ fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &P
             laid: vec![],
         }]
     };
-    Planner { profile: &profile, machine }.cheapest_layout(&first, &ladders, uses)
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.cheapest_layout(&first, &ladders, uses)
 }
 
 #[test]
@@ -349,7 +352,7 @@ fn small_arrays_are_few_chunks_and_large_ones_those_of_ranks() {
     let large: (&[u64], &[u64], &[Dim]) = (&[512, 512, 128], &[2, 2, 2], &BLOCKS);
     assert_eq!(shaped(1, large, &Preference::default()), Taken { chunk: vec![256, 256, 64], times: 1.0 });
     // Whoever wants each rank to write for itself gets chunks of which that is possible.
-    let alone = Preference { strategy: Some(Strategy::Independent), ..Preference::default() };
+    let alone = Preference { strategy: Some(Strategy::INDEPENDENT), ..Preference::default() };
     assert_eq!(shaped(8, small, &alone).chunk, [16, 8, 8]);
     let cyclic: (&[u64], &[u64], &[Dim]) = (&[64, 64], &[4], &[Dim::Cyclic(1), Dim::Whole]);
     let possible = shaped(1, cyclic, &alone);

@@ -2,7 +2,7 @@
 
 use super::choice::{Candidate, Preference};
 use crate::price::Price;
-use crate::strategy::{Infeasible, Strategy};
+use crate::strategy::{Infeasible, Sequence, Strategy};
 
 /// Seconds for people.
 pub(crate) fn seconds(ns: f64) -> String {
@@ -34,7 +34,7 @@ pub(super) fn why(
         return format!("this strategy was asked for; {price}");
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);
-    let past_cache = |one: &&Candidate| one.parameters.strategy == Strategy::DiskDirected;
+    let past_cache = |one: &&Candidate| one.parameters.strategy.order() == Sequence::Disk;
     let told_apart = |one: &&Candidate| one.price.whole_ns() < chosen.price.whole_ns() * (1.0 - super::margins::MARGIN);
     let mut text = match other {
         Some(other) if past_cache(&other) && told_apart(&other) => {
@@ -63,7 +63,7 @@ pub(super) fn why(
     };
     // A strategy that is priced with other parameters is not out.
     let is_out = |strategy: Strategy| priced.iter().all(|one| one.parameters.strategy != strategy);
-    let out = refused.iter().find(|(strategy, _)| *strategy != Strategy::RootGather && is_out(*strategy));
+    let out = refused.iter().find(|(strategy, _)| is_out(*strategy));
     if let Some((strategy, no)) = out {
         text += &format!("; {strategy} is out, since {}", no.reason);
     }

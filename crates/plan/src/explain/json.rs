@@ -2,7 +2,8 @@
 
 use super::{Counts, Explanation};
 use crate::price::{Phase, Price, Resource};
-use crate::transfer::{Ask, Direction, Parameters};
+use crate::strategy::Parameters;
+use crate::transfer::{Ask, Direction};
 use serde_json::{Map, Value};
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {

@@ -4,7 +4,8 @@ use super::{Explanation, Requests, Round, Share};
 use crate::choose::{evenly, seconds};
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
-use crate::transfer::{Ask, Direction, Exchange, Parameters};
+use crate::strategy::{Parameters, Role, Sequence};
+use crate::transfer::{Ask, Direction, Exchange};
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -55,18 +56,18 @@ impl Explanation {
         writeln!(f, "\nstrategy {}", p.strategy)?;
         writeln!(f, "  why: {}", self.choice.why)?;
         writeln!(f, "  servers: {}", if self.all_serve() { "all ranks".into() } else { list(&self.server_list()) })?;
-        if p.strategy == crate::Strategy::TwoPhase {
+        if p.strategy.spec().exchanges.len() > 1 {
             let between = if p.exchange == Exchange::All { "all ranks" } else { "ranks that share extents" };
             writeln!(f, "  data cross between {between}")?;
         }
-        if !p.order.is_empty() && p.strategy == crate::Strategy::DiskDirected {
+        if !p.order.is_empty() && p.strategy.order() == Sequence::Disk {
             let runs: Vec<String> = p.order.iter().map(|(first, count)| format!("{first}+{count}")).collect();
             writeln!(f, "  order of groups on the disk (first+count): {}", list(&runs))?;
         }
         writeln!(
             f,
             "  buffers: {} of a server, subchunks of at most {} B, at most {} B on a rank",
-            some(if p.strategy == crate::Strategy::RootGather { 1 } else { p.slots.into() }, "slot"),
+            some(if p.role() == Role::Root { 1 } else { p.slots.into() }, "slot"),
             p.subchunk_bytes,
             p.buffer_bytes_max
         )?;
@@ -107,9 +108,8 @@ impl Explanation {
         )?;
         for one in all.iter().take(NAMED_MAX) {
             let (p, price) = (&one.parameters, &one.price);
-            let sharers = p.strategy == crate::Strategy::TwoPhase && p.exchange == Exchange::Sharers;
             let servers = match Servers::of(p, self.transfer.ranks) {
-                Servers::All(_) if sharers => "sharers".into(),
+                Servers::All(_) if p.role() == Role::Holders => "sharers".into(),
                 Servers::All(_) => "all".into(),
                 Servers::Listed(list) => list.len().to_string(),
             };

@@ -4,8 +4,8 @@ use super::spread::Spread;
 use super::terms::Priced;
 use super::work::{Copied, LINE_BYTES, Moved, Request};
 use crate::profile::{Disk, Files, Layout, Measured, Messages, Profile, Requests};
-use crate::strategy::Strategy;
-use crate::transfer::{Direction, Parameters, Transfer};
+use crate::strategy::{Parameters, Sequence};
+use crate::transfer::{Direction, Transfer};
 
 /// Children of a rank in the tree of an agreement.
 const ARITY: u32 = 4;
@@ -420,7 +420,7 @@ impl<'a> Costs<'a> {
 
     /// Reserving the space of files and asking where it lies on the disk, where the order of the disk is followed.
     fn ordering_ns(&self, transfer: &Transfer, parameters: &Parameters) -> f64 {
-        let Some(measured) = self.measured().filter(|_| parameters.strategy == Strategy::DiskDirected) else {
+        let Some(measured) = self.measured().filter(|_| parameters.strategy.order() == Sequence::Disk) else {
             return 0.0;
         };
         let files = transfer.asks.iter().filter(|ask| ask.stored.is_in_one_object());

@@ -3,9 +3,10 @@
 use super::classes::Class;
 use super::terms::Effort;
 use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
+use crate::rounds::Rounds;
 use crate::strategies::Servers;
-use crate::strategy::Strategy;
-use crate::transfer::{Ask, Direction, Parameters, Spread as Held};
+use crate::strategy::Parameters;
+use crate::transfer::{Ask, Direction, Spread as Held};
 use crate::units::Units;
 
 /// Ranks that were looked at, and what they stand for.
@@ -98,8 +99,7 @@ fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f
         return None;
     }
     let units = Units::new(&class.some, parameters.subchunk_bytes);
-    let own = matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving);
-    if written || !own {
+    if written || !parameters.strategy.is_own() {
         return Some((units.count() as f64 * class.times, None));
     }
     let ranks = spread(class.some.ranks as usize, COUNTED_RANKS_MAX);
@@ -116,7 +116,7 @@ fn working(class: &Class, parameters: &Parameters, servers: &Servers<'_>, effort
     if all <= effort.ranks as usize || all == 0 {
         return all;
     }
-    let rounds = parameters.strategy.rounds(&class.some, parameters, servers.get(0));
+    let rounds = Rounds::of(&class.some, parameters, servers.get(0));
     rounds.and_then(|rounds| rounds.working(class.times)).unwrap_or(all).max(1)
 }
 

@@ -7,7 +7,8 @@ use super::look::Look;
 use super::spread::Spread;
 use super::terms::Effort;
 use super::work::{Memories, Moved, Round, Work};
-use crate::transfer::{Ask, Parameters};
+use crate::strategy::Parameters;
+use crate::transfer::Ask;
 
 /// What arrays alike take.
 #[derive(Clone, Copy, Default)]

@@ -6,8 +6,8 @@ use super::costs::Costs;
 use super::work::Work;
 use crate::profile::Layout;
 use crate::strategies::Servers;
-use crate::strategy::Strategy;
-use crate::transfer::{Ask, Exchange, Parameters, Spread as Held};
+use crate::strategy::{Parameters, Role, Sequence};
+use crate::transfer::{Ask, Spread as Held};
 
 /// Ranks whose places in a file are looked at, spread over all.
 const PLACES_MAX: usize = 64;
@@ -73,7 +73,7 @@ impl Spread {
         };
         let mut begins = begins(ask, parameters, (asking as usize, each as u64), unit_bytes);
         let stands_for = (asking / PLACES_MAX as f64).max(1.0);
-        let in_turn = matches!(parameters.strategy, Strategy::ServerDirected | Strategy::DiskDirected);
+        let in_turn = parameters.role() == Role::Servers && parameters.strategy.order() != Sequence::Domains;
         let crowded = begins.len() as f64 * stands_for * 2.0 <= asking * each;
         begins.iter_mut().for_each(|unit| *unit %= (width as u64).max(1));
         begins.sort_unstable();
@@ -152,7 +152,7 @@ impl Spread {
 
 /// Whether each rank handles storage for its own.
 fn is_own(parameters: &Parameters) -> bool {
-    matches!(parameters.strategy, Strategy::Independent | Strategy::DataSieving)
+    parameters.strategy.is_own()
 }
 
 /// Nodes on which ranks handle storage.
@@ -177,7 +177,7 @@ fn under_way(costs: &Costs<'_>, class: &Class, parameters: &Parameters, (rounds,
     };
     let groups = (bytes / parameters.subchunk_bytes.max(1) as f64).ceil().max(1.0);
     let asking = if is_own(parameters) { ranks } else { ranks.min(groups) };
-    let direct = parameters.strategy == Strategy::DiskDirected;
+    let direct = parameters.strategy.order() == Sequence::Disk;
     let at_once = costs.at_once(direct).min(parameters.slots.max(1) as usize);
     (asking.max(1.0), (at_once as f64).min(rounds.ceil()).max(1.0))
 }
@@ -193,16 +193,14 @@ fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit:
     let bytes = ask.stored_bytes().max(1);
     let subchunk = parameters.subchunk_bytes.clamp(1, bytes);
     let domain = bytes.div_ceil(ranks.max(1) as u64).div_ceil(subchunk).saturating_mul(subchunk);
-    let shared = parameters.strategy == Strategy::TwoPhase && parameters.exchange == Exchange::Sharers;
-    let place = |rank: u64| match parameters.strategy {
-        _ if shared || is_own(parameters) => first_byte(ask, (rank as u32, ranks as u32)),
-        Strategy::TwoPhase => rank.saturating_mul(domain),
+    let (role, in_domains) = (parameters.role(), parameters.strategy.order() == Sequence::Domains);
+    let place = |rank: u64| match role {
+        Role::Own | Role::Holders => first_byte(ask, (rank as u32, ranks as u32)),
+        _ if in_domains => rank.saturating_mul(domain),
         _ => rank.saturating_mul(subchunk),
     };
-    let step = match parameters.strategy {
-        Strategy::TwoPhase | Strategy::Independent | Strategy::DataSieving => subchunk,
-        _ => subchunk.saturating_mul(ranks as u64),
-    };
+    let in_a_row = in_domains || role == Role::Own;
+    let step = if in_a_row { subchunk } else { subchunk.saturating_mul(ranks as u64) };
     let looked_at = ranks.clamp(1, PLACES_MAX);
     let mut begins = Vec::with_capacity(looked_at * each as usize);
     for number in 0..looked_at {

@@ -75,7 +75,7 @@ fn arrays(count: usize) -> Arc<Transfer> {
 
 fn panda() -> Parameters {
     let servers = [2].into();
-    Parameters { strategy: Strategy::ServerDirected, servers, slots: 1, subchunk_bytes: 1, ..Parameters::default() }
+    Parameters { strategy: Strategy::SERVER_DIRECTED, servers, slots: 1, subchunk_bytes: 1, ..Parameters::default() }
 }
 
 fn careful(profile: &Profile, transfer: &Arc<Transfer>) -> Price {
@@ -281,19 +281,19 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     });
     let profile = built_in();
     let machine = Machine { ranks_per_node: 8, cores_per_node: 2 };
-    let planner = Planner { profile: &profile, machine };
+    let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     let sync = |strategy, servers: u32, exchange| {
         let servers = (0..servers).collect();
         let parameters = Parameters { strategy, servers, exchange, ..Parameters::default() };
         planner.price(&transfer, &parameters, &|_| None, Effort::QUICK).phase(Phase::Sync)
     };
-    let one = sync(Strategy::ServerDirected, 1, Exchange::All);
+    let one = sync(Strategy::SERVER_DIRECTED, 1, Exchange::All);
     assert!(one > 0.0);
     for (strategy, servers, exchange) in [
-        (Strategy::ServerDirected, 3, Exchange::All),
-        (Strategy::ServerDirected, 8, Exchange::All),
-        (Strategy::TwoPhase, 2, Exchange::All),
-        (Strategy::TwoPhase, 8, Exchange::Sharers),
+        (Strategy::SERVER_DIRECTED, 3, Exchange::All),
+        (Strategy::SERVER_DIRECTED, 8, Exchange::All),
+        (Strategy::TWO_PHASE, 2, Exchange::All),
+        (Strategy::TWO_PHASE, 8, Exchange::Sharers),
     ] {
         let other = sync(strategy, servers, exchange);
         assert!((other / one - 1.0).abs() < 1e-9, "{strategy} by {servers}: {other} ns, by one {one} ns");
@@ -323,7 +323,7 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies: Policies::default() });
-    let strategy = Strategy::ServerDirected;
+    let strategy = Strategy::SERVER_DIRECTED;
     let parameters =
         Parameters { strategy, servers: servers.into(), slots: 2, subchunk_bytes: ROUND, ..Parameters::default() };
     let machine = Machine { ranks_per_node: 4, cores_per_node };
@@ -384,10 +384,10 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };
     let price = Pricing::new(Priced { profile: &profile, machine }, &transfer, &|_| None);
     for effort in [Effort::QUICK, Effort::CAREFUL] {
-        let parameters = Parameters { strategy: Strategy::Independent, ..Parameters::default() };
+        let parameters = Parameters { strategy: Strategy::INDEPENDENT, ..Parameters::default() };
         let own = price.price(&parameters, effort).moving_ns() / MS;
         assert!(near(own, 100.0), "each rank its own: {own}");
-        let one = Parameters { strategy: Strategy::ServerDirected, servers: [0].into(), ..Parameters::default() };
+        let one = Parameters { strategy: Strategy::SERVER_DIRECTED, servers: [0].into(), ..Parameters::default() };
         let one = price.price(&one, effort).moving_ns() / MS;
         assert!(near(one, 200.0), "by one server: {one}");
     }

@@ -6,7 +6,9 @@
 
 use super::terms::Laid;
 use crate::facts::{Facts, Met, Mine};
-use crate::transfer::{Ask, Parameters, Transfer};
+use crate::rounds::Rounds;
+use crate::strategy::Parameters;
+use crate::transfer::{Ask, Transfer};
 use crate::units::Units;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{IndexSet, Region, View};
@@ -146,7 +148,7 @@ pub(super) fn facts(
     if tiles.iter().all(Option::is_none) {
         return facts;
     }
-    if let Some(served) = parameters.strategy.rounds(transfer, parameters, rank) {
+    if let Some(served) = Rounds::of(transfer, parameters, rank) {
         let mut told = 0;
         for unit in served.first_units(rounds) {
             if told >= TOLD_MAX {
@@ -251,12 +253,12 @@ mod tests {
         let tiles = Tiles::of(&ask, 2, &laid(&[8, 8])).unwrap();
         let transfer =
             Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
-        let strategy = crate::Strategy::Independent;
+        let strategy = crate::Strategy::INDEPENDENT;
         let parameters = Parameters { strategy, servers: [0, 1].into(), ..Parameters::default() };
         let own = facts(&[Some(tiles.clone())], &transfer, &parameters, 1, 3);
         // Of the second half, the first three chunks whole.
         assert_eq!(own.mine[&0].iter().map(|mine| mine.region.elements()).sum::<u64>(), 3 * 16 * 16);
-        let strategy = crate::Strategy::ServerDirected;
+        let strategy = crate::Strategy::SERVER_DIRECTED;
         let parameters = Parameters { strategy, subchunk_bytes: 16 * 16 * 8, ..parameters };
         let served = facts(&[Some(tiles)], &transfer, &parameters, 1, 2);
         assert_eq!(served.met.keys().copied().collect::<Vec<_>>(), [1, 3]);

@@ -4,8 +4,9 @@ use super::classes::Class;
 use super::terms::{Effort, Laid, Machine, Memory};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
-use crate::strategy::Strategy;
-use crate::transfer::{Ask, Direction, PAGE_BYTES, Parameters, Spread, Transfer};
+use crate::rounds::Rounds;
+use crate::strategy::Parameters;
+use crate::transfer::{Ask, Direction, PAGE_BYTES, Spread, Transfer};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Object, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
@@ -226,11 +227,11 @@ impl Work {
         let mut reader = Reader { memories, rank, kept, rounds: Vec::new(), number: u64::MAX };
         let mut cut = false;
         // In rounds, the first lane is that of the client: what others move in its arrays is their work.
-        let clients = usize::from(!matches!(strategy, Strategy::Independent | Strategy::DataSieving));
+        let clients = usize::from(!strategy.is_own());
         for lane in program.lanes.into_iter().skip(clients) {
             cut |= reader.read(lane, effort);
         }
-        let served = if cut || times > 1.0 { strategy.rounds(transfer, parameters, rank) } else { None };
+        let served = if cut || times > 1.0 { Rounds::of(transfer, parameters, rank) } else { None };
         if cut && reader.rounds.len() > 1 {
             reader.rounds.pop();
         } else if let (true, Some(served)) = (cut, &served) {

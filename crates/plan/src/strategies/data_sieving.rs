@@ -6,24 +6,30 @@
 //! other rank writes an element of it in the same call, which closed forms tell; otherwise the piece is written alone,
 //! as independent writers do. Chunks are read whole, which is the same idea.
 
-use super::independent::through_slot;
+use super::independent::{OWN_BYTES, through_slot};
 use crate::emit::{Cover, Emitter, Placed};
-use crate::facts::Facts;
 use crate::own::{self, Carry, Own, Pieces};
-use crate::program::{Action, After, Place, Program};
-use crate::strategy::Infeasible;
-use crate::transfer::{Ask, Direction, Parameters, Spread, Transfer};
+use crate::program::{Action, After, Place};
+use crate::strategy::{Role, Spec};
+use crate::transfer::{Ask, Direction, Spread, Transfer};
 use hyperslab_layout::{Holes, Region, Triplet};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
-    own::feasible(transfer, parameters, "data-sieving")
-}
-
-pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
-    own::program(transfer, parameters, facts, rank, Sieve { rank, holes: transfer.policies.holes })
-}
+pub(super) const SPEC: Spec = Spec {
+    name: "data-sieving",
+    about: "each rank reads and writes its own pieces, and what lies between them where nobody else writes",
+    role: Role::Own,
+    complexity: 3,
+    feasible: |transfer, parameters| own::feasible(transfer, parameters, SPEC.name),
+    program: |transfer, parameters, facts, rank, _| {
+        own::program(transfer, parameters, facts, rank, Sieve { rank, holes: transfer.policies.holes })
+    },
+    subchunk: |_, _, _, share| OWN_BYTES.min(share),
+    usual_subchunk: (OWN_BYTES, true),
+    tells_layouts: false,
+    ..Spec::SERVED
+};
 
 struct Sieve {
     rank: u32,

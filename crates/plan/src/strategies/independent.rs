@@ -5,27 +5,53 @@
 //! Ranks cannot share a chunk that they write: a checksum covers all of it, and two writers would lose an update.
 
 use crate::emit::{Emitter, Placed, target};
-use crate::facts::Facts;
 use crate::own::{self, Carry, Own};
-use crate::program::{Action, After, Place, Program};
-use crate::strategy::Infeasible;
-use crate::transfer::{Ask, Direction, Parameters, Transfer};
+use crate::price::Machine;
+use crate::program::{Action, After, Place};
+use crate::strategy::{Parameters, READ_RUN_BYTES, Role, Spec};
+use crate::transfer::{Ask, Direction, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;
 
-pub(super) fn feasible(transfer: &Transfer, parameters: &Parameters) -> Result<(), Infeasible> {
-    own::feasible(transfer, parameters, "independent")
+/// Subchunks: nobody waits for those of another rank, so fewer requests are better \[B\].
+pub(super) const OWN_BYTES: u64 = 8 << 20;
+/// Subchunks of ranks that write to a file whose lock they share: what they copy into a buffer before they have the lock leaves
+/// the processor's cache while they have it \[B\]. Runs are longer nowhere, so that all go through the buffer.
+const KEPT_BYTES: u64 = 512 << 10;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "independent",
+    about: "each rank reads and writes its own pieces, exactly",
+    role: Role::Own,
+    complexity: 0,
+    feasible: |transfer, parameters| own::feasible(transfer, parameters, SPEC.name),
+    program: |transfer, parameters, facts, rank, views| {
+        let pieces = Exactly { views: views.to_vec(), direct_run_bytes: parameters.direct_run_bytes };
+        own::program(transfer, parameters, facts, rank, pieces)
+    },
+    subchunk: |_, _, _, share| OWN_BYTES.min(share),
+    // Larger ones are as simple, as nobody waits for them.
+    usual_subchunk: (OWN_BYTES, true),
+    besides: kept,
+    variants: |at| {
+        let usual = Parameters::default().direct_run_bytes;
+        let other = if at.direct_run_bytes == READ_RUN_BYTES { usual } else { READ_RUN_BYTES };
+        vec![Parameters { direct_run_bytes: other, ..at.clone() }]
+    },
+    ..Spec::SERVED
+};
+
+/// The same parameters where ranks write to one file for themselves, and copy what they write into a small buffer first.
+fn kept(transfer: &Transfer, machine: Machine, begun: &Parameters) -> Option<Parameters> {
+    let smaller = begun.subchunk_bytes > KEPT_BYTES && shares_a_lock(transfer, machine);
+    smaller.then(|| Parameters { subchunk_bytes: KEPT_BYTES, direct_run_bytes: KEPT_BYTES + 1, ..begun.clone() })
 }
 
-pub(super) fn program(
-    transfer: &Arc<Transfer>,
-    parameters: &Parameters,
-    facts: &Arc<Facts>,
-    rank: u32,
-    views: &[Arc<View>],
-) -> Program {
-    let pieces = Exactly { views: views.to_vec(), direct_run_bytes: parameters.direct_run_bytes };
-    own::program(transfer, parameters, facts, rank, pieces)
+/// Whether ranks of a node write to one file.
+fn shares_a_lock(transfer: &Transfer, machine: Machine) -> bool {
+    let in_file = |ask: &Ask| ask.stored.is_in_one_object();
+    let writes = transfer.direction == Direction::Write && transfer.asks.iter().any(in_file);
+    writes && machine.ranks_per_node.min(transfer.ranks) > 1
 }
 
 /// Moves exactly the elements of a piece.

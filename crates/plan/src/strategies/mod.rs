@@ -1,4 +1,4 @@
-//! The strategies. Each is one file and a pure function from a transfer to a program.
+//! The strategies. Each is one file, a pure function from a transfer to a program, and a line in the list.
 
 mod data_sieving;
 mod disk_directed;
@@ -12,14 +12,66 @@ pub use two_phase::shared_extent;
 
 use crate::facts::Facts;
 use crate::program::Program;
-use crate::rounds::{Rounds, duty_of};
-use crate::strategy::{Infeasible, Strategy};
-use crate::transfer::{Direction, Exchange, Parameters, Transfer};
+use crate::rounds::Rounds;
+use crate::strategy::{Infeasible, Parameters, Role, Sequence, Spec, Strategy};
+use crate::transfer::{Direction, Exchange, Transfer};
 use crate::units::Units;
 use hyperslab_layout::{Holes, Region, View};
 use std::sync::Arc;
 
+/// Subchunks of servers \[B\].
+const SUBCHUNK_BYTES: u64 = 2 << 20;
+
+impl Spec {
+    /// What servers do that take turns, in the order of the file.
+    pub const SERVED: Spec = Spec {
+        name: "",
+        about: "",
+        role: Role::Servers,
+        order: Sequence::File,
+        complexity: u32::MAX,
+        exchanges: &[Exchange::All],
+        feasible: |transfer, parameters| match Rounds::of(transfer, parameters, 0) {
+            Some(rounds) => rounds.feasible(),
+            None => Ok(()),
+        },
+        program: |transfer, parameters, facts, rank, _| {
+            Rounds::of(transfer, parameters, rank).expect("the role is one of those that serve").program(facts)
+        },
+        worth: |_, _| true,
+        slots: 2,
+        subchunk: |_, _, _, share| SUBCHUNK_BYTES.min(share),
+        usual_subchunk: (SUBCHUNK_BYTES, false),
+        besides: |_, _, _| None,
+        variants: |_| Vec::new(),
+        tells_layouts: true,
+    };
+}
+
 impl Strategy {
+    /// The strategies that come with the library, the one that fits most transfers first.
+    pub const ALL: [Strategy; 6] = [
+        Strategy::SERVER_DIRECTED,
+        Strategy::INDEPENDENT,
+        Strategy::TWO_PHASE,
+        Strategy::DATA_SIEVING,
+        Strategy::DISK_DIRECTED,
+        Strategy::ROOT_GATHER,
+    ];
+
+    /// All data pass through rank 0.
+    pub const ROOT_GATHER: Strategy = Strategy::new(&root_gather::SPEC);
+    /// Each rank reads and writes its own pieces.
+    pub const INDEPENDENT: Strategy = Strategy::new(&independent::SPEC);
+    /// Each rank reads and writes its own pieces and what lies between them.
+    pub const DATA_SIEVING: Strategy = Strategy::new(&data_sieving::SPEC);
+    /// Data cross into a distribution that conforms to the file, then each aggregator moves its part.
+    pub const TWO_PHASE: Strategy = Strategy::new(&two_phase::SPEC);
+    /// Servers pull subchunks from clients, or push them.
+    pub const SERVER_DIRECTED: Strategy = Strategy::new(&server_directed::SPEC);
+    /// The same in the order of the disk, past the system's cache.
+    pub const DISK_DIRECTED: Strategy = Strategy::new(&disk_directed::SPEC);
+
     /// Whether it can carry out the transfer with these parameters.
     ///
     /// # Errors
@@ -27,24 +79,7 @@ impl Strategy {
     pub fn feasible(self, transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
         keeps_holes(transfer)?;
         has_addresses(transfer)?;
-        match self {
-            Strategy::RootGather => root_gather::feasible(transfer, parameters),
-            Strategy::Independent => independent::feasible(transfer, parameters),
-            Strategy::DataSieving => data_sieving::feasible(transfer, parameters),
-            Strategy::TwoPhase => two_phase::feasible(transfer, parameters),
-            Strategy::ServerDirected => server_directed::feasible(transfer, parameters),
-            Strategy::DiskDirected => disk_directed::feasible(transfer, parameters),
-        }
-    }
-
-    /// The rounds of a rank as a server; `None` of strategies in which each rank handles storage for itself.
-    pub(crate) fn rounds(self, transfer: &Arc<Transfer>, parameters: &Parameters, rank: u32) -> Option<Rounds> {
-        match self {
-            Strategy::Independent | Strategy::DataSieving => None,
-            Strategy::TwoPhase => Some(Rounds::new(transfer, parameters, rank, duty_of(parameters.exchange))),
-            Strategy::DiskDirected => Some(Rounds::checking(transfer, parameters, rank).directly()),
-            _ => Some(Rounds::checking(transfer, parameters, rank)),
-        }
+        (self.spec().feasible)(transfer, parameters)
     }
 
     /// The program of one rank, whose array exposed under number i lies where `views[i]` says. Arrays whose spread has a
@@ -57,13 +92,21 @@ impl Strategy {
         rank: u32,
         views: &[Arc<View>],
     ) -> Program {
-        match self {
-            Strategy::RootGather => root_gather::program(transfer, parameters, facts, rank),
-            Strategy::Independent => independent::program(transfer, parameters, facts, rank, views),
-            Strategy::DataSieving => data_sieving::program(transfer, parameters, facts, rank),
-            Strategy::TwoPhase => two_phase::program(transfer, parameters, facts, rank),
-            Strategy::ServerDirected => server_directed::program(transfer, parameters, facts, rank),
-            Strategy::DiskDirected => disk_directed::program(transfer, parameters, facts, rank),
+        (self.spec().program)(transfer, parameters, facts, rank, views)
+    }
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        Parameters {
+            strategy: Strategy::SERVER_DIRECTED,
+            servers: [0].into(),
+            exchange: Exchange::All,
+            slots: 2,
+            subchunk_bytes: SUBCHUNK_BYTES,
+            direct_run_bytes: 64 << 10,
+            buffer_bytes_max: 256 << 20,
+            order: Vec::new(),
         }
     }
 }
@@ -114,13 +157,10 @@ pub(crate) enum Servers<'a> {
 impl<'a> Servers<'a> {
     /// Those of a transfer with these parameters, on so many ranks.
     pub(crate) fn of(parameters: &'a Parameters, ranks: u32) -> Servers<'a> {
-        match parameters.strategy {
-            Strategy::RootGather => Servers::Listed(&[0]),
-            Strategy::Independent | Strategy::DataSieving => Servers::All(ranks),
-            Strategy::TwoPhase if parameters.exchange == Exchange::Sharers => Servers::All(ranks),
-            Strategy::TwoPhase | Strategy::ServerDirected | Strategy::DiskDirected => {
-                Servers::Listed(&parameters.servers)
-            }
+        match parameters.role() {
+            Role::Root => Servers::Listed(&[0]),
+            Role::Own | Role::Holders => Servers::All(ranks),
+            Role::Servers => Servers::Listed(&parameters.servers),
         }
     }
 

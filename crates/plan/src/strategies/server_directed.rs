@@ -7,21 +7,11 @@
 //! message; and no request travels, because clients derive from the same closed forms what each server will want, in
 //! which order.
 
-use crate::facts::Facts;
-use crate::program::Program;
-use crate::rounds::{Duty, Rounds};
-use crate::strategy::Infeasible;
-use crate::transfer::{Parameters, Transfer};
-use std::sync::Arc;
+use crate::strategy::Spec;
 
-fn ordered(parameters: &Parameters) -> Parameters {
-    Parameters { order: Vec::new(), ..parameters.clone() }
-}
-
-pub(super) fn feasible(transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
-    Rounds::new(transfer, &ordered(parameters), 0, Duty::Turns).feasible(parameters)
-}
-
-pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
-    Rounds::new(transfer, &ordered(parameters), rank, Duty::Turns).program(facts)
-}
+pub(super) const SPEC: Spec = Spec {
+    name: "server-directed",
+    about: "servers pull subchunks from clients, or push them, in the order of the file",
+    complexity: 1,
+    ..Spec::SERVED
+};

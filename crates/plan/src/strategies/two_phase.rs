@@ -10,24 +10,28 @@
 //! each unit is assembled by one of its holders, in turn. That is the rule of MPICH's issue 7935: exchange inside
 //! sub-communicators, un-splitting the fastest dimensions only until extents are large; see [`shared_extent`].
 
-use crate::facts::Facts;
-use crate::program::Program;
-use crate::rounds::{Rounds, duty_of};
-use crate::strategy::Infeasible;
-use crate::transfer::{Ask, Parameters, Transfer};
-use std::sync::Arc;
+use crate::strategy::{Role, Sequence, Spec};
+use crate::transfer::{Ask, Exchange};
 
-fn ordered(parameters: &Parameters) -> Parameters {
-    Parameters { order: Vec::new(), ..parameters.clone() }
-}
+/// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
+const SHARED_EXTENT_BYTES: u64 = 4 << 20;
 
-pub(super) fn feasible(transfer: &Arc<Transfer>, parameters: &Parameters) -> Result<(), Infeasible> {
-    Rounds::new(transfer, &ordered(parameters), 0, duty_of(parameters.exchange)).feasible(parameters)
-}
-
-pub(super) fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>, rank: u32) -> Program {
-    Rounds::new(transfer, &ordered(parameters), rank, duty_of(parameters.exchange)).program(facts)
-}
+pub(super) const SPEC: Spec = Spec {
+    name: "two-phase",
+    about: "data cross into a distribution that conforms to the file, then aggregators move contiguous parts of it",
+    order: Sequence::Domains,
+    complexity: 2,
+    exchanges: &Exchange::ALL,
+    subchunk: |transfer, profile, parameters, share| {
+        let usual = (Spec::SERVED.subchunk)(transfer, profile, parameters, share);
+        if parameters.role() != Role::Holders {
+            return usual;
+        }
+        let extents = transfer.asks.iter().filter_map(|ask| shared_extent(ask, SHARED_EXTENT_BYTES));
+        extents.min().map_or(usual, |shortest| usual.min(shortest))
+    },
+    ..Spec::SERVED
+};
 
 /// The length of the contiguous extents that ranks make together when they un-split the fastest dimensions of a file,
 /// one after another, until extents are at least `enough` long. `None` when the array has no closed form.
