@@ -153,7 +153,7 @@ def attributes_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), attributes={"number": int(comm.rank == ODD)})
 
 
-@case("DisagreementError", "options of new arrays")
+@case("DisagreementError", "chunks is [4, 4] on rank 0", "[4, 5] on rank 1")
 def chunks_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), chunks=(4, 4 + (comm.rank == ODD)))
 

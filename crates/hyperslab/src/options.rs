@@ -2,11 +2,12 @@
 
 use crate::selection::Sections;
 use crate::zarr::Mode;
-use hyperslab_collective::{Holding, LocalArray};
+use hyperslab_collective::{Compared, Holding, LocalArray};
 use hyperslab_format::zarr::{Codecs, Map, Value};
 use hyperslab_layout::{Casting, ElementType};
 use hyperslab_plan::{Exchange, Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
+use std::fmt;
 use std::time::Duration;
 
 /// Sets a field, for calls in a row.
@@ -122,6 +123,13 @@ pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
     })
 }
 
+/// What an option is that a rank leaves out.
+const NOT_GIVEN: &str = "not given";
+
+fn plainly<T: fmt::Debug>(given: &Option<T>) -> String {
+    given.as_ref().map_or(NOT_GIVEN.into(), |given| format!("{given:?}"))
+}
+
 /// A number as Python writes it.
 fn plain(number: f64) -> String {
     if number.is_finite() && number.fract() != 0.0 { number.to_string() } else { format!("{number:?}") }
@@ -195,6 +203,29 @@ impl WriteOptions {
         casting: Casting = casting;
         /// By this strategy.
         strategy: Strategy = Some(strategy);
+    }
+
+    /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
+    pub(crate) fn compared(&self, others: Compared) -> Compared {
+        let WriteOptions { chunks, typical, dimension_names, overwrite, .. } = self.clone();
+        let element = self.element.map(ElementType::numpy);
+        let codecs = self.codecs.as_ref().map(|codecs| format!("{codecs:?}"));
+        let fill = self.fill_value.as_ref().map(Value::to_string);
+        let attributes = (!self.attributes.is_empty()).then(|| Value::Object(self.attributes.clone()).to_string());
+        let said = (chunks, typical, element, codecs, fill, dimension_names, attributes, overwrite);
+        others.and(said.clone(), move || {
+            let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
+            vec![
+                ("chunks".into(), plainly(&chunks)),
+                ("extents of what is read later".into(), plainly(&typical)),
+                ("type of the stored elements".into(), plainly(&element)),
+                ("codecs".into(), codecs.unwrap_or_else(|| NOT_GIVEN.into())),
+                ("fill value".into(), fill.unwrap_or_else(|| NOT_GIVEN.into())),
+                ("names of dimensions".into(), plainly(&names)),
+                ("attributes".into(), attributes.unwrap_or_else(|| NOT_GIVEN.into())),
+                ("overwrite".into(), overwrite.to_string()),
+            ]
+        })
     }
 
     /// What is said of arrays that only new ones in chunks have: the first of it that is given.

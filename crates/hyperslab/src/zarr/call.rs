@@ -14,9 +14,9 @@ use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
     check_cast, natural_chunks,
 };
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, Map, NodeType, Value, fill_from_json};
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, NodeType, fill_from_json};
 use hyperslab_layout::stored::{Change, Stored};
-use hyperslab_layout::{Casting, Durability, ElementType, Policies};
+use hyperslab_layout::{Durability, ElementType, Policies};
 use hyperslab_pack::convert_scalar;
 use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
@@ -80,27 +80,17 @@ impl Store {
             Ok(metadata) => (metadata, None),
             Err(fault) => (Vec::new(), Some(fault)),
         };
-        let mut fields = vec![
-            ("operation".to_string(), "write".to_string()),
-            ("directory".into(), self.path().display().to_string()),
-        ];
-        fields.push((
-            "options of new arrays".into(),
-            format!(
-                "{:?}",
-                WriteOptions {
-                    section: Sections::Whole,
-                    attributes: Map::new(),
-                    casting: Casting::SameKind,
-                    strategy: None,
-                    ..new.clone()
-                }
-            ),
-        ));
-        fields.push(("attributes of new arrays".into(), Value::Object(new.attributes.clone()).to_string()));
-        fields.push(("bytes set aside for copies (staged)".into(), self.held.to_string()));
         let store = self.preferring(new.strategy);
-        fields.push(("strategy asked for".into(), named(store.options.preference.strategy)));
+        let (path, held, strategy) = (self.path(), self.held, store.options.preference.strategy);
+        let compared = Compared::of(("write", path.clone(), held, strategy), move || {
+            vec![
+                ("operation".into(), "write".into()),
+                ("directory".into(), path.display().to_string()),
+                ("bytes set aside for copies (staged)".into(), held.to_string()),
+                ("strategy asked for".into(), named(strategy)),
+            ]
+        });
+        let compared = new.compared(compared);
         if !update {
             self.forget_known(names.iter().copied());
         }
@@ -109,7 +99,7 @@ impl Store {
         let target = (self.comm.rank() == 0).then(|| -> Box<dyn Target> { Box::new(writing()) });
         let done = self.comm.transfer(Arguments {
             what,
-            compared: fields.into(),
+            compared,
             fault,
             direction: Direction::Write,
             arrays: requests,
