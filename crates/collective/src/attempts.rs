@@ -374,10 +374,13 @@ impl Attempts {
         })?;
         let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
         // An update that did not end is replaced, too.
-        let unmarked = marked.map_or(Ok(()), |marker| self.unmark(marker, false));
+        let unmarked = marked.map_or(Ok(()), |marker| {
+            let name = marker.name.clone();
+            self.unmark(marker, false).map_err(|fault| self.left_behind(&name, fault))
+        });
         let made = self.state().made.take();
         let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
-        synced.and(unmarked.and(struck).map_err(|fault| self.left_behind(&self.home.owners(), fault)))
+        synced.and(unmarked).and(struck.map_err(|fault| self.left_behind(&self.home.owners(), fault)))
     }
 
     /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.

@@ -399,12 +399,19 @@ impl Comm {
         }
     }
 
-    /// Does something with names, after all other such work; nobody asks what came of it.
+    /// Does something with names, after all other such work; nobody asks what came of it. With `at_once`, it is done on return,
+    /// unless storage does not answer within its limit.
     pub(crate) fn work_later(&self, at_once: bool, work: impl FnOnce() + Send + 'static) {
         // What a child of this process would clear up is its parent's.
-        if self.line().check_process().is_ok() {
-            let desk = self.member().machine.names_desk();
-            desk.later(work, at_once);
+        if self.line().check_process().is_err() {
+            return;
+        }
+        let desk = self.member().machine.names_desk();
+        desk.later(work, at_once);
+        if at_once && !desk.is_idle() {
+            let Member { machine, party, .. } = &mut *self.member();
+            let limit = party.limits.storage;
+            party.linger(machine, limit, |_| desk.is_idle());
         }
     }
 

@@ -29,7 +29,7 @@ fn is_of_replacement(note: &[u8]) -> bool {
 
 /// The marker of something that is being changed, which its owner has locked.
 pub struct Marker {
-    name: String,
+    pub(super) name: String,
     shown: String,
     lock: Box<dyn Lock>,
     /// Length of the note of an earlier update that did not end \[B\].
@@ -201,7 +201,13 @@ impl Attempts {
 
     /// Where something else has taken the place of what was marked, a marker of this name is somebody else's.
     fn remove_marker(&self, marker: &Marker) -> Result<(), Fault> {
-        if marker.lock.has_its_name() { self.names().remove(&marker.name) } else { Ok(()) }
+        if !marker.lock.has_its_name() {
+            return Ok(());
+        }
+        // What fails once may not fail twice, and a marker that stays speaks of an update that is over. A sync that has failed
+        // is told all the same: the next one says nothing of what it lost.
+        let remove = || self.names().remove(&marker.name);
+        remove().inspect_err(|_| drop(remove()))
     }
 
     /// The update ended before anything was changed.
