@@ -235,9 +235,8 @@ def circles_of_files() -> Measure:
     """Files in each circle, by where it is."""
     graphs = {path.parent.name: module_graph(path) for path in sorted(ROOT.glob("crates/*/src"))}
     graphs["hyperslab in Python"] = python_graph()
-    return {
-        f"{where}: {'/'.join(circle[0])}": len(circle) for where, graph in graphs.items() for circle in circles(graph)
-    }
+    found = {f"{where}: {'/'.join(each[0])}": len(each) for where, graph in graphs.items() for each in circles(graph)}
+    return dict(sorted(found.items()))
 
 
 # ---- names, constants, words --------------------------------------------------------------------------------------

@@ -114,11 +114,14 @@ pub(crate) fn map(json: &str) -> PyResult<Map<String, Value>> {
     }
 }
 
+fn sections(each: Option<Vec<RawSection>>) -> Sections {
+    each.map_or(Sections::Whole, |each| Sections::Each(each.into_iter().map(section).collect()))
+}
+
 impl WriteKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<WriteOptions> {
         let mut options = WriteOptions::default();
-        options.section =
-            self.sections.map_or(Sections::Whole, |each| each.into_iter().map(section).collect::<Vec<_>>().into());
+        options.section = sections(self.sections);
         (options.chunks, options.typical) = (self.chunks, self.typical);
         options.element = self.dtype.as_deref().map(element).transpose()?;
         options.codecs = match (self.zstd, self.checksum) {
@@ -157,8 +160,7 @@ impl ReadKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
         let mut options = ReadOptions::default();
         options.holding = self.dist.map(Held::holding);
-        options.section =
-            self.sections.map_or(Sections::Whole, |each| each.into_iter().map(section).collect::<Vec<_>>().into());
+        options.section = sections(self.sections);
         options.into = self.out.map(locals);
         if let Some(name) = self.casting {
             options.casting = alone(py, casting_named(&name))?;

@@ -375,8 +375,12 @@ impl Attempts {
         let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
         // An update that did not end is replaced, too.
         let unmarked = marked.map_or(Ok(()), |marker| {
-            let name = marker.name.clone();
-            self.unmark(marker, false).map_err(|fault| self.left_behind(&name, fault))
+            let name = self.names().full(&marker.name);
+            self.unmark(marker, false).map_err(|fault| {
+                let what = format!("'{}' is published, but the marker of its update may stay", self.names().full(&to));
+                let fault = fault.as_kind(FaultKind::Unsynced).context(what).about(&*name);
+                fault.hint(format!("remove '{name}' if it is there and nobody changes the file"))
+            })
         });
         let made = self.state().made.take();
         let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));

@@ -207,12 +207,12 @@ impl WriteOptions {
 
     /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
     pub(crate) fn compared(&self, others: Compared) -> Compared {
-        let WriteOptions { chunks, typical, dimension_names, overwrite, .. } = self.clone();
+        let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
         let element = self.element.map(ElementType::numpy);
         let codecs = self.codecs.as_ref().map(|codecs| format!("{codecs:?}"));
         let fill = self.fill_value.as_ref().map(Value::to_string);
         let attributes = (!self.attributes.is_empty()).then(|| Value::Object(self.attributes.clone()).to_string());
-        let said = (chunks, typical, element, codecs, fill, dimension_names, attributes, overwrite);
+        let said = (chunks, typical, element, codecs, fill, names, attributes, self.overwrite);
         others.and(said.clone(), move || {
             let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
             vec![
@@ -245,13 +245,12 @@ impl WriteOptions {
     /// # Errors
     /// When something of it is given.
     pub(crate) fn check_for_file(&self) -> Result<(), Fault> {
-        match self.of_chunks().or(self.overwrite.then_some("overwrite")) {
-            None => Ok(()),
-            Some(what) => {
-                let text = format!("{what} cannot be given for arrays of a file");
-                Err(Fault::new(FaultKind::Unsupported, text).hint("a Zarr store has them"))
-            }
-        }
+        let overwrite = || self.overwrite.then_some(("overwrite", "mode w replaces a file, and r+ changes it"));
+        let given = self.of_chunks().map(|what| (what, "a Zarr store has them")).or_else(overwrite);
+        given.map_or(Ok(()), |(what, hint)| {
+            let text = format!("{what} cannot be given for arrays of a file");
+            Err(Fault::new(FaultKind::Unsupported, text).hint(hint))
+        })
     }
 
     /// Refuses what only new arrays take.

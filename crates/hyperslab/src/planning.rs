@@ -161,8 +161,8 @@ fn lies_below(place: &str, name: &str) -> bool {
     place.strip_prefix(name).is_some_and(|rest| rest.is_empty() || name.ends_with('/') || rest.starts_with('/'))
 }
 
-/// Chooses parameters on rank 0, for what lies at this place. `held` bytes of the budget are set aside for copies of arrays. Dedicated servers are the
-/// only ones.
+/// Chooses parameters on rank 0, for what lies at this place. `held` bytes of the budget are set aside for copies of arrays.
+/// Dedicated servers are the only ones.
 pub(crate) fn decided(
     plans: &Plans,
     place: &str,

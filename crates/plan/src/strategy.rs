@@ -40,7 +40,7 @@ pub type Compile = fn(&Arc<Transfer>, &Parameters, &Arc<Facts>, u32, &[Arc<View>
 
 /// What a strategy is, and what it says to those who ask. It says nothing of costs: programs are priced.
 ///
-/// A new one differs from [`Spec::SERVED`], or from another one's, in what it says, and is put into a list.
+/// A new one differs from [`Spec::SERVED`] or [`Spec::OWN`], or from another one's, in what it says, and is put into a list.
 #[derive(Clone, Copy)]
 pub struct Spec {
     /// Its name in commands and reports, at most 255 bytes; no other one of a list has it.

@@ -5,8 +5,8 @@ use hyperslab_layout::Object;
 use hyperslab_plan::profile::{self, Layout, Profile};
 use hyperslab_sim::{DiskLayout, Outcome, Period, Rehearsal, Size, Stage, WhatIf, Who};
 
-/// How much less the disk with the least may have than all have on average.
-const FEWEST: f64 = 0.4;
+/// What part of the mean the disk with the least has at least.
+const FEWEST: f64 = 0.9;
 /// How much of the rate of one shared file a file for each rank is to reach.
 const AS_FAST: f64 = 0.8;
 /// Units of striping that a rank moves.

@@ -6,11 +6,11 @@
 //! other rank writes an element of it in the same call, which closed forms tell; otherwise the piece is written alone,
 //! as independent writers do. Chunks are read whole, which is the same idea.
 
-use super::independent::{OWN_BYTES, through_slot};
+use super::independent::through_slot;
 use crate::emit::{Cover, Emitter, Placed};
 use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place};
-use crate::strategy::{Role, Spec};
+use crate::strategy::Spec;
 use crate::transfer::{Ask, Direction, Spread, Transfer};
 use hyperslab_layout::{Holes, Region, Triplet};
 use smallvec::smallvec;
@@ -19,16 +19,12 @@ use std::sync::Arc;
 pub(super) const SPEC: Spec = Spec {
     name: "data-sieving",
     about: "each rank reads and writes its own pieces, and what lies between them where nobody else writes",
-    role: Role::Own,
     complexity: 3,
-    feasible: |transfer, parameters| own::feasible(transfer, parameters, SPEC.name),
     program: |transfer, parameters, facts, rank, _| {
         own::program(transfer, parameters, facts, rank, Sieve { rank, holes: transfer.policies.holes })
     },
-    subchunk: |_, _, _, share| OWN_BYTES.min(share),
-    usual_subchunk: (OWN_BYTES, true),
     tells_layouts: false,
-    ..Spec::SERVED
+    ..Spec::OWN
 };
 
 struct Sieve {

@@ -8,13 +8,11 @@ use crate::emit::{Emitter, Placed, target};
 use crate::own::{self, Carry, Own};
 use crate::price::Machine;
 use crate::program::{Action, After, Place};
-use crate::strategy::{Parameters, READ_RUN_BYTES, Role, Spec};
+use crate::strategy::{Parameters, READ_RUN_BYTES, Spec};
 use crate::transfer::{Ask, Direction, Transfer};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;
 
-/// Subchunks: nobody waits for those of another rank, so fewer requests are better \[B\].
-pub(super) const OWN_BYTES: u64 = 8 << 20;
 /// Subchunks of ranks that write to a file whose lock they share: what they copy into a buffer before they have the lock leaves
 /// the processor's cache while they have it \[B\]. Runs are longer nowhere, so that all go through the buffer.
 const KEPT_BYTES: u64 = 512 << 10;
@@ -22,23 +20,18 @@ const KEPT_BYTES: u64 = 512 << 10;
 pub(super) const SPEC: Spec = Spec {
     name: "independent",
     about: "each rank reads and writes its own pieces, exactly",
-    role: Role::Own,
     complexity: 0,
-    feasible: |transfer, parameters| own::feasible(transfer, parameters, SPEC.name),
     program: |transfer, parameters, facts, rank, views| {
         let pieces = Exactly { views: views.to_vec(), direct_run_bytes: parameters.direct_run_bytes };
         own::program(transfer, parameters, facts, rank, pieces)
     },
-    subchunk: |_, _, _, share| OWN_BYTES.min(share),
-    // Larger ones are as simple, as nobody waits for them.
-    usual_subchunk: (OWN_BYTES, true),
     besides: kept,
     variants: |at| {
         let usual = Parameters::default().direct_run_bytes;
         let other = if at.direct_run_bytes == READ_RUN_BYTES { usual } else { READ_RUN_BYTES };
         vec![Parameters { direct_run_bytes: other, ..at.clone() }]
     },
-    ..Spec::SERVED
+    ..Spec::OWN
 };
 
 /// The same parameters where ranks write to one file for themselves, and copy what they write into a small buffer first.

@@ -11,6 +11,7 @@ pub use disk_directed::{Extent, group_places, physical_order};
 pub use two_phase::shared_extent;
 
 use crate::facts::Facts;
+use crate::own;
 use crate::program::Program;
 use crate::rounds::Rounds;
 use crate::strategy::{Infeasible, Parameters, Role, Sequence, Spec, Strategy};
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 /// Subchunks of servers \[B\].
 const SUBCHUNK_BYTES: u64 = 2 << 20;
+/// Subchunks of ranks that move their own: nobody waits for those of another rank, so fewer requests are better \[B\].
+const OWN_BYTES: u64 = 8 << 20;
 
 impl Spec {
     /// What servers do that take turns, in the order of the file.
@@ -33,7 +36,10 @@ impl Spec {
         exchanges: &[Exchange::All],
         feasible: |transfer, parameters| match Rounds::of(transfer, parameters, 0) {
             Some(rounds) => rounds.feasible(),
-            None => Ok(()),
+            None => Err(Infeasible {
+                reason: format!("'{}' has no servers, and does not say what else its program is", parameters.strategy),
+                hint: "let its Spec differ from Spec::OWN".into(),
+            }),
         },
         program: |transfer, parameters, facts, rank, _| {
             Rounds::of(transfer, parameters, rank).expect("the role is one of those that serve").program(facts)
@@ -45,6 +51,16 @@ impl Spec {
         besides: |_, _, _| None,
         variants: |_| Vec::new(),
         tells_layouts: true,
+    };
+
+    /// What ranks do that move their own elements; what their programs are, each says for itself.
+    pub const OWN: Spec = Spec {
+        role: Role::Own,
+        feasible: |transfer, parameters| own::feasible(transfer, parameters, parameters.strategy.name()),
+        subchunk: |_, _, _, share| OWN_BYTES.min(share),
+        // Larger ones are as simple, as nobody waits for them.
+        usual_subchunk: (OWN_BYTES, true),
+        ..Spec::SERVED
     };
 }
 
