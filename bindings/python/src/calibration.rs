@@ -2,8 +2,8 @@
 
 use crate::comm::Comm;
 use crate::errors::{raise, raise_alone};
-use hyperslab::calibrate::{self, Alone, Effort, Together};
 use hyperslab::profile;
+use hyperslab_lab::calibrate::{self, Alone, Effort, Together};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;

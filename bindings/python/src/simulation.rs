@@ -1,7 +1,7 @@
 //! Machines that are not at hand.
 
 use crate::errors::raise_alone;
-use hyperslab::simulate;
+use hyperslab_lab::simulate;
 use pyo3::prelude::*;
 
 /// Runs a rehearsal: JSON in, JSON out.

@@ -1,9 +1,14 @@
 //! What rank 0 chooses and tells all others.
 
-use hyperslab_plan::{Parameters, Phase, Strategy};
+use hyperslab_plan::{Parameters, Phase, Price, Strategy};
 
 /// Seconds by phase, in the order of [`Phase::ALL`] \[s\].
 pub type Predicted = [f64; Phase::ALL.len()];
+
+/// What a transfer of this price is expected to take.
+pub fn predicted(price: &Price) -> Predicted {
+    Phase::ALL.map(|phase| price.phase(phase) / 1e9)
+}
 
 const SECONDS_BYTES: usize = 8 * (Phase::ALL.len() + 1);
 

@@ -36,7 +36,7 @@ pub use agreement::{Agreement, Begin};
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
 pub use call::{Arguments, Call, Done, enter};
 pub use casting::check_cast;
-pub use decision::{Decision, Predicted};
+pub use decision::{Decision, Predicted, predicted};
 pub use ending::{Ending, syncing};
 pub use holding::{Exposure, Holding, Part, number_parts};
 pub use moving::Moving;

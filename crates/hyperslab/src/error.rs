@@ -9,7 +9,8 @@ use std::fmt;
 pub struct Error(Fault);
 
 impl Error {
-    pub(crate) fn invalid(text: impl Into<String>) -> Error {
+    /// That what was asked for cannot be, for the reason that the text gives.
+    pub fn invalid(text: impl Into<String>) -> Error {
         Error(Fault::new(FaultKind::Invalid, text))
     }
 

@@ -38,15 +38,13 @@
 // - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
 //   common, `alone.rs` the door for a rank alone; `held.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
-//   machine. `calibrate.rs` and `calibrate/` time what ranks do together, by programs that only exchange messages or only write.
+//   machine. `measuring.rs` is the door for who measures it.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
 //   `trace.rs` is the form of it; `environment.rs`
-//   is where environment variables are read, `stderr.rs` what goes to the error output. `simulate.rs` and `simulate/` turn what
-//   is asked in JSON into a rehearsal: the one place where the real and the imagined machine are both known.
+//   is where environment variables are read, `stderr.rs` what goes to the error output.
 
 mod alone;
 mod arrays;
-pub mod calibrate;
 mod comm;
 mod course;
 mod environment;
@@ -54,6 +52,7 @@ mod error;
 mod held;
 mod line;
 mod listing;
+mod measuring;
 mod noting;
 mod options;
 mod planning;
@@ -63,9 +62,8 @@ mod recording;
 mod request;
 mod selection;
 mod served;
-pub mod simulate;
 mod stderr;
-mod trace;
+pub mod trace;
 mod zarr;
 
 pub use arrays::Arrays;
@@ -83,6 +81,7 @@ pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
+pub use measuring::Measuring;
 pub use options::{
     OpenOptions, ReadOptions, WriteOptions, casting_named, exchange_named, limit_of, mode_named, strategy_named,
 };

@@ -4,11 +4,11 @@ mod learned;
 mod trials;
 
 use crate::{environment, stderr};
-use hyperslab_collective::{Decision, Predicted, Report};
+use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{
-    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Phase, Planner, Preference, Price, Resource,
-    Strategy, Taken, Transfer, Use, explain,
+    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Planner, Preference, Resource, Strategy,
+    Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Fault, FaultKind, TreeStore};
 use learned::Learned;
@@ -219,11 +219,11 @@ pub(crate) fn decided(
         shown.why += &shaped.said;
         stderr::before(&explain(&transfer, &shown, limits, &[], |_| Vec::new()));
     }
-    let [open, exchange, storage, sync, close] = seconds(&choice.price);
+    let [open, exchange, storage, sync, close] = predicted(&choice.price);
     let learned::Corrections { open: opening, moving, close: closing } = corrections;
-    let predicted = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
+    let expected = [open * opening, exchange * moving, storage * moving, sync * moving, close * closing];
     let later = choice.price.later_ns / 1e9 * moving;
-    Ok(Decision { parameters: choice.parameters.clone(), predicted, later })
+    Ok(Decision { parameters: choice.parameters.clone(), predicted: expected, later })
 }
 
 /// What was chosen of the chunks of a call's new arrays before its parameters are.
@@ -290,11 +290,6 @@ pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String
         }
         _ => format!("; chunks of '{name}' are {chunk:?}, since {usual:?} cannot be"),
     }
-}
-
-/// Seconds by phase.
-pub(crate) fn seconds(price: &Price) -> Predicted {
-    Phase::ALL.map(|phase| price.phase(phase) / 1e9)
 }
 
 /// How ranks lie on the machine at hand.

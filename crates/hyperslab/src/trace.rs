@@ -26,7 +26,7 @@ pub struct Predicted {
 
 /// What moved in a call, and how: told by rank 0 only.
 #[derive(Clone, Default, Debug, Serialize)]
-pub(crate) struct About {
+pub struct About {
     #[serde(skip_serializing_if = "String::is_empty")]
     strategy: String,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -52,7 +52,8 @@ struct ArrayAbout {
 const ARRAYS_MAX: usize = 64;
 
 impl About {
-    pub(crate) fn new(transfer: &Transfer, parameters: &Parameters, predicted: &Seconds) -> About {
+    /// What a transfer is, and by phase what it is expected to take.
+    pub fn new(transfer: &Transfer, parameters: &Parameters, predicted: &Seconds) -> About {
         let phase = |(phase, &seconds): (Phase, &f64)| Predicted { phase: phase.name().into(), seconds };
         let array = |ask: &hyperslab_plan::Ask| ArrayAbout {
             name: ask.name.clone(),
@@ -74,28 +75,35 @@ impl About {
 
 /// What a block says of itself. Field names are those of the JSON.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Header {
+pub struct Header {
     /// Names the communicator, or the rehearsal: the same on all of its ranks.
-    pub(crate) run: String,
+    pub run: String,
     /// Whether time is virtual.
-    pub(crate) simulated: bool,
+    pub simulated: bool,
     /// Number of the host whose clock it is, in hexadecimal digits.
-    pub(crate) host: String,
-    pub(crate) rank: u32,
-    pub(crate) size: u32,
+    pub host: String,
+    /// The rank.
+    pub rank: u32,
+    /// Number of ranks.
+    pub size: u32,
     /// Ranks before the dedicated servers.
-    pub(crate) clients: u32,
+    pub clients: u32,
     /// Number of the call, the same on all ranks; none for what the application says of itself.
-    pub(crate) call: Option<u64>,
-    pub(crate) what: String,
-    pub(crate) begin_ns: u64,
-    pub(crate) end_ns: u64,
+    pub call: Option<u64>,
+    /// What was called.
+    pub what: String,
+    /// When it began \[ns\].
+    pub begin_ns: u64,
+    /// When it ended \[ns\].
+    pub end_ns: u64,
     /// What recording a span takes \[ns\].
-    pub(crate) span_ns: f64,
+    pub span_ns: f64,
+    /// Why it failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) failed: Option<String>,
+    pub failed: Option<String>,
+    /// What moved.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(crate) about: Option<About>,
+    pub about: Option<About>,
 }
 
 #[derive(Serialize)]
@@ -109,7 +117,7 @@ struct Whole<'a> {
 }
 
 /// A block of a file. `now_ns` is a clock by which it is measured what that takes.
-pub(crate) fn block(header: &Header, recorded: &Recorded, now_ns: impl Fn() -> u64) -> Vec<u8> {
+pub fn block(header: &Header, recorded: &Recorded, now_ns: impl Fn() -> u64) -> Vec<u8> {
     let begin_ns = now_ns();
     let (mut objects, mut numbers): (Vec<&Arc<str>>, HashMap<&str, u32>) = Default::default();
     let mut spans = Vec::with_capacity(recorded.spans.len() * SPAN_BYTES);

@@ -1,12 +1,12 @@
 //! Writers of one file, beside writers that have a file each; and makers of many files.
 
 use super::ranks::{rounds, together, touched, walked};
-use crate::Comm;
+use hyperslab::Comm;
 use hyperslab_layout::{Durability, ElementType, Kind, Object, Region, View};
 use hyperslab_plan::{Action, After, Lane, Place, Program, Step};
 use hyperslab_real::Directory;
 use hyperslab_real::calibration::{Effort, Series};
-use hyperslab_world::{Exposed, Fault, FaultKind, Names, Root, World};
+use hyperslab_world::{Exposed, Fault, FaultKind, Names, Root};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<V
     let mut made = None;
     let told = {
         let question = hyperslab_walk::Question::opening(what, Vec::new(), None);
-        comm.agree(question, || {
+        comm.measuring().agree(question, || {
             let root = directory.join(format!(".hyperslab-calibrate-{}", std::process::id()));
             let root = Directory::new(Directory::new(root).resolve()?);
             root.make("")?;
@@ -35,13 +35,13 @@ pub(super) fn writers(comm: &Comm, directory: &Path, effort: Effort) -> Result<V
         })
     };
     // What syncing takes is measured by itself.
-    comm.member().machine.sends_on(false);
+    comm.measuring().sends_on(false);
     let measured = told.and_then(|root| {
         let root = String::from_utf8(root)
             .map_err(|_| Fault::new(FaultKind::Invalid, format!("{what}: the directory's name is no text")))?;
         measure(comm, what, &Directory::new(root), effort)
     });
-    comm.member().machine.sends_on(true);
+    comm.measuring().sends_on(true);
     if let Some(made) = made {
         made.remove("")?;
     }
@@ -61,7 +61,7 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
     let at = [("bytes", bytes as f64), ("ranks", f64::from(comm.size()))];
     let mut series = ["own-file", "one-file", "own-sync", "one-sync"].map(|kernel| Series::new(kernel, &at));
     let mut made = Series::new("create-together", &[("ranks", f64::from(comm.size()))]);
-    comm.member().machine.store().enter([Root::new(names.full(""))].into());
+    comm.measuring().store(|store| store.enter([Root::new(names.full(""))].into()));
     rounds(comm, what, effort, |round| {
         made.seconds.push(named(comm, what, names)?);
         for turn in 0..series.len() {
@@ -76,9 +76,7 @@ fn measure(comm: &Comm, what: &str, names: &Directory, effort: Effort) -> Result
             let offset = if one { bytes * u64::from(comm.rank()) } else { 0 };
             let (program, user) = writing(&memory, Object::new(0, name.as_str()), offset, (request, count), sync);
             let seconds = walked(comm, what, program, vec![user])?;
-            let mut member = comm.member();
-            member.machine.store().release();
-            drop(member);
+            comm.measuring().store(|store| store.release());
             // All have written before it goes.
             let fault = if makes { names.remove(&name).err() } else { None };
             together(comm, what, fault, || true)?;

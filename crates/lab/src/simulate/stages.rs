@@ -2,7 +2,7 @@
 
 use super::array::{asks, exposed};
 use super::spec::{Array, SimulationSpec, StageSpec, TransferSpec, WhatIf, Who};
-use crate::Error;
+use hyperslab::Error;
 use hyperslab_layout::{Durability, Object, Policies};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{

@@ -1,7 +1,7 @@
 //! Arrays of a rehearsal: what is asked of them, and where their elements lie in memories without contents.
 
 use super::spec::{Array, Dim, Store};
-use crate::Error;
+use hyperslab::Error;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, View};

@@ -9,7 +9,7 @@ mod exchange;
 mod ranks;
 mod writers;
 
-use crate::{Comm, Error};
+use hyperslab::{Comm, Error};
 use hyperslab_real::calibration::Series;
 use std::path::Path;
 use std::time::Duration;

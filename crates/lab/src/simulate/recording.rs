@@ -2,9 +2,9 @@
 
 use super::spec::SimulationSpec;
 use super::stages::Built;
-use crate::Error;
-use crate::planning::seconds;
-use crate::trace::{About, Header, block};
+use hyperslab::Error;
+use hyperslab::trace::{About, Header, block};
+use hyperslab_collective::predicted;
 use hyperslab_sim::{Lived, Stage};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -60,7 +60,8 @@ impl Recording {
         let stages = built.labels.iter().zip(&built.stages).map(|((number, _), stage)| {
             (*number, format!("{}, stage {number}", label(*number)), !matches!(stage, Stage::Work(..)))
         });
-        let price = |stage: usize| built.moves.iter().find(|made| made.stage == stage).map(|made| seconds(&made.price));
+        let price =
+            |stage: usize| built.moves.iter().find(|made| made.stage == stage).map(|made| predicted(&made.price));
         let about = built.stages.iter().zip(&built.labels).map(|(stage, (number, _))| match stage {
             Stage::Move(asked) => {
                 Some(About::new(&asked.transfer, &asked.parameters, &price(*number).unwrap_or_default()))

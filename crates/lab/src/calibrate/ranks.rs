@@ -2,13 +2,11 @@
 
 use super::exchange::{Apart, Exchange};
 use super::part;
-use crate::Comm;
-use crate::comm::Member;
-use crate::course::run;
+use hyperslab::Comm;
 use hyperslab_pack::Memory;
 use hyperslab_plan::Program;
 use hyperslab_real::calibration::{Effort, Series, Turns};
-use hyperslab_walk::{Question, Walk};
+use hyperslab_walk::Question;
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::time::{Duration, Instant};
 
@@ -38,7 +36,9 @@ pub(super) fn together(
     go_on: impl FnOnce() -> bool,
 ) -> Result<bool, Fault> {
     let mut go_on = Some(go_on);
-    let told = comm.agree(question(what, fault), || Ok(vec![u8::from(go_on.take().is_some_and(|go_on| go_on()))]))?;
+    let told = comm
+        .measuring()
+        .agree(question(what, fault), || Ok(vec![u8::from(go_on.take().is_some_and(|go_on| go_on()))]))?;
     Ok(told.first() == Some(&1))
 }
 
@@ -64,7 +64,7 @@ pub(super) fn agreements(comm: &Comm, effort: Effort) -> Result<Vec<Series>, Fau
     let at = [("ranks", f64::from(comm.size()))];
     let (mut all, mut late) = (Series::new("agree", &at), Series::new("late-agree", &at));
     let last = comm.size() > 1 && comm.rank() == comm.size() - 1;
-    let agree = || comm.agree(question("measuring agreements", None), || Ok(Vec::new()));
+    let agree = || comm.measuring().agree(question("measuring agreements", None), || Ok(Vec::new()));
     rounds(comm, "measuring agreements", effort, |_| {
         let begun = Instant::now();
         for _ in 0..AGREEMENTS {
@@ -152,11 +152,8 @@ pub(super) fn messages(comm: &Comm, effort: Effort, partner: Option<u32>) -> Res
 pub(super) fn walked(comm: &Comm, what: &str, program: Program, users: Vec<Exposed>) -> Result<f64, Fault> {
     together(comm, what, None, || true)?;
     let begun = Instant::now();
-    let mut member = comm.member();
-    let Member { machine, party, .. } = &mut *member;
-    let outcome = run(machine, party, (what, Walk::new(program, users)), comm.line())?;
+    let outcome = comm.measuring().walk(what, program, users)?;
     let seconds = begun.elapsed().as_secs_f64();
-    drop(member);
     together(comm, what, outcome.err(), || true)?;
     Ok(seconds)
 }

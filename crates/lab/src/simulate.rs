@@ -18,7 +18,7 @@ pub use spec::{
     Work,
 };
 
-use crate::Error;
+use hyperslab::Error;
 use hyperslab_plan::profile::{self, Profile};
 use hyperslab_sim::{Rehearsal, Size};
 use recording::Recording;

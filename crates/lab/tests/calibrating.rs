@@ -1,7 +1,7 @@
 //! What ranks measure together, on threads: every rank has its times, nothing stays behind, errors are everybody's.
 
 use hyperslab::Comm;
-use hyperslab::calibrate::{Alone, Effort, Together, alone, together};
+use hyperslab_lab::calibrate::{Alone, Effort, Together, alone, together};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
