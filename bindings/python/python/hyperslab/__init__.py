@@ -11,7 +11,9 @@ or a set of them, whatever the layout on either side. Files are ordinary Zarr v3
 
 from __future__ import annotations
 
-from hyperslab import trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hyperslab._core import __version__
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
@@ -37,13 +39,16 @@ from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
-from hyperslab.planning import Plan, plan
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
-from hyperslab.simulation import Machine, Simulated, machines, simulate
 from hyperslab.store import ArrayInfo, Report, Step, Store, open
 from hyperslab.striped import Striped
 from hyperslab.verification import Finding, Verification, VerifiedArray, verify
+
+if TYPE_CHECKING:
+    from hyperslab import trace
+    from hyperslab.planning import Plan, plan
+    from hyperslab.simulation import Machine, Simulated, machines, simulate
 
 __all__ = [
     "ArrayInfo",
@@ -101,3 +106,29 @@ __all__ = [
     "verify",
     "wait_all",
 ]
+
+#: What no program needs that only moves arrays: the laboratory, and reading of traces. By name, the module that has it,
+#: which is loaded when somebody asks for it.
+_ON_USE = {
+    "Machine": "simulation",
+    "Plan": "planning",
+    "Simulated": "simulation",
+    "machines": "simulation",
+    "plan": "planning",
+    "simulate": "simulation",
+    "trace": "trace",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_USE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    module = import_module(f"{__name__}.{_ON_USE[name]}")
+    found = module if name == _ON_USE[name] else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
