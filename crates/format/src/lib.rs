@@ -1,4 +1,4 @@
-//! What bytes mean: raw files, `.npy` files and Zarr v3, in memory only.
+//! What bytes mean: raw files, `.npy` files, NetCDF classic and Zarr v3, in memory only.
 //!
 //! This crate names objects and byte extents, builds and parses metadata, and encodes and decodes whole chunks. It
 //! opens no file; the caller brings the bytes and carries them away. Everything parsed may be hostile: sizes are
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod netcdf;
 pub mod npy;
 pub mod raw;
 mod size;

@@ -278,6 +278,17 @@ impl Names for Directory {
         resized.map_err(|error| posix_fault("resizing", &path, &error))
     }
 
+    fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault> {
+        use std::os::unix::fs::FileExt;
+        progress::note();
+        let path = self.path(name);
+        let overwritten = regular::open(&path, true).and_then(|file| {
+            file.write_all_at(prefix, 0)?;
+            if sync { file.sync_data() } else { Ok(()) }
+        });
+        overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
+    }
+
     fn reserve(&self, name: &str, bytes: u64) -> Result<bool, Fault> {
         progress::note();
         let path = self.path(name);

@@ -386,6 +386,14 @@ impl Names for StripedDirectory {
         self.each(name, |number, directory, inner| directory.resize(inner, self.stripes.bytes_in(number, bytes)))
     }
 
+    fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault> {
+        let parts = self.cut(prefix);
+        self.each(name, |number, directory, inner| match parts[number].as_slice() {
+            [] => Ok(()),
+            part => directory.overwrite(inner, part, sync),
+        })
+    }
+
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         self.renamed(from, to, |first, from, to| first.rename(from, to).map(|()| true)).map(drop)
     }

@@ -154,6 +154,9 @@ fn a_file_is_created_long_and_resized(names: &dyn Names) {
     names.resize("f", 4).expect("shortens");
     names.resize("f", 8).expect("lengthens");
     assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b"head\0\0\0\0"[..]));
+    names.overwrite("f", b"foot", true).expect("overwrites the first bytes");
+    names.overwrite("f", b"", false).expect("overwrites nothing");
+    assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b"foot\0\0\0\0"[..]));
     names.create("f", b"", 0).expect("creates nothing");
     assert_eq!(names.read("f").expect("reads").as_deref(), Some(&b""[..]));
     names.remove("f").expect("removes");
@@ -262,11 +265,12 @@ fn what_is_missing_is_said(names: &dyn Names) {
         assert_eq!(listed(names, name), [""; 0]);
         let faults = [
             names.resize(name, 4).expect_err("nothing to resize"),
+            names.overwrite(name, b"x", false).expect_err("nothing to overwrite"),
             names.sync(name).expect_err("nothing to sync"),
             names.sync_files(&[name.to_string()]).expect_err("nothing to sync"),
             names.rename(name, "g").expect_err("nothing to rename"),
         ];
-        for fault in &faults[..3] {
+        for fault in &faults[..4] {
             assert!(fault.text().contains(&names.full(name)), "which one is said: {fault}");
         }
     }

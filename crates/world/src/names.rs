@@ -209,6 +209,8 @@ pub trait Names: Send + Sync {
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault>;
     /// Gives a file that exists another length; bytes that it gains are zero.
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault>;
+    /// Overwrites the first bytes of a file that exists and has as many. With `sync`, they are durable.
+    fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, in a directory that exists; or a file over a file.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, at once. Returns whether that was done; not if the name is taken.

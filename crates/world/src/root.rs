@@ -29,8 +29,8 @@ pub enum Proof {
     File(Arc<str>),
     /// A file of this length \[B\].
     Length(Arc<str>, u64),
-    /// A file whose first bytes, so many \[B\], have this [`fingerprint`].
-    Beginning(Arc<str>, u64, u64),
+    /// A file of which these bytes, the first and one past the last \[B\], have this [`fingerprint`].
+    Stretch(Arc<str>, (u64, u64), u64),
     /// A small file whose contents have this [`fingerprint`].
     Contents(Arc<str>, u64),
 }
@@ -42,7 +42,7 @@ impl Proof {
             Proof::Directory(path)
             | Proof::File(path)
             | Proof::Length(path, _)
-            | Proof::Beginning(path, ..)
+            | Proof::Stretch(path, ..)
             | Proof::Contents(path, _) => path,
         }
     }
@@ -83,15 +83,18 @@ impl Root {
 
     /// Roots as bytes for another rank.
     pub fn encode(roots: &[Root]) -> Vec<u8> {
+        let said = |w: Writer, kind, name: &str, numbers: [u64; 3]| {
+            numbers.into_iter().fold(w.number(kind).bytes(name.as_bytes()), Writer::number)
+        };
         let one = |w: Writer, root: &Root| {
             let w = w.bytes(root.at.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
             let w = w.number(root.opening).number(root.proofs.len() as u64);
             root.proofs.iter().fold(w, |w, proof| match proof {
-                Proof::Directory(name) => w.number(0).bytes(name.as_bytes()).number(0).number(0),
-                Proof::File(name) => w.number(1).bytes(name.as_bytes()).number(0).number(0),
-                Proof::Length(name, bytes) => w.number(2).bytes(name.as_bytes()).number(*bytes).number(0),
-                Proof::Beginning(name, bytes, hash) => w.number(3).bytes(name.as_bytes()).number(*bytes).number(*hash),
-                Proof::Contents(name, hash) => w.number(4).bytes(name.as_bytes()).number(0).number(*hash),
+                Proof::Directory(name) => said(w, 0, name, [0; 3]),
+                Proof::File(name) => said(w, 1, name, [0; 3]),
+                Proof::Length(name, bytes) => said(w, 2, name, [0, *bytes, 0]),
+                Proof::Stretch(name, (from, to), hash) => said(w, 3, name, [*from, *to, *hash]),
+                Proof::Contents(name, hash) => said(w, 4, name, [0, 0, *hash]),
             })
         };
         roots.iter().fold(Writer::default().number(roots.len() as u64), one).0
@@ -110,12 +113,13 @@ impl Root {
         let opening = r.number()?;
         let count = r.number().filter(|&count| count <= COUNT_MAX)?;
         let proof = |_| {
-            let (kind, name, bytes, hash) = (r.number()?, r.text()?, r.number()?, r.number()?);
+            let (kind, name) = (r.number()?, r.text()?);
+            let (from, bytes, hash) = (r.number()?, r.number()?, r.number()?);
             Some(match kind {
                 0 => Proof::Directory(name.into()),
                 1 => Proof::File(name.into()),
                 2 => Proof::Length(name.into(), bytes),
-                3 => Proof::Beginning(name.into(), bytes, hash),
+                3 => Proof::Stretch(name.into(), (from, bytes), hash),
                 4 => Proof::Contents(name.into(), hash),
                 _ => return None,
             })
@@ -135,7 +139,7 @@ mod tests {
             Proof::Directory(name("/a/t")),
             Proof::File(name("/a/y")),
             Proof::Length(name("/a/x"), 9),
-            Proof::Beginning(name("/a/n"), 128, 5),
+            Proof::Stretch(name("/a/n"), (8, 128), 5),
             Proof::Contents(name("/a/z"), 7),
         ];
         let via = Some("/a/t/1".into());

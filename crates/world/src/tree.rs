@@ -340,6 +340,11 @@ impl Names for MemoryTree {
         resized.map_err(|why| why.fault("resizing", &self.full(name)))
     }
 
+    fn overwrite(&self, name: &str, prefix: &[u8], _sync: bool) -> Result<(), Fault> {
+        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(prefix));
+        overwritten.map_err(|why| why.fault("overwriting", &self.full(name)))
+    }
+
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         let from = self.inner(from);
         self.doing("publishing", to, |top, to| top.rename(&from, to))

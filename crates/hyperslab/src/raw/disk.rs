@@ -168,7 +168,7 @@ pub(super) fn open_npy(file: &dyn Names, path: &str, at_hand: bool, header_max: 
     header.check_size(offset, actual, path).map_err(format_fault)?;
     let header = prefix[..offset as usize].to_vec();
     let full: Arc<str> = directory.full(&name).into();
-    let proofs = vec![Proof::Length(full.clone(), actual), Proof::Beginning(full, offset, fingerprint(&header))];
+    let proofs = vec![Proof::Length(full.clone(), actual), Proof::Stretch(full, (0, offset), fingerprint(&header))];
     Ok(Opened { attempts: attempts(home, at_hand, false, Some(held)), header, proofs, found })
 }
 

@@ -150,7 +150,7 @@ fn look(proof: &Proof) -> Result<(), Fault> {
         Proof::Directory(name) => (name, "the directory that rank 0 made".to_string()),
         Proof::File(name) => (name, "the file that rank 0 made".into()),
         Proof::Length(name, bytes) => (name, format!("{bytes} B, as rank 0 sees it")),
-        Proof::Beginning(name, ..) | Proof::Contents(name, _) => (name, "what rank 0 reads".into()),
+        Proof::Stretch(name, ..) | Proof::Contents(name, _) => (name, "what rank 0 reads".into()),
     };
     let found = match proof {
         Proof::Directory(_) => std::fs::symlink_metadata(&**name).map(|found| (found.is_dir(), "no directory".into())),
@@ -158,9 +158,10 @@ fn look(proof: &Proof) -> Result<(), Fault> {
         Proof::Length(_, bytes) => {
             std::fs::metadata(&**name).map(|found| (found.len() == *bytes, format!("{} B", found.len())))
         }
-        Proof::Beginning(_, bytes, hash) => {
-            beginning(name, *bytes).map(|found| (fingerprint(&found) == *hash, "another beginning".into()))
-        }
+        Proof::Stretch(_, (from, to), hash) => beginning(name, *to).map(|found| {
+            let stretch = found.get(*from as usize..).unwrap_or_default();
+            (fingerprint(stretch) == *hash, format!("other bytes from {from} to {to}"))
+        }),
         Proof::Contents(_, hash) => beginning(name, METADATA_BYTES_MAX)
             .map(|found| (fingerprint(&found) == *hash, format!("other contents, {} B", found.len()))),
     };

@@ -77,6 +77,12 @@ impl File {
         self.0.write().unwrap_or_else(PoisonError::into_inner).resize(bytes)
     }
 
+    /// Overwrites the first bytes, as far as there are any.
+    pub(super) fn overwrite(&self, prefix: &[u8]) {
+        let content = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        content.memory.write_bytes(0, &prefix[..prefix.len().min(content.bytes as usize)]);
+    }
+
     /// Makes the file at least this long.
     pub(super) fn grow(&self, bytes: u64) -> Result<(), Why> {
         let mut content = self.0.write().unwrap_or_else(PoisonError::into_inner);

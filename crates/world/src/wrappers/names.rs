@@ -156,6 +156,10 @@ impl Names for FailingNames {
         self.change().and_then(|()| self.inner.resize(name, bytes))
     }
 
+    fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.overwrite(name, prefix, sync))
+    }
+
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.rename(from, to))
     }

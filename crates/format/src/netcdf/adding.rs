@@ -1,0 +1,286 @@
+//! New variables in a file that is being made, and more records.
+
+use super::attribute::Attribute;
+use super::names::check_name;
+use super::types::{Type, Version};
+use super::{Dimension, FILL_VALUE, Header, Variable, padded};
+use crate::error::{Context, Error, excerpt};
+use crate::size::shape_text;
+use hyperslab_layout::Kind;
+use serde_json::{Map, Value};
+
+/// Room for attributes and variables that are added once the first data are there \[B\]: some hundred variables.
+const ROOM_BYTES: u64 = 16 << 10;
+/// Larger files have more of it: this part of their first variables, up to a limit \[B\].
+const ROOM_PART: u64 = 256;
+const ROOM_BYTES_MAX: u64 = 1 << 20;
+/// Data begin at a multiple of a page \[B\].
+const PAGE_BYTES: u64 = 4096;
+
+/// A variable to add.
+#[derive(Clone, Debug)]
+pub struct NewVariable<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its extents.
+    pub shape: &'a [u64],
+    /// What its elements are.
+    pub kind: Kind,
+    /// Names of its dimensions; where one has none, it is called by its extent, as `dim_64`.
+    pub dimension_names: Option<&'a [Option<String>]>,
+    /// Its attributes.
+    pub attributes: &'a Map<String, Value>,
+    /// What elements are that nobody wrote: one, in native byte order.
+    pub fill: Option<&'a [u8]>,
+}
+
+impl Header {
+    /// Adds variables, and gives their numbers. The dimension called `unlimited` becomes the one of records, which may grow; as
+    /// many records are there then as the longest of them has, and no further variable can be added. Fixed variables lie behind
+    /// each other from a round address on, which leaves room for a longer header; records follow them. With `version`, that
+    /// version of the format it stays, or else becomes the oldest that has all that is needed, but for the first.
+    ///
+    /// # Errors
+    /// When the format has no place for one of them; nothing is added then.
+    pub fn add(
+        &mut self,
+        new: &[NewVariable],
+        unlimited: Option<&str>,
+        version: Option<Version>,
+    ) -> Result<Vec<usize>, Error> {
+        let mut header = self.clone();
+        let (first, before) = (header.variables.len(), header.records);
+        for variable in new {
+            header.add_one(variable, unlimited)?;
+        }
+        let numbers: Vec<usize> = (first..header.variables.len()).collect();
+        header.count(before, new, &numbers)?;
+        header.suit(version)?;
+        header.place(first, before)?;
+        header.check_limits(&numbers)?;
+        *self = header;
+        Ok(numbers)
+    }
+
+    /// Takes back all variables but the first, and all records but the first.
+    pub fn back_to(&mut self, variables: usize, records: u64) {
+        self.variables.truncate(variables);
+        let used = self.variables.iter().flat_map(|variable| &variable.dimensions).max();
+        self.dimensions.truncate(used.map_or(0, |&last| last + 1));
+        self.records = records;
+    }
+
+    /// Makes it so many records.
+    ///
+    /// # Errors
+    /// When the version has no number for it, or the file would be too large.
+    pub fn grow(&mut self, records: u64, name: &str) -> Result<(), Error> {
+        let before = std::mem::replace(&mut self.records, records);
+        let ends = self.record_variables().all(|number| self.end_of(number).is_some());
+        if records <= self.version.length_max() && ends {
+            return Ok(());
+        }
+        self.records = before;
+        let context = Context::new("append to", name);
+        let expected = format!("at most {} records", self.version.length_max());
+        Err(context.invalid(expected, format!("{records} records")).with_hint("NETCDF3_64BIT_DATA has room for more"))
+    }
+
+    fn add_one(&mut self, new: &NewVariable, unlimited: Option<&str>) -> Result<(), Error> {
+        let NewVariable { name, kind, .. } = *new;
+        let context = Context::new("add the NetCDF variable", name);
+        check_name(name)?;
+        if self.number(name).is_some() {
+            return Err(context.invalid("variables of different names", format!("`{}` twice", excerpt(name))));
+        }
+        let kind = Type::of(kind).ok_or_else(|| {
+            let error =
+                context.unsupported("integers, float32 or float64", format!("elements of type {}", kind.name()));
+            error.with_hint("write it with another dtype; complex numbers as two variables, truth values as int8")
+        })?;
+        let dimensions = self.dimensions_of(new, unlimited, context)?;
+        let mut attributes = Attribute::of_map(new.attributes, Some(kind))?;
+        if let Some(fill) = new.fill {
+            attributes.retain(|attribute| attribute.name != FILL_VALUE);
+            attributes.insert(0, Attribute::of_fill(kind, fill));
+        }
+        self.variables.push(Variable { name: name.into(), dimensions, attributes, kind, begin: u64::MAX });
+        Ok(())
+    }
+
+    /// Makes it as many records as the new variables have, which is the same for all, and what the file had, if it had any.
+    fn count(&mut self, before: u64, new: &[NewVariable], numbers: &[usize]) -> Result<(), Error> {
+        let mut records = Some(before).filter(|&before| before > 0);
+        for (variable, &number) in new.iter().zip(numbers) {
+            if !self.is_record(number) {
+                continue;
+            }
+            let found = variable.shape[0];
+            if found != *records.get_or_insert(found) {
+                let context = Context::new("add the NetCDF variable", variable.name);
+                let expected = format!("{} records, as others have", records.unwrap_or(0));
+                let error = context.invalid(expected, shape_text(variable.shape));
+                return Err(error.with_hint("all variables that grow have the records of the file; append() adds some"));
+            }
+        }
+        self.records = records.unwrap_or(0);
+        Ok(())
+    }
+
+    /// Numbers of the dimensions of a new variable, which are added where there are none of these names.
+    fn dimensions_of(
+        &mut self,
+        new: &NewVariable,
+        unlimited: Option<&str>,
+        context: Context,
+    ) -> Result<Vec<usize>, Error> {
+        let NewVariable { shape, dimension_names: given, .. } = *new;
+        if let Some(given) = given.filter(|given| given.len() != shape.len()) {
+            let found = format!("{} names", given.len());
+            return Err(context.invalid(format!("a name for each of {} dimensions", shape.len()), found));
+        }
+        let mut of = Vec::with_capacity(shape.len());
+        for (d, &extent) in shape.iter().enumerate() {
+            let given = given.and_then(|given| given[d].as_deref());
+            let name = given.map_or_else(|| self.name_for(extent, &of), str::to_owned);
+            check_name(&name)?;
+            let length = (Some(name.as_str()) != unlimited).then_some(extent);
+            let known = self.dimensions.iter().position(|dimension| dimension.name == name);
+            // What was once said to be unlimited need not be said again.
+            let grows = length.is_none() || known.is_some_and(|known| self.dimensions[known].length.is_none());
+            if grows && d > 0 {
+                let found = format!("`{name}` as number {d}");
+                return Err(context.invalid("the unlimited dimension as the first of a variable", found));
+            }
+            if !grows && extent == 0 {
+                let error = context.unsupported("extents of at least 1", shape_text(shape));
+                return Err(error.with_hint("in NetCDF classic only the unlimited dimension may have no index"));
+            }
+            of.push(match known {
+                None => self.add_dimension(name, length, context)?,
+                Some(known) if grows && self.dimensions[known].length.is_some() => {
+                    let error = context.invalid(format!("`{name}` as it is: not unlimited"), "unlimited");
+                    return Err(error.with_hint("say so when it is first used"));
+                }
+                Some(known) if !grows && self.dimensions[known].length != length => {
+                    let is = self.dimensions[known].length.unwrap_or(0);
+                    let error = context.invalid(format!("`{name}` of {is} indices, as it is"), extent.to_string());
+                    return Err(error.with_hint("dimensions of one name have one length in all of a file"));
+                }
+                Some(known) => known,
+            });
+        }
+        Ok(of)
+    }
+
+    /// A name for a dimension that has none: that of its extent, and another one for each of an array.
+    fn name_for(&self, extent: u64, taken: &[usize]) -> String {
+        let same = |&&d: &&usize| self.dimensions[d].length == Some(extent);
+        match taken.iter().filter(same).count() {
+            0 => format!("dim_{extent}"),
+            before => format!("dim_{extent}_{}", before + 1),
+        }
+    }
+
+    fn add_dimension(&mut self, name: String, length: Option<u64>, context: Context) -> Result<usize, Error> {
+        let other = self.dimensions.iter().find(|dimension| dimension.length.is_none());
+        if let Some(other) = other.filter(|_| length.is_none()) {
+            let expected = format!("one unlimited dimension, `{}`", other.name);
+            return Err(context.unsupported(expected, format!("also `{name}`")));
+        }
+        self.dimensions.push(Dimension { name, length });
+        Ok(self.dimensions.len() - 1)
+    }
+
+    /// The version that is asked for, or else the oldest that has what is needed, but for the first, which every tool reads
+    /// that reads the second.
+    fn suit(&mut self, asked: Option<Version>) -> Result<(), Error> {
+        let attributes = || self.attributes.iter().chain(self.variables.iter().flat_map(|v| &v.attributes));
+        let types = self.variables.iter().map(|v| v.kind.since()).chain(attributes().map(Attribute::since));
+        let of_types = types.max().unwrap_or(Version::Classic);
+        let fits = |version: Version| {
+            let lengths = self.dimensions.iter().filter_map(|d| d.length).chain([self.records]);
+            let slabs = (0..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(u64::MAX));
+            lengths.max().unwrap_or(0) <= version.length_max() && slabs.max().unwrap_or(0) <= version.slab_bytes_max()
+        };
+        if let Some(asked) = asked {
+            self.version = asked;
+            if of_types <= asked {
+                return Ok(());
+            }
+            let newer = self.variables.iter().find(|v| v.kind.since() > asked);
+            let found = newer.map_or("an attribute of 64-bit integers".into(), |v| {
+                format!("`{}` of type {}", excerpt(&v.name), v.kind.name())
+            });
+            let error = Context::new("write the NetCDF version", asked.name()).unsupported("types that it has", found);
+            return Err(error.with_hint("NETCDF3_64BIT_DATA has them; or write with a dtype such as int32"));
+        }
+        let needed = if fits(Version::Offset64) { of_types } else { Version::Data64 };
+        self.version = needed.max(self.version).max(Version::Offset64);
+        Ok(())
+    }
+
+    /// Gives new variables, from this number on, their places, in a file that had so many records.
+    fn place(&mut self, first: usize, before: u64) -> Result<(), Error> {
+        if let Some(new) = self.variables.get(first).filter(|_| before > 0) {
+            let context = Context::new("add the NetCDF variable", &new.name);
+            let error = context.unsupported("a file without records", format!("one of {before} records"));
+            let hint = "what follows would have to move: write fixed variables first, and those that grow in one call, \
+                        or with no records before the first append";
+            return Err(error.with_hint(hint));
+        }
+        let fixed: Vec<usize> = (0..self.variables.len()).filter(|&number| !self.is_record(number)).collect();
+        let mut at = self.data_begin(first);
+        for &number in &fixed {
+            if number >= first {
+                self.variables[number].begin = at;
+            }
+            at = at.max(self.end_of(number).and_then(padded).unwrap_or(u64::MAX >> 1));
+        }
+        for number in self.record_variables().collect::<Vec<_>>() {
+            self.variables[number].begin = at;
+            at = at.saturating_add(self.slab_bytes(number).and_then(padded).unwrap_or(u64::MAX >> 1));
+        }
+        Ok(())
+    }
+
+    /// Where data begin: behind the header, and room for a longer one \[B\].
+    fn data_begin(&self, first: usize) -> u64 {
+        if let Some(begin) = self.variables[..first].iter().map(|variable| variable.begin).min() {
+            return begin;
+        }
+        let bytes = (0..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(0));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        let room = (bytes / ROOM_PART).min(ROOM_BYTES_MAX).max(ROOM_BYTES);
+        (self.to_bytes().len() as u64 + room).next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Refuses what the version has no place for.
+    fn check_limits(&self, new: &[usize]) -> Result<(), Error> {
+        let version = self.version;
+        for &number in new {
+            let name = &self.variables[number].name;
+            let context = Context::new("add the NetCDF variable", name);
+            let slab = self.slab_bytes(number).unwrap_or(u64::MAX);
+            let begin = self.variables[number].begin;
+            let longest = self.shape(number).into_iter().max().unwrap_or(0);
+            let largest = version.slab_bytes_max();
+            if slab > largest || begin > version.begin_max() || longest > version.length_max() {
+                let found = format!("{slab} B at byte {begin}, of shape {}", shape_text(&self.shape(number)));
+                let error = context.unsupported(format!("at most {largest} B in {}", version.name()), found);
+                return Err(error.with_hint("NETCDF3_64BIT_DATA has room for more"));
+            }
+            if self.end_of(number).is_none() {
+                return Err(context.invalid("a file of less than 2^62 B", shape_text(&self.shape(number))));
+            }
+        }
+        let (bytes, room) = (self.to_bytes().len() as u64, self.variables.iter().map(|variable| variable.begin).min());
+        if let Some(room) = room.filter(|&room| room < bytes) {
+            let name = new.first().map_or("", |&number| &self.variables[number].name);
+            let context = Context::new("add the NetCDF variable", name);
+            let error = context.unsupported(format!("a header of at most {room} B"), format!("{bytes} B"));
+            return Err(error.with_hint("what follows would have to move: write more variables in the first call"));
+        }
+        Ok(())
+    }
+}
