@@ -3,8 +3,8 @@
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::layout::Held;
 use hyperslab::{
-    Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, Value, WriteOptions, casting_named,
-    exchange_named, limit_of, strategy_named,
+    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, Value, WriteOptions,
+    casting_named, exchange_named, limit_of, strategy_named,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -101,6 +101,8 @@ WriteKeywords {
     dimension_names: Vec<Option<String>>,
     /// As JSON.
     attributes: String,
+    /// Of each array, where they differ: names of dimensions, and attributes as JSON.
+    each: Vec<(Option<Vec<Option<String>>>, Option<String>)>,
     overwrite: bool,
     casting: String,
     strategy: String,
@@ -134,6 +136,11 @@ impl WriteKeywords {
         options.fill_value = fill.map_err(no_json)?;
         options.dimension_names = self.dimension_names;
         options.attributes = self.attributes.as_deref().map(map).transpose()?.unwrap_or_default();
+        for (names, attributes) in self.each.unwrap_or_default() {
+            let mut one = ArrayOptions::default();
+            (one.dimension_names, one.attributes) = (names, attributes.as_deref().map(map).transpose()?);
+            options.each.push(one);
+        }
         options.overwrite = self.overwrite.unwrap_or_default();
         if let Some(name) = self.casting {
             options.casting = alone(py, casting_named(&name))?;

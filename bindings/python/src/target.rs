@@ -7,8 +7,8 @@ use crate::layout::Held;
 use crate::memory::Place;
 use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
-    Arrays, Contents, Direction, Error, FileArray, Kind, Layout, Limits, Mode, Order, Planned, RawFile, Step, Store,
-    Strategy, Value, WriteAsk,
+    Arrays, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode, NetcdfOptions,
+    NetcdfVersion, Order, Planned, Step, Store, Strategy, Value, WriteAsk,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ pub(crate) struct Target(Mutex<Option<Inner>>);
 enum Inner {
     Group(Store),
     Step(Step),
-    File(RawFile),
+    File(File),
 }
 
 impl Inner {
@@ -82,10 +82,10 @@ impl Target {
 
     fn store(&self) -> PyResult<Store> {
         let group = self.open()?.group().cloned();
-        group.ok_or_else(|| PyRuntimeError::new_err("a file is no group"))
+        group.ok_or_else(|| PyRuntimeError::new_err("a file has no groups, no steps and no consolidated metadata"))
     }
 
-    fn file(&self) -> PyResult<RawFile> {
+    fn file(&self) -> PyResult<File> {
         match self.open()? {
             Inner::File(file) => Ok(file),
             _ => Err(PyRuntimeError::new_err("a group is no file")),
@@ -104,22 +104,26 @@ impl Target {
         py.detach(|| run(&store)).map_err(|error| raise(py, error))
     }
 
-    /// The same, and local: what goes wrong is this rank's own.
-    fn with_local<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&Store) -> Result<T, Error> + Send) -> PyResult<T> {
-        let store = self.store()?;
-        py.detach(|| run(&store)).map_err(|error| raise_alone(py, error))
+    /// A local call: what goes wrong is this rank's own.
+    fn with_local<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&dyn Arrays) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let inner = self.open()?;
+        py.detach(|| run(inner.arrays())).map_err(|error| raise_alone(py, error))
     }
 }
 
-/// Kind, shape, chunks, dimension names, attributes and fill value (as JSON).
+/// Type, shape, chunks, dimension names, attributes and fill value (as JSON).
 type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String);
 
-fn raw_info(info: hyperslab::ArrayInfo) -> RawInfo {
-    let metadata = info.metadata;
-    let fill = hyperslab::fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null).to_string();
-    let attributes = Value::Object(metadata.attributes).to_string();
-    let kind: Kind = metadata.element;
-    (kind.numpy_code().into(), metadata.shape, metadata.chunk_shape, metadata.dimension_names, attributes, fill)
+fn raw_info(info: Info) -> RawInfo {
+    let Info { shape, element, chunks, dimension_names, attributes, fill_value } = info;
+    // Of Zarr arrays nobody asks for a byte order.
+    let kind =
+        if element == ElementType::native(element.kind) { element.kind.numpy_code().into() } else { element.numpy() };
+    (kind, shape, chunks, dimension_names, Value::Object(attributes).to_string(), fill_value.to_string())
 }
 
 /// Name, shape and NumPy type of an array of a file.
@@ -225,11 +229,11 @@ impl Target {
 
     /// Names of the arrays of a group.
     fn arrays(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with_local(py, Store::arrays)
+        self.with_local(py, |target| target.names())
     }
 
     fn groups(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with_local(py, Store::groups)
+        self.with_local(py, |target| target.groups())
     }
 
     fn consolidated_above(&self) -> PyResult<Vec<String>> {
@@ -242,39 +246,39 @@ impl Target {
     }
 
     fn attributes(&self) -> PyResult<String> {
-        Ok(Value::Object(self.store()?.attributes().clone()).to_string())
+        Ok(Value::Object(self.open()?.arrays().attributes()).to_string())
     }
 
     /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
     fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
-        self.with_local(py, |store| store.info(name)).map(raw_info)
+        self.with_local(py, |target| target.look_at(name)).map(raw_info)
     }
 
     /// The same of several arrays, on all ranks.
     fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = self.with_store(py, |store| store.describe(&names, doing, fresh))?;
+        let found = self.with(py, |target| target.look_at_all(&names, doing, fresh))?;
         Ok(found.into_iter().map(raw_info).collect())
     }
 
     /// What an array is that this rank is about to read alone.
     fn look_local(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
-        self.with_local(py, |store| store.look_local(name)).map(raw_info)
+        self.with_local(py, |target| target.look_at_settled(name)).map(raw_info)
     }
 
     /// Waits for all requests; raises what went wrong in those that nobody waited for.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::flush)
+        self.with(py, |target| target.flush())
     }
 
     /// Takes note of what others have made or removed.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::refresh)
+        self.with(py, |target| target.refresh())
     }
 
-    fn append(&self, py: Python<'_>, added: RawAsk, axis: usize, keywords: WriteKeywords) -> PyResult<Report> {
-        let (added, options) = (ask(added), keywords.options(py)?);
-        self.with_store(py, move |store| store.append(&added, axis, &options)).map(Report)
+    fn append(&self, py: Python<'_>, added: Vec<RawAsk>, axis: usize, keywords: WriteKeywords) -> PyResult<Report> {
+        let (added, options): (Vec<_>, _) = (added.into_iter().map(ask).collect(), keywords.options(py)?);
+        self.with(py, move |target| target.append(&added, axis, &options)).map(Report)
     }
 
     fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Target> {
@@ -320,20 +324,39 @@ impl Target {
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
         let opened = py.detach(move || {
             let contents = Contents { order, header: &header, header_bytes, arrays: &arrays };
-            RawFile::open(&comm, place, mode, options, contents)
+            File::open(&comm, place, mode, options, contents)
         });
+        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+    }
+
+    /// Opens a NetCDF classic file; of a new one, its version, the name of the dimension that grows, and attributes as JSON.
+    #[staticmethod]
+    fn open_netcdf(
+        py: Python<'_>,
+        comm: &Comm,
+        place: Place,
+        mode_name: &str,
+        keywords: OpenKeywords,
+        new: (Option<String>, Option<String>, String),
+    ) -> PyResult<Target> {
+        let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
+        let mut options = NetcdfOptions::default().attributes(map(&new.2)?);
+        let unknown = |name: &String| PyValueError::new_err(format!("there is no version '{name}' of NetCDF classic"));
+        let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
+        (options.version, options.unlimited) = (version.transpose()?, new.1);
+        let opened = py.detach(move || File::open_netcdf(&comm, place, mode, opening, options));
         opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
     }
 
     #[staticmethod]
     fn open_npy(py: Python<'_>, comm: &Comm, place: Place, keywords: OpenKeywords) -> PyResult<Target> {
         let (options, comm) = (keywords.options(py)?, comm.0.clone());
-        let opened = py.detach(move || RawFile::open_npy(&comm, place, options));
+        let opened = py.detach(move || File::open_npy(&comm, place, options));
         opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
     }
 
     fn header(&self) -> PyResult<Vec<u8>> {
-        Ok(self.file()?.header().to_vec())
+        Ok(self.file()?.header())
     }
 
     /// Name, shape and NumPy type of each array of a file.
@@ -356,12 +379,13 @@ pub(crate) fn save_npy(
 ) -> PyResult<Report> {
     let (added, order, comm) = (ask(added), order(order_name)?, comm.0.clone());
     let (opening, writing) = (opening.options(py)?, writing.options(py)?);
-    let saved = py.detach(move || RawFile::save_npy(&comm, place, added, order, opening, &writing));
+    let saved = py.detach(move || File::save_npy(&comm, place, added, order, opening, &writing));
     saved.map(Report).map_err(|error| raise(py, error))
 }
 
 /// How an array is stored: chunks of a Zarr array, or an order (C or F) and the bytes before the first array.
 #[derive(FromPyObject)]
+#[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
 pub(crate) enum RawLayout {
     File((String, u64)),
     Zarr(WriteKeywords),

@@ -179,6 +179,11 @@ impl Attempts {
         self.check_kept()
     }
 
+    /// Gives a new raw file, as long as it is hidden, other first bytes.
+    pub fn begin_file(&self, header: &[u8]) -> Result<(), Fault> {
+        self.names().overwrite(&self.file(), header, false)
+    }
+
     /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
     /// for that of a dead owner.
     fn make(&self, token: &str, make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>) -> Result<Made, Fault> {

@@ -2,21 +2,122 @@
 
 use crate::comm::Unready;
 use crate::error::Error;
+use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
-use crate::raw::RawFile;
 use crate::request::Request;
-use crate::zarr::{Store, WriteAsk};
+use crate::zarr::{ArrayInfo, Store, WriteAsk};
 use hyperslab_collective::{LocalArray, Report};
+use hyperslab_format::zarr::{Map, Value, fill_to_json};
+use hyperslab_layout::ElementType;
 use std::path::PathBuf;
 
-/// What is open and holds arrays: a Zarr group, a step of one, a file. The methods are those of [`Store`] and [`RawFile`].
-pub trait Arrays: Send {
+/// What a stored array is, whatever its format.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Info {
+    /// Global shape.
+    pub shape: Vec<u64>,
+    /// Type of the stored elements.
+    pub element: ElementType,
+    /// Shape of a chunk; where an array is not in chunks, its shape.
+    pub chunks: Vec<u64>,
+    /// Names of its dimensions, where it has any.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Its attributes.
+    pub attributes: Map<String, Value>,
+    /// What elements are that nobody wrote, as JSON.
+    pub fill_value: Value,
+}
+
+impl From<ArrayInfo> for Info {
+    fn from(info: ArrayInfo) -> Info {
+        let metadata = info.metadata;
+        Info {
+            fill_value: fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null),
+            element: ElementType::native(metadata.element),
+            shape: metadata.shape,
+            chunks: metadata.chunk_shape,
+            dimension_names: metadata.dimension_names,
+            attributes: metadata.attributes,
+        }
+    }
+}
+
+/// Declares the trait, and carries out each of its methods by the one of the same name that the types have.
+macro_rules! arrays {
+    ($(#[$of:meta])* trait $name:ident for $types:tt { $($methods:tt)* }) => {
+        arrays!(@declare $(#[$of])* $name { $($methods)* });
+        arrays!(@each $name $types { $($methods)* });
+    };
+    (@declare $(#[$of:meta])* $name:ident {
+        $($(#[$doc:meta])* fn $method:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*
+    }) => {
+        $(#[$of])*
+        pub trait $name: Send {
+            $($(#[$doc])* fn $method(&self $(, $argument: $type)*) -> $result;)*
+        }
+    };
+    (@each $name:ident [] $methods:tt) => {};
+    (@each $name:ident [$type:ident $($types:ident)*] $methods:tt) => {
+        arrays!(@implement $name $type $methods);
+        arrays!(@each $name [$($types)*] $methods);
+    };
+    (@implement $name:ident $for:ident {
+        $($(#[$doc:meta])* fn $method:ident(&self $(, $argument:ident: $type:ty)*) -> $result:ty;)*
+    }) => {
+        impl $name for $for {
+            $(fn $method(&self $(, $argument: $type)*) -> $result {
+                $for::$method(self $(, $argument)*)
+            })*
+        }
+    };
+}
+
+arrays! {
+/// What is open and holds arrays: a Zarr group, a step of one, a file. The methods are those of [`Store`] and [`File`].
+trait Arrays for [Store File] {
     /// Its absolute path, or name in memory. Local.
     fn path(&self) -> PathBuf;
     /// What dead owners left and opening removed. Local.
     fn removed(&self) -> &[String];
     /// What an update began to change and did not end. Local.
     fn unfinished(&self) -> &[String];
+    /// Names of its arrays. Local.
+    ///
+    /// # Errors
+    /// This rank's own, where storage is asked.
+    fn names(&self) -> Result<Vec<String>, Error>;
+    /// Names of the groups in it. Local.
+    ///
+    /// # Errors
+    /// This rank's own, where storage is asked.
+    fn groups(&self) -> Result<Vec<String>, Error>;
+    /// Its attributes. Local.
+    fn attributes(&self) -> Map<String, Value>;
+    /// What an array is. Local.
+    ///
+    /// # Errors
+    /// This rank's own, when there is no such array.
+    fn look_at(&self, name: &str) -> Result<Info, Error>;
+    /// What arrays are, on all ranks alike, for something that is about to be done. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is no such array.
+    fn look_at_all(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<Info>, Error>;
+    /// What an array is that this rank is about to read by itself. Local.
+    ///
+    /// # Errors
+    /// This rank's own, when there is no such array, or a request is writing it.
+    fn look_at_settled(&self, name: &str) -> Result<Info, Error>;
+    /// Takes note of what others have made, removed or appended. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    fn refresh(&self) -> Result<(), Error>;
+    /// Waits for all requests. Collective.
+    ///
+    /// # Errors
+    /// That of a request for which nobody waited, the same on all ranks.
+    fn flush(&self) -> Result<(), Error>;
     /// Writes arrays, or sections of some that are there. Collective.
     ///
     /// # Errors
@@ -24,6 +125,11 @@ pub trait Arrays: Send {
     fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error>;
     /// The same, but returns at once. Collective.
     fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request;
+    /// Makes arrays longer along a dimension. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks; they have their old shape then.
+    fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error>;
     /// Reads arrays, or a section of each. Collective.
     ///
     /// # Errors
@@ -39,47 +145,23 @@ pub trait Arrays: Send {
     /// A request that fails on all ranks, since this one cannot make its call. Collective.
     fn attend_later(&self, what: &str, why: Unready) -> Request;
 }
-
-macro_rules! arrays {
-    ($($type:ty),*) => {$(
-        impl Arrays for $type {
-            fn path(&self) -> PathBuf {
-                <$type>::path(self)
-            }
-
-            fn removed(&self) -> &[String] {
-                <$type>::removed(self)
-            }
-
-            fn unfinished(&self) -> &[String] {
-                <$type>::unfinished(self)
-            }
-
-            fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error> {
-                <$type>::write(self, asks, options)
-            }
-
-            fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request {
-                <$type>::write_later(self, asks, options, staged)
-            }
-
-            fn read(&self, names: &[&str], options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
-                <$type>::read(self, names, options)
-            }
-
-            fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
-                <$type>::read_later(self, names, options)
-            }
-
-            fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
-                <$type>::read_local(self, name, options)
-            }
-
-            fn attend_later(&self, what: &str, why: Unready) -> Request {
-                <$type>::attend_later(self, what, why)
-            }
-        }
-    )*};
 }
 
-arrays!(Store, RawFile);
+impl Store {
+    /// Names of the arrays, as [`Store::arrays`].
+    fn names(&self) -> Result<Vec<String>, Error> {
+        self.arrays()
+    }
+
+    fn look_at(&self, name: &str) -> Result<Info, Error> {
+        self.info(name).map(Info::from)
+    }
+
+    fn look_at_all(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<Info>, Error> {
+        Ok(self.describe(names, doing, fresh)?.into_iter().map(Info::from).collect())
+    }
+
+    fn look_at_settled(&self, name: &str) -> Result<Info, Error> {
+        self.look_local(name).map(Info::from)
+    }
+}

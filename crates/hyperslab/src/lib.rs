@@ -1,7 +1,7 @@
 //! Collective I/O of distributed N-dimensional arrays.
 //!
 //! One call moves arrays that are spread over the memories of many ranks to storage and back: whole, any section, or
-//! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, `.npy` and raw files.
+//! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, NetCDF classic, `.npy` and raw files.
 //!
 //! ```
 //! use hyperslab::{Comm, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions};
@@ -32,8 +32,9 @@
 // - `course.rs` has the doors of collective calls: each waits for its turn and drives a state machine of `collective`.
 //   `comm.rs` is a membership, `line.rs` the line in which its calls stand and the thread that carries out those that do not
 //   block, `request.rs` what the user has of such a call, `served.rs` the loop of dedicated servers.
-// - `zarr.rs` and `raw.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `raw/reading.rs` and `raw/writing.rs` are
-//   their targets, `zarr/step.rs` and `raw.rs` end what several calls wrote, `zarr/opening.rs` and `raw/disk.rs` open;
+// - `zarr.rs` and `file.rs` are what is open; `zarr/call.rs`, `zarr/writing.rs`, `file/reading.rs` and `file/writing.rs` are
+//   their targets, `zarr/step.rs` and `file.rs` end what several calls wrote, `zarr/opening.rs` and `file/disk.rs` open;
+//   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
 //   common, `alone.rs` the door for a rank alone; `held.rs` notices what others replace in the middle of a call.
@@ -49,6 +50,7 @@ mod comm;
 mod course;
 mod environment;
 mod error;
+mod file;
 mod held;
 mod line;
 mod listing;
@@ -57,7 +59,6 @@ mod noting;
 mod options;
 mod planning;
 pub mod profile;
-mod raw;
 mod recording;
 mod request;
 mod selection;
@@ -66,11 +67,13 @@ mod stderr;
 pub mod trace;
 mod zarr;
 
-pub use arrays::Arrays;
+pub use arrays::{Arrays, Info};
 pub use comm::{Comm, Observer, Unready};
 pub use error::Error;
+pub use file::{Contents, File, FileArray, NetcdfOptions};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Holding, LocalArray, Report, natural_chunks};
+pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{
@@ -83,9 +86,9 @@ pub use hyperslab_real::Directory;
 pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
 pub use measuring::Measuring;
 pub use options::{
-    OpenOptions, ReadOptions, WriteOptions, casting_named, exchange_named, limit_of, mode_named, strategy_named,
+    ArrayOptions, OpenOptions, ReadOptions, WriteOptions, casting_named, exchange_named, limit_of, mode_named,
+    strategy_named,
 };
-pub use raw::{Contents, FileArray, RawFile};
 pub use request::Request;
 pub use selection::{Pick, Sections, select};
 pub use trace::Predicted;

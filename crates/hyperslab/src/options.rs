@@ -123,6 +123,15 @@ pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
     })
 }
 
+/// What is said of each array, as text.
+fn said_of(each: &[ArrayOptions]) -> String {
+    let one = |one: &ArrayOptions| {
+        let attributes = one.attributes.clone().map(|attributes| Value::Object(attributes).to_string());
+        format!("{:?} {}", one.dimension_names, attributes.unwrap_or_default())
+    };
+    each.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
 /// What an option is that a rank leaves out.
 const NOT_GIVEN: &str = "not given";
 
@@ -133,6 +142,25 @@ fn plainly<T: fmt::Debug>(given: &Option<T>) -> String {
 /// A number as Python writes it.
 fn plain(number: f64) -> String {
     if number.is_finite() && number.fract() != 0.0 { number.to_string() } else { format!("{number:?}") }
+}
+
+/// What one array of several becomes.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct ArrayOptions {
+    /// Names of its dimensions; those that hold for all when not given.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Its attributes; those that hold for all when not given.
+    pub attributes: Option<Map<String, Value>>,
+}
+
+impl ArrayOptions {
+    setters! {
+        /// With these names of dimensions.
+        dimension_names: Vec<Option<String>> = Some(dimension_names);
+        /// With these attributes.
+        attributes: Map<String, Value> = Some(attributes);
+    }
 }
 
 /// How arrays are written: what new ones become, or which part of those that are there is changed.
@@ -155,6 +183,8 @@ pub struct WriteOptions {
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Attributes.
     pub attributes: Map<String, Value>,
+    /// The same of each array of a call that makes several, in their order, in place of what holds for all; or nothing.
+    pub each: Vec<ArrayOptions>,
     /// Whether an array of that name may be replaced.
     pub overwrite: bool,
     /// Which changes from the type in memory to the stored one are allowed.
@@ -174,6 +204,7 @@ impl Default for WriteOptions {
             fill_value: None,
             dimension_names: None,
             attributes: Map::new(),
+            each: Vec::new(),
             overwrite: false,
             casting: Casting::SameKind,
             strategy: None,
@@ -197,12 +228,34 @@ impl WriteOptions {
         dimension_names: Vec<Option<String>> = Some(dimension_names);
         /// With these attributes.
         attributes: Map<String, Value> = attributes;
+        /// With these of each array.
+        each: Vec<ArrayOptions> = each;
         /// In place of arrays of the same names.
         overwrite: bool = overwrite;
         /// With this rule for changes of the element type.
         casting: Casting = casting;
         /// By this strategy.
         strategy: Strategy = Some(strategy);
+    }
+
+    /// Names of the dimensions of one of the arrays.
+    pub(crate) fn dimension_names_of(&self, number: usize) -> Option<&[Option<String>]> {
+        let own = self.each.get(number).and_then(|one| one.dimension_names.as_deref());
+        own.or(self.dimension_names.as_deref())
+    }
+
+    /// Attributes of one of the arrays.
+    pub(crate) fn attributes_of(&self, number: usize) -> &Map<String, Value> {
+        self.each.get(number).and_then(|one| one.attributes.as_ref()).unwrap_or(&self.attributes)
+    }
+
+    /// Refuses what is given of each, where it is not as many as the arrays.
+    pub(crate) fn check_each(&self, arrays: usize) -> Result<(), Fault> {
+        if self.each.is_empty() || self.each.len() == arrays {
+            return Ok(());
+        }
+        let found = format!("of {}", self.each.len());
+        Err(Fault::new(FaultKind::Invalid, "what is said of each array").expected(format!("of {arrays} arrays"), found))
     }
 
     /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
@@ -212,6 +265,7 @@ impl WriteOptions {
         let codecs = self.codecs.as_ref().map(|codecs| format!("{codecs:?}"));
         let fill = self.fill_value.as_ref().map(Value::to_string);
         let attributes = (!self.attributes.is_empty()).then(|| Value::Object(self.attributes.clone()).to_string());
+        let attributes = Some(attributes.unwrap_or_default() + &said_of(&self.each)).filter(|said| !said.is_empty());
         let said = (chunks, typical, element, codecs, fill, names, attributes, self.overwrite);
         others.and(said.clone(), move || {
             let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
@@ -235,7 +289,7 @@ impl WriteOptions {
             ("codecs", self.codecs.is_some()),
             ("a fill value", self.fill_value.is_some()),
             ("names of dimensions", self.dimension_names.is_some()),
-            ("attributes", !self.attributes.is_empty()),
+            ("attributes", !self.attributes.is_empty() || !self.each.is_empty()),
         ];
         given.into_iter().find_map(|(what, given)| given.then_some(what))
     }
@@ -251,6 +305,21 @@ impl WriteOptions {
             let text = format!("{what} cannot be given for arrays of a file");
             Err(Fault::new(FaultKind::Unsupported, text).hint(hint))
         })
+    }
+
+    /// Refuses what only arrays in chunks have, and NetCDF files do not.
+    ///
+    /// # Errors
+    /// When something of it is given.
+    pub(crate) fn check_for_netcdf(&self) -> Result<(), Fault> {
+        let variable = WriteOptions {
+            fill_value: None,
+            dimension_names: None,
+            attributes: Map::new(),
+            each: Vec::new(),
+            ..self.clone()
+        };
+        variable.check_for_file()
     }
 
     /// Refuses what only new arrays take.

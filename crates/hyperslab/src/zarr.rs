@@ -110,6 +110,11 @@ impl WriteAsk {
         WriteAsk { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
     }
 
+    /// Extents of all of it.
+    pub(crate) fn shape(&self) -> &[u64] {
+        self.holding.as_deref().map_or(&[], |holding| holding.shape())
+    }
+
     /// Type of the elements in memory; a rank without pieces has none.
     pub(crate) fn element(&self) -> Option<ElementType> {
         self.arrays.first().map(|array| array.element)
@@ -299,8 +304,8 @@ impl Store {
     }
 
     /// Attributes of the group.
-    pub fn attributes(&self) -> &Map<String, Value> {
-        &self.attributes
+    pub fn attributes(&self) -> Map<String, Value> {
+        self.attributes.clone()
     }
 
     /// How it was opened.

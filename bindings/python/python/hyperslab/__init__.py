@@ -1,7 +1,7 @@
 """Collective I/O of distributed N-dimensional arrays.
 
 One call moves arrays that are spread over the memories of many ranks to storage and back: whole, any section of them,
-or a set of them, whatever the layout on either side. Files are ordinary Zarr v3, npy and raw files.
+or a set of them, whatever the layout on either side. Files are ordinary Zarr v3, NetCDF classic, npy and raw files.
 
 >>> import hyperslab as hs
 >>> dist = hs.Distribution.block((128, 128, 64), 8)
@@ -38,10 +38,12 @@ from hyperslab.errors import (
 from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.memory import MemoryPath, MemoryStore
+from hyperslab.netcdf import NetcdfFile
+from hyperslab.opening import open
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
-from hyperslab.store import ArrayInfo, Report, Step, Store, open
+from hyperslab.store import ArrayInfo, Report, Step, Store
 from hyperslab.striped import Striped
 from hyperslab.verification import Finding, Verification, VerifiedArray, verify
 
@@ -67,6 +69,7 @@ __all__ = [
     "Machine",
     "MemoryPath",
     "MemoryStore",
+    "NetcdfFile",
     "NotFoundError",
     "OutdatedError",
     "PeerError",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from os import PathLike, fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
@@ -35,10 +33,8 @@ from hyperslab._calls import (
 )
 from hyperslab._frozen import frozen
 from hyperslab.chunking import Chunks, chunking_of_asks
-from hyperslab.comm import connect
 from hyperslab.distribution import Distribution
 from hyperslab.errors import OutdatedError
-from hyperslab.memory import Place, place_of, place_text
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
 
@@ -52,7 +48,7 @@ _RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[str | None] | None,
 
 T = TypeVar("T")
 
-__all__ = ["ArrayInfo", "Report", "Store", "open"]
+__all__ = ["ArrayInfo", "Report", "Store"]
 
 #: How often arrays may change between looking at them and reading them.
 LOOKS_MAX = 100
@@ -81,106 +77,6 @@ class ArrayInfo:
         return len(self.shape)
 
 
-def open(  # noqa: A001 (as zarr has it)
-    path: Place,
-    mode: Literal["r", "r+", "w", "x"] = "r",
-    *,
-    comm: Any = None,
-    durable: bool = True,
-    arrival_seconds: float = 1800.0,
-    progress_seconds: float = 60.0,
-    storage_seconds: float = 600.0,
-    buffer_bytes: int | None = None,
-    subchunk_bytes: int | None = None,
-    servers: int | None = None,
-    strategy: str | None = None,
-    exchange: str | None = None,
-    trace: str | PathLike[str] | None = None,
-) -> Store:
-    """Open a Zarr v3 store on all ranks of a communicator. Collective.
-
-    Parameters
-    ----------
-    path : path or MemoryStore
-        A directory. All ranks must see the same file system. Or a `MemoryStore`, or a name in one.
-    mode : {"r", "r+", "w", "x"}
-        ``r`` reads, ``r+`` changes an existing store, ``w`` erases an existing store, ``x`` makes a new one only.
-    comm : communicator, optional
-        Any intracommunicator of mpi4py, or one of `threads`; this process alone without it.
-    durable : bool
-        Whether what a call or a step publishes is on disk first (fsync), so that it survives a loss of power.
-    arrival_seconds : float
-        How long a call waits for ranks that have not reached it [s].
-    progress_seconds : float
-        How long a call waits while no rank makes any progress [s].
-    storage_seconds : float
-        How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others,
-        which then wait for it longer than `progress_seconds`.
-    buffer_bytes : int, optional
-        Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
-        arrays and half for other buffers.
-    subchunk_bytes, servers : int, optional
-        Force what is otherwise chosen: most bytes that a server moves in one round, and how many ranks serve.
-    strategy : str, optional
-        Force one: ``root-gather``, ``independent``, ``data-sieving``, ``two-phase``, ``server-directed`` or
-        ``disk-directed``; docs/planning.md says what they are.
-    exchange : {"all", "sharers"}, optional
-        For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
-    trace : path, optional
-        A directory into which all further calls of this communicator are recorded; see `hyperslab.trace`.
-
-    Returns
-    -------
-    Store
-        A context manager, too.
-
-    Examples
-    --------
-    >>> import numpy as np, hyperslab as hs, tempfile
-    >>> path = tempfile.mkdtemp() + "/run.zarr"
-    >>> with hs.open(path, "w") as store:
-    ...     report = store.write("rho", np.arange(12.0).reshape(3, 4), dimension_names=("x", "y"))
-    >>> with hs.open(path) as store:
-    ...     store.read("rho", section=(slice(1, 3), slice(0, 4, 2)))
-    array([[ 4.,  6.],
-           [ 8., 10.]])
-    """
-    member = connect(comm, arrival_seconds)
-    what = f"open '{place_text(path)}'"
-    with calling(member, what):
-        if trace is not None:
-            member.record(fspath(trace))
-        given: _core._OpenKeywords = {
-            "durable": bool(durable),
-            "arrival_seconds": arrival_seconds,
-            "progress_seconds": progress_seconds,
-            "storage_seconds": storage_seconds,
-            "buffer_bytes": buffer_bytes,
-            "subchunk_bytes": subchunk_bytes,
-            "servers": servers,
-            "strategy": strategy,
-            "exchange": exchange,
-        }
-        store = Store(_core.Target.open_group(member, place_of(path), mode, given), member)
-    if store.removed and member.rank == 0:
-        names = ", ".join(store.removed)
-        warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
-    if store.unfinished and member.rank == 0:
-        names = ", ".join(store.unfinished)
-        warnings.warn(
-            f"'{place_text(path)}': an update in place began and did not end, each chunk is old or new: {names}",
-            stacklevel=2,
-        )
-    above = store._store.consolidated_above() if member.rank == 0 else []
-    if above:
-        names = ", ".join(f"'{name}'" for name in above)
-        warnings.warn(
-            f"'{place_text(path)}' lies in groups with consolidated metadata, which will not show its changes: {names}",
-            stacklevel=2,
-        )
-    return store
-
-
 def _info(raw: _RawInfo) -> ArrayInfo:
     kind, shape, chunks, names, attributes, fill = raw
     named = None if names is None else tuple(names)
@@ -197,9 +93,16 @@ class Store:
     the same place of the program: they change only by collective calls, and by waiting for a request.
     """
 
+    #: What it means that an update did not end.
+    unfinished_means = "each chunk is old or new"
+
     def __init__(self, core: _core.Target, comm: _core.Comm) -> None:
         self._store = core
         self._comm = comm
+
+    def _consolidated_above(self) -> list[str]:
+        """Groups above with consolidated metadata."""
+        return self._store.consolidated_above() if self._comm.rank == 0 else []
 
     @property
     def path(self) -> str:
@@ -448,7 +351,7 @@ class Store:
             ndim = len(local_extents(raws)) if dist is None else holding(dist).ndim
             along = axis + ndim if axis < 0 else axis
             added = (name, raws, held(dist))
-        return run(lambda: self._store.append(added, along, {"casting": str(casting)}), self._comm, what)
+        return run(lambda: self._store.append([added], along, {"casting": str(casting)}), self._comm, what)
 
     @overload
     def read(
@@ -579,7 +482,7 @@ class Store:
         rank = self._comm.rank
         for each in names:
             if each not in targets:
-                kind = infos[each].dtype if dtype is None else type_of(type_code(dtype))
+                kind = _native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
                 targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
         raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
         given: _core._ReadKeywords = {
@@ -640,7 +543,7 @@ class Store:
         part = section_of(section, info.shape)
         spread = _spread(info, part, None, 1)
         if out is None:
-            out = spread.empty(0, info.dtype if dtype is None else type_of(type_code(dtype)))
+            out = spread.empty(0, _native(info.dtype) if dtype is None else type_of(type_code(dtype)))
         raws = describe_all(out, spread, 0, writable=True)
         sections = None if part is None else [part]
         self._store.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
@@ -764,6 +667,11 @@ def _until_up_to_date(call: Callable[[], T]) -> T:
         with suppress(OutdatedError):
             return call()
     return call()
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The same type in the byte order of this machine."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def _names(name: str | Sequence[str]) -> list[str]:

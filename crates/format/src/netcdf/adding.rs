@@ -251,7 +251,7 @@ impl Header {
         }
         let bytes = (0..self.variables.len()).map(|n| self.slab_bytes(n).unwrap_or(0));
         let bytes = bytes.fold(0, u64::saturating_add);
-        let room = (bytes / ROOM_PART).min(ROOM_BYTES_MAX).max(ROOM_BYTES);
+        let room = (bytes / ROOM_PART).clamp(ROOM_BYTES, ROOM_BYTES_MAX);
         (self.to_bytes().len() as u64 + room).next_multiple_of(PAGE_BYTES)
     }
 

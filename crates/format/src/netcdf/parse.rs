@@ -57,7 +57,7 @@ impl Header {
 
     /// Refuses what cannot be stored anywhere.
     fn check(&self, context: Context) -> Result<(), Error> {
-        let mut names = HashSet::new();
+        let (mut names, record) = (HashSet::new(), self.record_bytes());
         for (number, variable) in self.variables.iter().enumerate() {
             let fail = |expected: &str| context.corrupt(expected, format!("variable `{}`", excerpt(&variable.name)));
             if !names.insert(&variable.name) {
@@ -68,7 +68,7 @@ impl Header {
                 return Err(fail("the unlimited dimension as the first of a variable"));
             }
             let shape = self.shape(number);
-            if array_bytes(&shape, variable.kind.bytes()).is_none() || self.end_of(number).is_none() {
+            if array_bytes(&shape, variable.kind.bytes()).is_none() || self.end_in(number, record).is_none() {
                 return Err(fail("variables that end before 2^62 B"));
             }
         }

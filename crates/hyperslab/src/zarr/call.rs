@@ -39,7 +39,7 @@ pub(super) fn stored(metadata: &ArrayMetadata, root: u32, fresh: bool) -> Stored
 
 impl Store {
     /// Metadata of a new array.
-    pub(super) fn new_metadata(ask: &WriteAsk, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
+    pub(super) fn new_metadata(number: usize, ask: &WriteAsk, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
         let kind = new.element.or(ask.element()).map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
         let shape = holding.shape();
@@ -53,8 +53,8 @@ impl Store {
             metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
         }
         metadata.key_encoding.separator = separator(&metadata);
-        metadata.dimension_names.clone_from(&new.dimension_names);
-        metadata.attributes = new.attributes.clone();
+        metadata.dimension_names = new.dimension_names_of(number).map(<[_]>::to_vec);
+        metadata.attributes = new.attributes_of(number).clone();
         metadata.check(&ask.name).map_err(format_fault)?;
         Ok(metadata)
     }
@@ -74,7 +74,7 @@ impl Store {
         let update = !new.section.is_whole();
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         let (metadata, fault) = match unfit
-            .map_or_else(|| new.section.check(asks.len()), Err)
+            .map_or_else(|| new.section.check(asks.len()).and_then(|()| new.check_each(asks.len())), Err)
             .and_then(|()| self.check_write(&asks, new, update))
         {
             Ok(metadata) => (metadata, None),
@@ -128,7 +128,11 @@ impl Store {
         let rank = self.comm.rank();
         let metadata = match update {
             true => new.check_for_existing().map(|()| Vec::new())?,
-            false => asks.iter().map(|ask| Store::new_metadata(ask, new)).collect::<Result<Vec<_>, _>>()?,
+            false => asks
+                .iter()
+                .enumerate()
+                .map(|(number, ask)| Store::new_metadata(number, ask, new))
+                .collect::<Result<Vec<_>, _>>()?,
         };
         for ask in asks {
             typed(&ask.name, ask.element(), update || new.element.is_some(), rank)?;
@@ -230,11 +234,17 @@ impl Store {
         Ok((arrays, report))
     }
 
-    /// Appends to an array along one dimension: the array grows by the extent of what is written. Collective.
+    /// Appends to an array along one dimension: the array grows by the extent of what is written. One array a call, so far.
+    /// Collective.
     ///
     /// # Errors
     /// The same on all ranks; the array has its old shape then.
-    pub fn append(&self, ask: &WriteAsk, axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+    pub fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+        let [ask] = asks else {
+            let text = format!("{} arrays cannot be appended to in one call", asks.len());
+            let fault = Fault::new(FaultKind::Unsupported, text).hint("Zarr arrays are appended to one by one");
+            return Err(self.comm.attend_with(&format!("append in '{}'", self.path().display()), fault));
+        };
         let casting = options.casting;
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];

@@ -13,12 +13,12 @@ use hyperslab_world::{Fault, FaultKind};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
 fn writes(asks: &[WriteAsk], new: &WriteOptions) -> Writes {
-    let makes = |ask: &WriteAsk| match Store::new_metadata(ask, new) {
+    let makes = |number, ask: &WriteAsk| match Store::new_metadata(number, ask, new) {
         _ if !new.section.is_whole() => None,
         Ok(_) if new.element.is_none() && ask.element().is_none() => Some(Coming::Untyped),
         made => made.ok().map(|metadata| Coming::Known(Box::new(metadata))),
     };
-    asks.iter().map(|ask| (ask.name.clone(), makes(ask))).collect()
+    asks.iter().enumerate().map(|(number, ask)| (ask.name.clone(), makes(number, ask))).collect()
 }
 
 /// What copies are made of.

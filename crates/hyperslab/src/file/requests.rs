@@ -1,6 +1,6 @@
 //! Reading and writing arrays of a file without waiting for it.
 
-use super::RawFile;
+use super::File;
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
@@ -11,8 +11,8 @@ use hyperslab_plan::Strategy;
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::atomic::Ordering;
 
-impl RawFile {
-    /// As [`RawFile::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
+impl File {
+    /// As [`File::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
     pub fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request {
         let (mut asks, unfit) = completed(asks, self.comm.size());
         let room = match unfit {
@@ -45,6 +45,15 @@ impl RawFile {
     /// # Errors
     /// This rank's own.
     pub fn read_local(&self, name: &str, options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
+        self.check_settled()?;
+        self.alone.run(&self.comm, &self.options, |comm| {
+            let file = File { comm: comm.clone(), ..self.clone() };
+            file.read(&[name], ReadOptions { holding: None, ..options })
+        })
+    }
+
+    /// Refuses to read alone what requests of this program are writing.
+    pub(super) fn check_settled(&self) -> Result<(), Error> {
         self.comm.line().check_process()?;
         if self.comm.line().is_under_way(self.last_write.load(Ordering::Relaxed)) {
             let text = format!("'{}' is being written by a request that is under way", self.path().display());
@@ -54,10 +63,7 @@ impl RawFile {
                 .hint(hint)
                 .into());
         }
-        self.alone.run(&self.comm, &self.options, |comm| {
-            let file = RawFile { comm: comm.clone(), ..self.clone() };
-            file.read(&[name], ReadOptions { holding: None, ..options })
-        })
+        Ok(())
     }
 
     /// A request that fails on all ranks, since this one cannot make its call.
@@ -65,7 +71,7 @@ impl RawFile {
         self.comm.attend_later(self.target, what, why)
     }
 
-    /// As [`RawFile::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
+    /// As [`File::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
     pub fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
         let wish = stage(&self.comm, &self.options.preference, false, std::iter::empty());
         let room = wish.expect("without copies nothing can fail");
@@ -78,13 +84,13 @@ impl RawFile {
     }
 
     /// The same file, with a strategy that is forced.
-    pub(super) fn preferring(&self, strategy: Option<Strategy>) -> RawFile {
+    pub(super) fn preferring(&self, strategy: Option<Strategy>) -> File {
         let mut file = self.clone();
         file.options.preference.strategy = strategy.or(file.options.preference.strategy);
         file
     }
 
-    fn with_room(&self, room: &Room) -> RawFile {
+    fn with_room(&self, room: &Room) -> File {
         let mut file = self.clone();
         file.options.preference = room.wish.clone();
         file.held = room.held;

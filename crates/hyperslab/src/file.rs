@@ -1,7 +1,10 @@
-//! One file with a header of the user's own and arrays one after another; `.npy` files are the case of one array and
-//! NumPy's header.
+//! One file with several arrays in it, of whatever format: raw files with a header of the user's own, `.npy` files, NetCDF.
+//! Formats differ in what the file says of its arrays and where they lie, which is their [`Form`].
 
 mod disk;
+mod form;
+mod looking;
+mod netcdf;
 mod reading;
 mod requests;
 mod writing;
@@ -15,16 +18,19 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
 use crate::zarr::{Mode, WriteAsk, completed};
-use disk::{Heard, Opened, lay_out, open_file, open_npy};
+use disk::{Heard, Opened, Seen, look_at_npy, look_at_raw, open_file};
+use form::{Form, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
+use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::ElementType;
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root, fingerprint};
+pub use netcdf::NetcdfOptions;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -89,7 +95,7 @@ fn enumerated(arrays: &[FileArray]) -> String {
 /// one directory after another, of which the first decides: after a crash between them, whoever opens the file next
 /// completes it, and who has it open for reading meanwhile may see some parts old and some new.
 #[derive(Clone)]
-pub struct RawFile {
+pub struct File {
     comm: Comm,
     /// Tells its requests from those of others.
     target: u64,
@@ -106,10 +112,8 @@ pub struct RawFile {
     proofs: Vec<Proof>,
     mode: Mode,
     options: OpenOptions,
-    order: Order,
-    header: Arc<[u8]>,
     /// Shared with the calls that the line carries out.
-    laid: Arc<Mutex<Laid>>,
+    inside: Arc<Mutex<Inside>>,
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
@@ -120,18 +124,19 @@ pub struct RawFile {
     last_write: Arc<AtomicU64>,
 }
 
-/// The arrays of a file, in their order.
-#[derive(Default)]
-struct Laid {
-    arrays: Vec<FileArray>,
-    /// Where each array begins \[B\].
-    offsets: Vec<u64>,
-    end: u64,
+/// What is in a file, as far as it is known.
+struct Inside {
+    form: Box<dyn Form>,
     /// Of each, the number of the request that added it: it is shown once all ranks know that that is over.
     added: Vec<u64>,
+    /// On rank 0, what a new file that exists under its hidden name begins with.
+    begun: Option<Vec<u8>>,
 }
 
-impl RawFile {
+/// What is asked of an opening, what ranks compare of it, and what this rank found wrong with it.
+type Asked = (String, Vec<(String, String)>, Result<(), Fault>);
+
+impl File {
     /// Opens a file on all ranks.
     ///
     /// # Errors
@@ -143,76 +148,54 @@ impl RawFile {
         mode: Mode,
         options: OpenOptions,
         contents: Contents,
-    ) -> Result<RawFile, Error> {
-        RawFile::open_with(comm, location.into(), mode, options, contents, Ok(()))
+    ) -> Result<File, Error> {
+        File::open_raw(comm, location.into(), mode, options, contents, Ok(()))
     }
 
-    /// As [`RawFile::open`], for a caller that may have found a fault before; all ranks hear of it.
-    fn open_with(
+    /// As [`File::open`], for a caller that may have found a fault before; all ranks hear of it.
+    fn open_raw(
         comm: &Comm,
         location: Location,
         mode: Mode,
         options: OpenOptions,
         contents: Contents,
         found: Result<(), Fault>,
-    ) -> Result<RawFile, Error> {
+    ) -> Result<File, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
-        comm.set_limits(options.limits());
         let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
-            ("path".to_string(), location.to_string()),
-            ("mode".into(), mode.name().into()),
-            ("order of elements".into(), format!("{order:?}")),
+            ("order of elements".to_string(), format!("{order:?}")),
             ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
             ("arrays of the file".into(), enumerated(arrays)),
-            ("durable".into(), options.durable.to_string()),
-            ("preferences".into(), format!("{:?}", options.preference)),
         ];
-        let laid_out = found.and_then(|()| lay_out(header_bytes.max(header.len() as u64), arrays));
-        let (offsets, end, fault) = match laid_out {
-            Ok((offsets, end)) => (offsets, end, None),
-            Err(fault) => (Vec::new(), 0, Some(fault.context(&what))),
+        let (header, arrays) = (header.to_vec(), arrays.to_vec());
+        let laid_out = found.and_then(|()| Raw::new(header.clone(), header_bytes, order, &arrays));
+        let (end, fit) = match laid_out {
+            Ok(raw) => (raw.extent().bytes, Ok(())),
+            Err(fault) => (0, Err(fault.context(&what))),
         };
-        let names = comm.names(&location);
-        let fault = fault.or_else(|| names.as_ref().err().cloned());
-        let question = Question::opening(what.clone(), fields, fault);
-        let (new_header, how) = (header.to_vec(), (mode, options.durable));
-        let opened = move |names: &dyn Names, at_hand| {
-            open_file(names, how, at_hand, (&new_header, header_bytes, end)).map_err(|fault| fault.context(&what))
-        };
-        let file = RawFile::opened(comm, question, (location, names), (mode, options, order), opened)?;
-        *file.laid() = Laid { arrays: arrays.to_vec(), offsets, end, added: vec![0; arrays.len()] };
-        Ok(file)
+        let look =
+            move |directory: &dyn Names, name: &str, actual| look_at_raw(directory, name, actual, (header_bytes, end));
+        File::open_as(comm, location, (mode, options), (what, fields, fit), look, move |told| {
+            let header = if mode.writes_new() { header } else { told.to_vec() };
+            Ok(Box::new(Raw::new(header, header_bytes, order, &arrays)?))
+        })
     }
 
     /// Opens an existing `.npy` file on all ranks.
     ///
     /// # Errors
-    /// As [`RawFile::open`], and when its header is none.
-    pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: OpenOptions) -> Result<RawFile, Error> {
+    /// As [`File::open`], and when its header is none.
+    pub fn open_npy(comm: &Comm, location: impl Into<Location>, options: OpenOptions) -> Result<File, Error> {
         let location = location.into();
-        comm.set_limits(options.limits());
         let path = location.to_string();
-        let what = format!("open '{path}'");
-        let fields = vec![("path of the npy file".to_string(), path.clone())];
-        let names = comm.names(&location);
-        let fault = names.as_ref().err().cloned();
-        let question = Question::opening(what.clone(), fields, fault);
-        let shown = path.clone();
-        let opened = move |names: &dyn Names, at_hand| {
-            open_npy(names, &shown, at_hand, NPY_HEADER_MAX).map_err(|fault| match fault.kind {
-                FaultKind::NotFound => fault.context(&what),
-                _ => fault,
-            })
-        };
-        let mut file =
-            RawFile::opened(comm, question, (location, names), (Mode::Read, options, Order::RowMajor), opened)?;
-        let (header, offset) = NpyHeader::parse(&file.header, &path).map_err(format_fault)?;
-        file.order = header.order();
-        let arrays = vec![FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element }];
-        let (offsets, end) = lay_out(offset, &arrays)?;
-        *file.laid() = Laid { arrays, offsets, end, added: vec![0] };
-        Ok(file)
+        let asked = (format!("open '{path}'"), Vec::new(), Ok(()));
+        File::open_as(comm, location, (Mode::Read, options), asked, look_at_npy, move |told| {
+            let (header, _) = NpyHeader::parse(told, &path).map_err(format_fault)?;
+            let order = header.order();
+            let array = FileArray { name: NPY_NAME.into(), shape: header.shape, element: header.element };
+            Ok(Box::new(Raw::new(told.to_vec(), 0, order, &[array])?))
+        })
     }
 
     /// Writes a whole new `.npy` file; the name of the array does not matter. Collective.
@@ -243,7 +226,7 @@ impl RawFile {
         let file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             let fit = unfit.or(untyped).map_or(fit, Err);
-            RawFile::open_with(comm, location, Mode::Write, opening, contents, fit)?
+            File::open_raw(comm, location, Mode::Write, opening, contents, fit)?
         };
         let options = WriteOptions { section: Sections::Whole, element: Some(element), ..writing.clone() };
         match file.write(&std::mem::take(&mut asks), &options) {
@@ -256,29 +239,42 @@ impl RawFile {
         }
     }
 
-    /// Agrees on an opening, of which rank 0 does its part.
-    fn opened(
+    /// Opens a file of some format: rank 0 looks at one that exists, and all make the same of what it tells.
+    fn open_as(
         comm: &Comm,
-        question: Question,
-        (location, names): (Location, Result<Arc<dyn Names>, Fault>),
-        (mode, options, order): (Mode, OpenOptions, Order),
-        open: impl FnOnce(&dyn Names, bool) -> Result<Opened, Fault> + Send + 'static,
-    ) -> Result<RawFile, Fault> {
-        let kept: Arc<Mutex<Option<Opened>>> = Arc::default();
-        let (at, keep) = (names.as_ref().ok().cloned(), kept.clone());
+        location: Location,
+        (mode, options): (Mode, OpenOptions),
+        (what, mut fields, fit): Asked,
+        look: impl FnOnce(&dyn Names, &str, u64) -> Result<Seen, Fault> + Send + 'static,
+        form: impl FnOnce(&[u8]) -> Result<Box<dyn Form>, Fault>,
+    ) -> Result<File, Error> {
+        comm.set_limits(options.limits());
+        fields.extend([
+            ("path".to_string(), location.to_string()),
+            ("mode".into(), mode.name().into()),
+            ("durable".into(), options.durable.to_string()),
+            ("preferences".into(), format!("{:?}", options.preference)),
+        ]);
+        let names = comm.names(&location);
+        let fault = fit.err().or_else(|| names.as_ref().err().cloned());
+        let question = Question::opening(what.clone(), fields, fault);
+        let (at, kept) = (names.as_ref().ok().cloned(), Arc::<Mutex<Option<Opened>>>::default());
+        let (keep, durable) = (kept.clone(), options.durable);
         let told = comm.agree_on_opening(question, at, false, move |names, at_hand| {
-            let opened = open(names, at_hand)?;
+            let opened = open_file(names, (mode, durable), at_hand, look).map_err(|fault| fault.context(&what))?;
             let told = opened.told();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
             Ok(told)
         })?;
         let heard = Heard::of(&*names?, &told)?;
+        let form = form(&heard.header)?;
         let mine = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (directory, name) = (heard.home.names.clone(), heard.home.base.clone());
         let others = || Attempts::new(heard.home, heard.opening, false, options.durable, None);
         let attempts = Arc::new(mine.map_or_else(others, |opened| opened.attempts));
         comm.watch(&attempts);
-        Ok(RawFile {
+        let added = vec![0; form.extent().arrays];
+        Ok(File {
             comm: comm.clone(),
             target: new_target(),
             held: 0,
@@ -289,9 +285,7 @@ impl RawFile {
             proofs: heard.proofs,
             mode,
             options,
-            order,
-            header: heard.header.into(),
-            laid: Arc::default(),
+            inside: Arc::new(Mutex::new(Inside { form, added, begun: None })),
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
             alone: Alone::new(location),
@@ -300,24 +294,30 @@ impl RawFile {
     }
 
     /// The bytes before the first array.
-    pub fn header(&self) -> &[u8] {
-        &self.header
+    pub fn header(&self) -> Vec<u8> {
+        self.inside().form.beginning()
     }
 
-    fn laid(&self) -> MutexGuard<'_, Laid> {
-        self.laid.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The arrays, in the order of the file; of requests, those that the user has waited for, or that a call that blocks has.
     /// Local.
     pub fn arrays(&self) -> Vec<FileArray> {
-        let (laid, settled) = (self.laid(), self.comm.line().settled());
-        laid.arrays
-            .iter()
-            .zip(&laid.added)
-            .take_while(|(_, added)| **added <= settled)
-            .map(|(one, _)| one.clone())
-            .collect()
+        let inside = self.inside();
+        (0..self.shown(&inside)).map(|number| inside.form.array(number)).collect()
+    }
+
+    /// How many arrays are shown.
+    fn shown(&self, inside: &Inside) -> usize {
+        let settled = self.comm.line().settled();
+        inside.added.iter().take_while(|added| **added <= settled).count()
+    }
+
+    /// Attributes of the file, where the format has any. Local.
+    pub fn attributes(&self) -> Map<String, Value> {
+        self.inside().form.attributes()
     }
 
     /// The name of the file, if one that a dead owner left unpublished was removed.
@@ -348,9 +348,19 @@ impl RawFile {
         Root { at: self.directory.full("").into(), via: None, opening: self.attempts.opening, proofs }
     }
 
+    /// What other ranks must see of a file that exists, too.
+    fn proofs(&self) -> Vec<Proof> {
+        let form = &self.inside().form;
+        let stretch = form.lasting().map(|(from, to)| {
+            let bytes = fingerprint(&form.beginning()[from as usize..to as usize]);
+            Proof::Stretch(self.directory.full(&self.name).into(), (from, to), bytes)
+        });
+        self.proofs.iter().cloned().chain(stretch).collect()
+    }
+
     /// Chooses how to carry out a transfer of this file.
     fn decided(&self, transfer: &Arc<Transfer>, laid: &[Option<hyperslab_plan::Laid>]) -> Result<Decision, Fault> {
-        let RawFile { comm, options, held, .. } = self;
+        let File { comm, options, held, .. } = self;
         decided(
             comm.plans(),
             &self.directory.full(self.object()),
@@ -362,30 +372,18 @@ impl RawFile {
         )
     }
 
-    fn stored_in(&self, name: &Arc<str>, array: &FileArray, offset: u64) -> Stored {
-        let FileArray { shape, element, .. } = array;
-        Stored::in_file(shape, *element, name.clone(), offset).ordered(self.order.of_dimensions(shape.len()))
-    }
-
     /// Numbers of arrays of the file.
     fn numbers(&self, names: &[&str]) -> Result<Vec<usize>, Fault> {
-        let laid = self.laid();
-        let known: HashMap<&str, usize> = laid.arrays.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
-        let number = |name: &&str| {
-            known.get(name).copied().ok_or_else(|| {
-                let names: Vec<&str> = laid.arrays.iter().map(|a| a.name.as_str()).collect();
-                let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(&names));
-                Fault::new(FaultKind::NotFound, text)
-            })
-        };
-        names.iter().map(number).collect()
+        let inside = self.inside();
+        let all = inside.form.names();
+        let known: HashMap<&str, usize> = all.iter().enumerate().map(|(number, name)| (*name, number)).collect();
+        names.iter().map(|name| known.get(name).copied().ok_or_else(|| no_array(name, &all))).collect()
     }
 
     /// How arrays with these numbers in the file are stored.
     fn stored(&self, numbers: &[usize]) -> Vec<Stored> {
-        let (laid, name) = (self.laid(), self.object().into());
-        let each = numbers.iter().map(|&number| self.stored_in(&name, &laid.arrays[number], laid.offsets[number]));
-        each.collect()
+        let (inside, name) = (self.inside(), self.object().into());
+        numbers.iter().map(|&number| inside.form.stored(number, &name)).collect()
     }
 
     /// Calls of this file use what those before them left.
@@ -422,18 +420,24 @@ impl RawFile {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
         self.await_calls();
-        let (empty, file) = (self.laid().arrays.is_empty(), Root::new(self.directory.full(self.object())));
+        let file = Root::new(self.directory.full(self.object()));
         let path = self.path().display().to_string();
         let end = End { sync: sync.then_some(file), fault, ..End::of(what, "close", &path) };
-        let (attempts, header, name) = (self.attempts.clone(), self.header.clone(), self.name.clone());
+        let (attempts, name, inside) = (self.attempts.clone(), self.name.clone(), self.inside.clone());
         let replaces = self.mode != Mode::Create;
         let work = move || {
             if !new {
                 return attempts.end();
             }
-            if empty {
-                attempts.make_file(&header, header.len() as u64)?;
+            let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+            let beginning = inside.form.beginning();
+            match &inside.begun {
+                None => attempts.make_file(&beginning, inside.form.extent().bytes)?,
+                // Only now all of it is known, such as how many records there are.
+                Some(begun) if *begun != beginning => attempts.begin_file(&beginning)?,
+                Some(_) => {}
             }
+            drop(inside);
             attempts.publish_file(replaces, &disk::marker(&name))
         };
         let publish =
@@ -447,8 +451,11 @@ impl RawFile {
 }
 
 const NPY_NAME: &str = "array";
-/// Longest header of an npy file that is looked for \[B\].
-const NPY_HEADER_MAX: u64 = 1 << 20;
+
+fn no_array(name: &str, all: &[&str]) -> Fault {
+    let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(all));
+    Fault::new(FaultKind::NotFound, text)
+}
 
 impl Mode {
     /// Whether it makes something new.

@@ -1,6 +1,6 @@
 //! Reading arrays of a file.
 
-use super::RawFile;
+use super::File;
 use super::disk::follow_disk;
 use crate::error::Error;
 use crate::options::ReadOptions;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Rank 0's side of a read.
 struct Reading {
-    file: RawFile,
+    file: File,
     stored: Vec<Stored>,
 }
 
@@ -36,7 +36,7 @@ impl Target for Reading {
     ) -> Result<Vec<Root>, Fault> {
         let file = &self.file;
         follow_disk(parameters, transfer, &*file.directory, (&file.name, 0))?;
-        Ok(vec![file.root(file.proofs.clone())])
+        Ok(vec![file.root(file.proofs())])
     }
 
     fn publish(&mut self) -> Result<(), Fault> {
@@ -44,7 +44,7 @@ impl Target for Reading {
     }
 }
 
-impl RawFile {
+impl File {
     /// Reads arrays, or one section of each. Collective; without a distribution every rank gets everything.
     ///
     /// # Errors

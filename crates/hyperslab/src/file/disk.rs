@@ -1,6 +1,5 @@
 //! Rank 0's work on a file: what it is called, how long it is, and where it lies on its disk.
 
-use super::FileArray;
 use crate::error::format_fault;
 use crate::zarr::Mode;
 use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
@@ -8,6 +7,9 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
 use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
+
+/// Longest header of an npy file that is looked for \[B\].
+const NPY_HEADER_MAX: u64 = 1 << 20;
 
 /// The name of the file that says that an update has not ended.
 pub(super) fn marker(name: &str) -> String {
@@ -30,19 +32,6 @@ pub(super) fn parts(file: &dyn Names, mode: Mode) -> Result<(Arc<dyn Names>, Str
             .hint("a file has a name in a directory, or in a store in memory")
     })?;
     Ok((file.at(&directory), name))
-}
-
-/// Where arrays begin, and where the last one ends.
-pub(super) fn lay_out(header_bytes: u64, arrays: &[FileArray]) -> Result<(Vec<u64>, u64), Fault> {
-    let mut end = header_bytes;
-    let mut offsets = Vec::with_capacity(arrays.len());
-    for array in arrays {
-        offsets.push(end);
-        end = end.checked_add(array.bytes()?).filter(|&end| end < 1 << 62).ok_or_else(|| {
-            Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
-        })?;
-    }
-    Ok((offsets, end))
 }
 
 /// What rank 0 finds and makes when a file is opened.
@@ -115,12 +104,15 @@ fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Att
     Attempts::new(home, opening, at_hand, durable, held)
 }
 
-/// Rank 0's part of opening.
+/// What rank 0 tells of a file that exists, given its directory, name and length \[B\]: its header, and what other ranks must see.
+pub(super) type Seen = (Vec<u8>, Vec<Proof>);
+
+/// Rank 0's part of opening; `look` looks at a file that exists.
 pub(super) fn open_file(
     file: &dyn Names,
     (mode, durable): (Mode, bool),
     at_hand: bool,
-    (header, header_bytes, end): (&[u8], u64, u64),
+    look: impl FnOnce(&dyn Names, &str, u64) -> Result<Seen, Fault>,
 ) -> Result<Opened, Fault> {
     let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
@@ -137,11 +129,22 @@ pub(super) fn open_file(
     }
     if mode.writes_new() {
         let attempts = attempts(home, at_hand, durable, None);
-        return Ok(Opened { attempts, header: header.to_vec(), proofs: Vec::new(), found });
+        return Ok(Opened { attempts, header: Vec::new(), proofs: Vec::new(), found });
     }
     directory.check(&name)?;
     let held = directory.hold(&name).map_err(|_| missing())?;
     let actual = directory.length(&name).ok_or_else(missing)?;
+    let (header, proofs) = look(&*directory, &name, actual)?;
+    Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
+}
+
+/// Looks at a raw file, which must have so many bytes, of which the header is some.
+pub(super) fn look_at_raw(
+    directory: &dyn Names,
+    name: &str,
+    actual: u64,
+    (header_bytes, end): (u64, u64),
+) -> Result<Seen, Fault> {
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
@@ -149,27 +152,19 @@ pub(super) fn open_file(
         )
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }
-    let header = if header_bytes == 0 { None } else { directory.read_prefix(&name, header_bytes)? };
-    let header = header.unwrap_or_default();
-    let proofs = vec![Proof::Length(directory.full(&name).into(), actual)];
-    Ok(Opened { attempts: attempts(home, at_hand, durable, Some(held)), header, proofs, found })
+    let header = if header_bytes == 0 { None } else { directory.read_prefix(name, header_bytes)? };
+    Ok((header.unwrap_or_default(), vec![Proof::Length(directory.full(name).into(), actual)]))
 }
 
-/// Rank 0's part of opening an npy file; gives its header besides.
-pub(super) fn open_npy(file: &dyn Names, path: &str, at_hand: bool, header_max: u64) -> Result<Opened, Fault> {
-    let (directory, name) = parts(file, Mode::Read)?;
-    let home = Home::beside(directory.clone(), &name);
-    let found = recovered(&home, Mode::Read)?;
-    directory.check(&name)?;
-    let held = directory.hold(&name).map_err(|_| not_there(&directory.full(&name)))?;
-    let prefix = directory.read_prefix(&name, header_max)?.ok_or_else(|| not_there(&directory.full(&name)))?;
-    let (header, offset) = NpyHeader::parse(&prefix, path).map_err(format_fault)?;
-    let actual = directory.length(&name).unwrap_or(0);
-    header.check_size(offset, actual, path).map_err(format_fault)?;
-    let header = prefix[..offset as usize].to_vec();
-    let full: Arc<str> = directory.full(&name).into();
+/// Looks at an npy file.
+pub(super) fn look_at_npy(directory: &dyn Names, name: &str, actual: u64) -> Result<Seen, Fault> {
+    let path = directory.full(name);
+    let prefix = directory.read_prefix(name, NPY_HEADER_MAX)?.ok_or_else(|| not_there(&path))?;
+    let (header, offset) = NpyHeader::parse(&prefix, &path).map_err(format_fault)?;
+    header.check_size(offset, actual, &path).map_err(format_fault)?;
+    let (header, full) = (prefix[..offset as usize].to_vec(), Arc::<str>::from(path));
     let proofs = vec![Proof::Length(full.clone(), actual), Proof::Stretch(full, (0, offset), fingerprint(&header))];
-    Ok(Opened { attempts: attempts(home, at_hand, false, Some(held)), header, proofs, found })
+    Ok((header, proofs))
 }
 
 /// Lets disk-directed I/O know the order of a file on its disk; of a new file, after its space is reserved \[B\].

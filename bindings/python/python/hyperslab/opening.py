@@ -1,0 +1,187 @@
+"""Opening what holds arrays, of whatever format."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any, Literal
+
+from hyperslab import _core
+from hyperslab._calls import calling, json_of
+from hyperslab.comm import connect
+from hyperslab.errors import InvalidError
+from hyperslab.memory import Place, place_of, place_text
+from hyperslab.netcdf import NetcdfFile
+from hyperslab.store import Store
+
+__all__ = ["open"]
+
+
+@dataclass(frozen=True)
+class New:
+    """What is said of something new."""
+
+    #: The format, perhaps a version of it.
+    format: str | None
+    #: The dimension that may grow.
+    unlimited: str | None
+    #: Attributes.
+    attributes: Mapping[str, Any] | None
+
+
+def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Store:
+    for name, value in (("unlimited", new.unlimited), ("attributes", new.attributes)):
+        if value is not None:
+            message = f"{name}= cannot be given for a Zarr store\n  hint: it is for new NetCDF files"
+            raise InvalidError(message)
+    return Store(_core.Target.open_group(member, place, mode, given), member)
+
+
+def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Store:
+    version = None if new.format in (None, "netcdf3") else new.format
+    said = (version, new.unlimited, json_of(new.attributes))
+    return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
+
+
+#: How something of a format is opened, and how names end that are of it.
+_FORMATS: dict[str, tuple[Callable[..., Store], tuple[str, ...]]] = {
+    "zarr": (_open_zarr, ()),
+    "netcdf3": (_open_netcdf, (".nc", ".nc3", ".cdf")),
+    "NETCDF3_CLASSIC": (_open_netcdf, ()),
+    "NETCDF3_64BIT_OFFSET": (_open_netcdf, ()),
+    "NETCDF3_64BIT": (_open_netcdf, ()),
+    "NETCDF3_64BIT_DATA": (_open_netcdf, ()),
+}
+
+
+def _format_of(path: Place, name: str | None) -> Callable[..., Store]:
+    """How a path is opened: by the format that is named, or by its end; what has no end of ours is a Zarr store."""
+    if name is not None:
+        if name not in _FORMATS:
+            message = f"there is no format '{name}'\n  hint: there are {', '.join(_FORMATS)}"
+            raise InvalidError(message)
+        return _FORMATS[name][0]
+    text = place_text(path)
+    return next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), _open_zarr)
+
+
+def _warn_of_consolidated(store: Store, path: str) -> None:
+    """Say which groups above have metadata that will not show what changes."""
+    above = store._consolidated_above()
+    if above:
+        names = ", ".join(f"'{name}'" for name in above)
+        warnings.warn(
+            f"'{path}' lies in groups with consolidated metadata, which will not show its changes: {names}",
+            stacklevel=3,
+        )
+
+
+def open(  # noqa: A001 (as zarr has it)
+    path: Place,
+    mode: Literal["r", "r+", "w", "x"] = "r",
+    *,
+    format: str | None = None,  # noqa: A002 (as netCDF4 and xarray have it)
+    unlimited: str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    comm: Any = None,
+    durable: bool = True,
+    arrival_seconds: float = 1800.0,
+    progress_seconds: float = 60.0,
+    storage_seconds: float = 600.0,
+    buffer_bytes: int | None = None,
+    subchunk_bytes: int | None = None,
+    servers: int | None = None,
+    strategy: str | None = None,
+    exchange: str | None = None,
+    trace: str | PathLike[str] | None = None,
+) -> Store:
+    """Open a Zarr v3 store or a NetCDF classic file on all ranks of a communicator. Collective.
+
+    Parameters
+    ----------
+    path : path or MemoryStore
+        A directory, or the name of a file that ends in ``.nc``. All ranks must see the same file system. Or a
+        `MemoryStore`, or a name in one; a file may be `Striped`.
+    mode : {"r", "r+", "w", "x"}
+        ``r`` reads, ``r+`` changes what exists, ``w`` replaces it, ``x`` makes something new only. A new file becomes
+        visible when it is closed.
+    format : str, optional
+        ``"zarr"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the name when not given. For a
+        new file the version can be said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
+        ``NETCDF3_64BIT_OFFSET`` (CDF-2), ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools
+        read, or the third where only that has the types or the room.
+    unlimited : str, optional
+        Of a new NetCDF file: the name of the dimension that may grow. Zarr arrays may grow along all.
+    attributes : mapping, optional
+        Attributes of a new NetCDF file.
+    comm : communicator, optional
+        Any intracommunicator of mpi4py, or one of `threads`; this process alone without it.
+    durable : bool
+        Whether what a call or a step publishes is on disk first (fsync), so that it survives a loss of power.
+    arrival_seconds : float
+        How long a call waits for ranks that have not reached it [s].
+    progress_seconds : float
+        How long a call waits while no rank makes any progress [s].
+    storage_seconds : float
+        How long a call waits for storage that does not answer [s]. A rank that waits for storage tells the others,
+        which then wait for it longer than `progress_seconds`.
+    buffer_bytes : int, optional
+        Most bytes of buffers on one rank; 256 MiB by default. Calls that do not block have half of it for copies of
+        arrays and half for other buffers.
+    subchunk_bytes, servers : int, optional
+        Force what is otherwise chosen: most bytes that a server moves in one round, and how many ranks serve.
+    strategy : str, optional
+        Force one: ``root-gather``, ``independent``, ``data-sieving``, ``two-phase``, ``server-directed`` or
+        ``disk-directed``; docs/planning.md says what they are.
+    exchange : {"all", "sharers"}, optional
+        For strategy ``two-phase``: data cross between any ranks, or only between those that share extents of the file.
+    trace : path, optional
+        A directory into which all further calls of this communicator are recorded; see `hyperslab.trace`.
+
+    Returns
+    -------
+    Store
+        A context manager, too; of a NetCDF file, a `NetcdfFile`.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/run.zarr"
+    >>> with hs.open(path, "w") as store:
+    ...     report = store.write("rho", np.arange(12.0).reshape(3, 4), dimension_names=("x", "y"))
+    >>> with hs.open(path) as store:
+    ...     store.read("rho", section=(slice(1, 3), slice(0, 4, 2)))
+    array([[ 4.,  6.],
+           [ 8., 10.]])
+    """
+    member = connect(comm, arrival_seconds)
+    what = f"open '{place_text(path)}'"
+    with calling(member, what):
+        if trace is not None:
+            member.record(fspath(trace))
+        given: _core._OpenKeywords = {
+            "durable": bool(durable),
+            "arrival_seconds": arrival_seconds,
+            "progress_seconds": progress_seconds,
+            "storage_seconds": storage_seconds,
+            "buffer_bytes": buffer_bytes,
+            "subchunk_bytes": subchunk_bytes,
+            "servers": servers,
+            "strategy": strategy,
+            "exchange": exchange,
+        }
+        kind = _format_of(path, format)
+        store = kind(member, place_of(path), mode, given, New(format, unlimited, attributes))
+    if store.removed and member.rank == 0:
+        names = ", ".join(store.removed)
+        warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
+    if store.unfinished and member.rank == 0:
+        names = ", ".join(store.unfinished)
+        warnings.warn(
+            f"'{place_text(path)}': an update in place began and did not end, {store.unfinished_means}: {names}",
+            stacklevel=2,
+        )
+    _warn_of_consolidated(store, place_text(path))
+    return store

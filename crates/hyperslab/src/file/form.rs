@@ -1,0 +1,177 @@
+//! What the bytes of a file mean: which arrays it holds, and where. Each format of files is one of these.
+
+use super::FileArray;
+use super::disk::Seen;
+use crate::options::WriteOptions;
+use crate::zarr::WriteAsk;
+use hyperslab_format::raw::Order;
+use hyperslab_format::zarr::{Map, Value};
+use hyperslab_layout::{ElementType, Stored};
+use hyperslab_world::{Fault, FaultKind, Names};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// How rank 0 looks at a file that exists, given its directory, name and length \[B\]: what ranks are told, and what they must see.
+pub(super) type Look = fn(&dyn Names, &str, u64) -> Result<Seen, Fault>;
+
+/// What is said of an array besides its shape and type.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Described {
+    /// Names of its dimensions, where the format has any.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Its attributes.
+    pub attributes: Map<String, Value>,
+    /// What elements are that nobody wrote, as JSON.
+    pub fill_value: Value,
+}
+
+/// How far a file goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Extent {
+    /// How many arrays it has.
+    pub(crate) arrays: usize,
+    /// How many records, where arrays grow.
+    pub(crate) records: u64,
+    /// Its length \[B\].
+    pub(crate) bytes: u64,
+}
+
+/// The arrays of a file, as all ranks know them.
+pub(crate) trait Form: Debug + Send {
+    /// How far it goes.
+    fn extent(&self) -> Extent;
+    /// The array with this number.
+    fn array(&self, number: usize) -> FileArray;
+    /// Names of all, in their order.
+    fn names(&self) -> Vec<&str>;
+    /// What is said of one besides.
+    fn described(&self, number: usize) -> Described;
+    /// Attributes of the file.
+    fn attributes(&self) -> Map<String, Value> {
+        Map::new()
+    }
+    /// How one lies in the object with this name.
+    fn stored(&self, number: usize, object: &Arc<str>) -> Stored;
+    /// The bytes with which the file begins, before the first array.
+    fn beginning(&self) -> Vec<u8>;
+    /// How many of these say what the file is, and do not change when it grows: the first, and one past the last \[B\].
+    fn lasting(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// Whether between elements of an array may lie those of others.
+    fn interleaves(&self) -> bool {
+        false
+    }
+    /// How rank 0 looks at a file of this format again, where others may append to it.
+    fn looks_by(&self) -> Option<Look> {
+        None
+    }
+    /// What rank 0 saw when it looked again.
+    ///
+    /// # Errors
+    /// When that makes no sense.
+    fn renew(&mut self, _told: &[u8], _path: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// Refuses options that its arrays cannot have.
+    ///
+    /// # Errors
+    /// When one of them is given.
+    fn check(&self, options: &WriteOptions) -> Result<(), Fault>;
+    /// Adds new arrays behind the others; `None` where nobody knows their types.
+    ///
+    /// # Errors
+    /// When there is no place for one; none is added then.
+    fn add(&mut self, new: &[(&WriteAsk, ElementType)], options: &WriteOptions) -> Result<(), Fault>;
+    /// Numbers of the arrays that grow.
+    fn growing(&self) -> Vec<usize> {
+        Vec::new()
+    }
+    /// Makes those that grow longer along their first dimension.
+    ///
+    /// # Errors
+    /// When none does, or not as far.
+    fn grow(&mut self, _by: u64) -> Result<(), Fault> {
+        Err(Fault::new(FaultKind::Unsupported, "arrays of this format do not grow")
+            .hint("NetCDF files and Zarr stores have arrays that do"))
+    }
+    /// Forgets what was added.
+    fn back_to(&mut self, before: Extent);
+}
+
+/// Arrays one after another behind a header, of which the file says nothing.
+#[derive(Debug)]
+pub(super) struct Raw {
+    header: Vec<u8>,
+    order: Order,
+    arrays: Vec<FileArray>,
+    /// Where each array begins \[B\].
+    offsets: Vec<u64>,
+    end: u64,
+}
+
+impl Raw {
+    /// A file of these arrays, of which `header` is all that lies before them, or that many bytes of which nobody asks.
+    pub(super) fn new(header: Vec<u8>, header_bytes: u64, order: Order, arrays: &[FileArray]) -> Result<Raw, Fault> {
+        let end = header_bytes.max(header.len() as u64);
+        let mut raw = Raw { header, order, arrays: Vec::new(), offsets: Vec::new(), end };
+        arrays.iter().try_for_each(|array| raw.push(array.clone()))?;
+        Ok(raw)
+    }
+
+    fn push(&mut self, array: FileArray) -> Result<(), Fault> {
+        let bytes = array.bytes()?;
+        let end = self.end.checked_add(bytes).filter(|&end| end < 1 << 62).ok_or_else(|| {
+            Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
+        })?;
+        self.offsets.push(std::mem::replace(&mut self.end, end));
+        self.arrays.push(array);
+        Ok(())
+    }
+}
+
+impl Form for Raw {
+    fn extent(&self) -> Extent {
+        Extent { arrays: self.arrays.len(), records: 0, bytes: self.end }
+    }
+
+    fn array(&self, number: usize) -> FileArray {
+        self.arrays[number].clone()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.arrays.iter().map(|array| array.name.as_str()).collect()
+    }
+
+    fn described(&self, _number: usize) -> Described {
+        Described { fill_value: 0.into(), ..Described::default() }
+    }
+
+    fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
+        let FileArray { shape, element, .. } = &self.arrays[number];
+        let order = self.order.of_dimensions(shape.len());
+        Stored::in_file(shape, *element, object.clone(), self.offsets[number]).ordered(order)
+    }
+
+    fn beginning(&self) -> Vec<u8> {
+        self.header.clone()
+    }
+
+    fn check(&self, options: &WriteOptions) -> Result<(), Fault> {
+        options.check_for_file()
+    }
+
+    fn add(&mut self, new: &[(&WriteAsk, ElementType)], _options: &WriteOptions) -> Result<(), Fault> {
+        let before = self.extent();
+        let added = new.iter().try_for_each(|(ask, element)| {
+            self.push(FileArray { name: ask.name.clone(), shape: ask.shape().to_vec(), element: *element })
+        });
+        added.inspect_err(|_| self.back_to(before))
+    }
+
+    fn back_to(&mut self, before: Extent) {
+        self.arrays.truncate(before.arrays);
+        self.offsets.truncate(before.arrays);
+        self.end = before.bytes;
+    }
+}

@@ -1,0 +1,105 @@
+//! What a file holds, as its users ask.
+
+use super::form::Form;
+use super::{File, no_array};
+use crate::arrays::Info;
+use crate::course::{End, Publish};
+use crate::error::Error;
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind};
+
+impl File {
+    /// Names of the arrays that are shown, as [`File::arrays`]. Local.
+    pub(crate) fn names(&self) -> Result<Vec<String>, Error> {
+        let inside = self.inside();
+        let shown = self.shown(&inside);
+        Ok(inside.form.names().into_iter().take(shown).map(String::from).collect())
+    }
+
+    /// Files have no groups. Local.
+    pub(crate) fn groups(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// What an array is. Local.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn look_at(&self, name: &str) -> Result<Info, Error> {
+        let inside = self.inside();
+        let shown = self.shown(&inside);
+        let names: Vec<&str> = inside.form.names().into_iter().take(shown).collect();
+        let number = names.iter().position(|known| *known == name).ok_or_else(|| no_array(name, &names))?;
+        Ok(info(&*inside.form, number))
+    }
+
+    /// What arrays are, on all ranks alike: each knows it. Collective by name only.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is none of a name.
+    pub(crate) fn look_at_all(&self, names: &[&str], doing: &str, _fresh: bool) -> Result<Vec<Info>, Error> {
+        // What requests before this call add is there, too.
+        self.await_calls();
+        match self.numbers(names) {
+            Ok(numbers) => Ok(numbers.into_iter().map(|number| info(&*self.inside().form, number)).collect()),
+            Err(fault) => {
+                let what = format!("{doing} of {} of '{}'", crate::zarr::listed(names), self.path().display());
+                Err(self.comm.attend_with(&what, fault))
+            }
+        }
+    }
+
+    /// What an array is that this rank is about to read by itself. Local.
+    ///
+    /// # Errors
+    /// This rank's own, when there is none of that name, or a request is writing to the file.
+    pub(crate) fn look_at_settled(&self, name: &str) -> Result<Info, Error> {
+        self.check_settled()?;
+        self.look_at(name)
+    }
+
+    /// Looks again how far the file goes, where its arrays may grow: others may have appended to it. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when it cannot be read, or is another one.
+    pub fn refresh(&self) -> Result<(), Error> {
+        let path = self.path().display().to_string();
+        let fields = vec![("operation".to_string(), "refresh".to_string()), ("file".into(), path.clone())];
+        let question = Question::opening(format!("refresh '{path}'"), fields, None);
+        self.await_calls();
+        let look = self.inside().form.looks_by().filter(|_| !self.mode.writes_new());
+        let (attempts, directory, name) = (self.attempts.clone(), self.directory.clone(), self.name.clone());
+        let told = self.comm.agree_on(question, false, move || {
+            let Some(look) = look else { return Ok(Vec::new()) };
+            attempts.check_still_there()?;
+            let missing = || Fault::new(FaultKind::NotFound, format!("'{}' is gone", directory.full(&name)));
+            Ok(look(&*directory, &name, directory.length(&name).ok_or_else(missing)?)?.0)
+        })?;
+        if look.is_some() {
+            self.inside().form.renew(&told, &path)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all requests. Collective.
+    ///
+    /// # Errors
+    /// The failure of a request of this file that nobody waited for, the same on all ranks.
+    pub fn flush(&self) -> Result<(), Error> {
+        let path = self.path().display().to_string();
+        let end = End::of(format!("flush of '{path}'"), "flush", &path);
+        Ok(self.comm.sync_and(end, self.target, Publish::nothing())?)
+    }
+}
+
+fn info(form: &dyn Form, number: usize) -> Info {
+    let (array, said) = (form.array(number), form.described(number));
+    Info {
+        chunks: array.shape.clone(),
+        shape: array.shape,
+        element: array.element,
+        dimension_names: said.dimension_names,
+        attributes: said.attributes,
+        fill_value: said.fill_value,
+    }
+}

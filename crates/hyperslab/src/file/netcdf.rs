@@ -1,0 +1,246 @@
+//! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
+
+use super::disk::Seen;
+use super::form::{Described, Extent, Form, Look};
+use super::{File, FileArray};
+use crate::comm::Comm;
+use crate::error::{Error, format_fault};
+use crate::options::{OpenOptions, WriteOptions};
+use crate::zarr::{Mode, WriteAsk};
+use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_MAX, Header, NewVariable, Version};
+use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
+use hyperslab_layout::{ElementType, Stored};
+use hyperslab_pack::convert_scalar;
+use hyperslab_world::{Fault, FaultKind, Location, Names};
+use std::sync::Arc;
+
+/// What a new NetCDF file is.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct NetcdfOptions {
+    /// Version of the format; the oldest that holds what is written, but for the first, when not given.
+    pub version: Option<Version>,
+    /// Name of the dimension that may grow.
+    pub unlimited: Option<String>,
+    /// Attributes of the file.
+    pub attributes: Map<String, Value>,
+}
+
+impl NetcdfOptions {
+    /// This version of the format.
+    #[must_use]
+    pub fn version(mut self, version: Version) -> NetcdfOptions {
+        self.version = Some(version);
+        self
+    }
+
+    /// With a dimension of this name that may grow.
+    #[must_use]
+    pub fn unlimited(mut self, name: impl Into<String>) -> NetcdfOptions {
+        self.unlimited = Some(name.into());
+        self
+    }
+
+    /// With these attributes of the file.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Map<String, Value>) -> NetcdfOptions {
+        self.attributes = attributes;
+        self
+    }
+
+    fn is_given(&self) -> bool {
+        *self != NetcdfOptions::default()
+    }
+
+    fn new_header(&self) -> Result<Header, Fault> {
+        let attributes = Attribute::of_map(&self.attributes, None).map_err(format_fault)?;
+        Ok(Header::new(self.version.unwrap_or(Version::Offset64), attributes))
+    }
+}
+
+/// A NetCDF header, and how it is changed.
+#[derive(Debug)]
+struct Netcdf {
+    header: Header,
+    /// Of a file that exists, its first bytes and how many records they stand for.
+    found: Option<(Vec<u8>, u64)>,
+    options: NetcdfOptions,
+}
+
+/// Bytes that are read at first \[B\].
+const FIRST_BYTES: u64 = 1 << 16;
+
+/// Rank 0's part of opening: the header as it is in the file, behind the length of the file, which ranks are told with it.
+fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<Seen, Fault> {
+    let path = directory.full(name);
+    let mut wanted = FIRST_BYTES;
+    loop {
+        let prefix = directory.read_prefix(name, wanted)?.unwrap_or_default();
+        match Header::parse(&prefix, actual, &path).map_err(format_fault)? {
+            Some((header, bytes)) => {
+                header.check_size(actual, &path).map_err(format_fault)?;
+                return Ok(([&actual.to_be_bytes()[..], &prefix[..bytes as usize]].concat(), Vec::new()));
+            }
+            None if wanted < HEADER_BYTES_MAX => wanted *= 4,
+            None => {
+                let text = format!("'{path}' has a header of more than {HEADER_BYTES_MAX} B");
+                return Err(Fault::new(FaultKind::Unsupported, text).about(path));
+            }
+        }
+    }
+}
+
+impl Netcdf {
+    /// What rank 0 found, as all ranks know it.
+    fn of_told(told: &[u8], path: &str) -> Result<Netcdf, Fault> {
+        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a NetCDF header in a way that makes no sense");
+        let (length, bytes) = told.split_first_chunk().ok_or_else(broken)?;
+        let parsed = Header::parse(bytes, u64::from_be_bytes(*length), path).map_err(format_fault)?;
+        let (header, _) = parsed.ok_or_else(broken)?;
+        let records = header.records;
+        Ok(Netcdf { header, found: Some((bytes.to_vec(), records)), options: NetcdfOptions::default() })
+    }
+}
+
+impl Form for Netcdf {
+    fn extent(&self) -> Extent {
+        let Header { variables, records, .. } = &self.header;
+        Extent { arrays: variables.len(), records: *records, bytes: self.header.padded_end() }
+    }
+
+    fn array(&self, number: usize) -> FileArray {
+        let name = self.header.variables[number].name.clone();
+        FileArray { name, shape: self.header.shape(number), element: self.header.element(number) }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.header.variables.iter().map(|variable| variable.name.as_str()).collect()
+    }
+
+    fn described(&self, number: usize) -> Described {
+        let names = self.header.dimension_names(number).into_iter().map(|name| Some(name.to_owned()));
+        let (stored, native) = (self.header.element(number), ElementType::native(self.header.element(number).kind));
+        let fill = convert_scalar(&self.header.fill(number), stored, native);
+        Described {
+            dimension_names: Some(names.collect()),
+            attributes: json(&self.header.variables[number].attributes),
+            fill_value: fill_to_json(native.kind, &fill[..native.bytes() as usize]).unwrap_or_default(),
+        }
+    }
+
+    fn attributes(&self) -> Map<String, Value> {
+        json(&self.header.attributes)
+    }
+
+    fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
+        self.header.stored(number, object)
+    }
+
+    fn beginning(&self) -> Vec<u8> {
+        let Some((bytes, records)) = &self.found else { return self.header.to_bytes() };
+        let mut bytes = bytes.clone();
+        if self.header.records != *records {
+            let (at, field) = self.header.records_field();
+            bytes[at as usize..][..field.len()].copy_from_slice(&field);
+        }
+        bytes
+    }
+
+    /// All but the number of records: others may append while this one reads.
+    fn lasting(&self) -> Option<(u64, u64)> {
+        let (at, field) = self.header.records_field();
+        self.found.as_ref().map(|(bytes, _)| (at + field.len() as u64, bytes.len() as u64))
+    }
+
+    fn interleaves(&self) -> bool {
+        self.header.record_variables().nth(1).is_some()
+    }
+
+    fn looks_by(&self) -> Option<Look> {
+        Some(look_at)
+    }
+
+    fn renew(&mut self, told: &[u8], path: &str) -> Result<(), Fault> {
+        *self = Netcdf::of_told(told, path)?;
+        Ok(())
+    }
+
+    fn check(&self, options: &WriteOptions) -> Result<(), Fault> {
+        options.check_for_netcdf()
+    }
+
+    fn add(&mut self, new: &[(&WriteAsk, ElementType)], options: &WriteOptions) -> Result<(), Fault> {
+        let fill = |(ask, element): &(&WriteAsk, ElementType)| {
+            let given = options.fill_value.as_ref();
+            given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose().map_err(format_fault)
+        };
+        let fills = new.iter().map(fill).collect::<Result<Vec<_>, Fault>>()?;
+        let variables = new.iter().zip(&fills).enumerate().map(|(number, ((ask, element), fill))| NewVariable {
+            name: &ask.name,
+            shape: ask.shape(),
+            kind: element.kind,
+            dimension_names: options.dimension_names_of(number),
+            attributes: options.attributes_of(number),
+            fill: fill.as_deref(),
+        });
+        let variables: Vec<NewVariable> = variables.collect();
+        let NetcdfOptions { unlimited, version, .. } = &self.options;
+        self.header.add(&variables, unlimited.as_deref(), *version).map(drop).map_err(format_fault)
+    }
+
+    fn growing(&self) -> Vec<usize> {
+        self.header.record_variables().collect()
+    }
+
+    fn grow(&mut self, by: u64) -> Result<(), Fault> {
+        let grown = self.header.records.saturating_add(by);
+        self.header.grow(grown, "the records of the file").map_err(format_fault)
+    }
+
+    fn back_to(&mut self, before: Extent) {
+        if before.arrays < self.header.variables.len() {
+            self.header.back_to(before.arrays, before.records);
+        }
+        self.header.records = before.records;
+    }
+}
+
+fn json(attributes: &[Attribute]) -> Map<String, Value> {
+    attributes.iter().map(|attribute| (attribute.name.clone(), attribute.to_json())).collect()
+}
+
+impl File {
+    /// Opens a NetCDF classic file on all ranks. A new one becomes visible whole when it is closed; one that exists is changed
+    /// in place, and may be appended to.
+    ///
+    /// # Errors
+    /// The same on all ranks, when the path does not fit the mode, or the file is no NetCDF classic file, or shorter than its
+    /// header says.
+    pub fn open_netcdf(
+        comm: &Comm,
+        location: impl Into<Location>,
+        mode: Mode,
+        opening: OpenOptions,
+        options: NetcdfOptions,
+    ) -> Result<File, Error> {
+        let location = location.into();
+        let what = format!("open NetCDF file '{location}' (mode {})", mode.name());
+        let fields = vec![("new NetCDF file".to_string(), format!("{options:?}"))];
+        let path = location.to_string();
+        let fit = match mode.writes_new() {
+            true => options.new_header().map(drop),
+            false if options.is_given() => {
+                let text = "version, unlimited dimension and attributes are given for new files";
+                Err(Fault::new(FaultKind::Invalid, text).hint("leave them out, or open with mode w or x"))
+            }
+            false => Ok(()),
+        };
+        let form = move |told: &[u8]| -> Result<Box<dyn Form>, Fault> {
+            if mode.writes_new() {
+                return Ok(Box::new(Netcdf { header: options.new_header()?, found: None, options }));
+            }
+            Ok(Box::new(Netcdf::of_told(told, &path)?))
+        };
+        File::open_as(comm, location, (mode, opening), (what, fields, fit), look_at, form)
+    }
+}

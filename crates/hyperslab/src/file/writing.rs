@@ -1,0 +1,394 @@
+//! Writing arrays of a file.
+
+use super::disk::{follow_disk, marker};
+use super::form::Extent;
+use super::{File, FileArray, Inside};
+use crate::error::Error;
+use crate::options::WriteOptions;
+use crate::selection::Sections;
+use crate::zarr::{Mode, WriteAsk, completed, named, write_requests};
+use hyperslab_collective::attempts::{Change, Marker};
+use hyperslab_collective::{Arguments, Compared, Decision, Holding, LocalArray, Report, Target, check_cast};
+use hyperslab_layout::{Casting, Durability, Holes, Policies, Section, Stored, Triplet};
+use hyperslab_pack::Memory;
+use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
+use hyperslab_world::{Fault, FaultKind, Proof, Root};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// So many of the first bytes have all that changes when a file grows \[B\]: the number of its records.
+const GROWING_BYTES: usize = 12;
+
+/// Rank 0's side of a write.
+struct Putting {
+    file: File,
+    stored: Vec<Stored>,
+    /// How far the file went before.
+    before: Extent,
+    /// What it began with before, where that may change when it grows.
+    beginning: Option<Vec<u8>>,
+    /// Where the last ends now \[B\].
+    end: u64,
+    /// Whether nothing stays of what the file had.
+    whole: bool,
+    marker: Option<Marker>,
+}
+
+impl Putting {
+    fn is_first(&self) -> bool {
+        self.before.arrays == 0
+    }
+
+    /// Makes sure that the file still begins as it did when it was opened, or last grew.
+    fn check_beginning(&self) -> Result<(), Fault> {
+        let Some(beginning) = &self.beginning else { return Ok(()) };
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        if directory.read_prefix(name, beginning.len() as u64)?.as_ref() == Some(beginning) {
+            return Ok(());
+        }
+        let path = directory.full(name);
+        let text = format!("'{path}' has another header than when it was opened: somebody else has changed it");
+        Err(Fault::new(FaultKind::Busy, text).about(path).hint("open it again, to see what it holds now"))
+    }
+
+    /// Whether arrays grow.
+    fn grows(&self) -> bool {
+        self.end != self.before.bytes
+    }
+
+    /// Gives a file that exists the length that it needs, or had, if it has another one; what lies behind that is left alone.
+    fn resize(&self, from: Range<u64>, to: u64) -> Result<(), Fault> {
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        match directory.length(name) {
+            Some(length) if self.grows() && from.contains(&length) => directory.resize(name, to),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Target for Putting {
+    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+        Ok(std::mem::take(&mut self.stored))
+    }
+
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+        self.file.decided(transfer, laid)
+    }
+
+    fn begin(
+        &mut self,
+        _stored: &mut [Stored],
+        transfer: &Arc<Transfer>,
+        parameters: &mut Parameters,
+    ) -> Result<Vec<Root>, Fault> {
+        let Putting { file, end, .. } = &*self;
+        let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
+        let proof = if file.mode.writes_new() {
+            if self.is_first() {
+                let beginning = file.inside().form.beginning();
+                attempts.make_file(&beginning, end)?;
+                file.inside().begun = Some(beginning);
+            } else {
+                directory.resize(&file.hidden, end)?;
+            }
+            follow_disk(parameters, transfer, directory, (&file.hidden, end))?;
+            Proof::File(directory.full(&file.hidden).into())
+        } else {
+            let marked = attempts.mark(&marker(&file.name), &file.name, &Change::Torn(None))?;
+            // From now on nobody replaces it; somebody may have, until now.
+            let still = attempts.check_still_there().and_then(|()| self.check_beginning());
+            if let Err(fault) = still.and_then(|()| self.resize(0..end, end)) {
+                attempts.withdraw(marked);
+                return Err(fault);
+            }
+            let proof = marked.proof(directory);
+            follow_disk(parameters, transfer, directory, (&file.name, 0))?;
+            self.marker = Some(marked);
+            proof
+        };
+        Ok(vec![self.file.root(vec![proof])])
+    }
+
+    fn publish(&mut self) -> Result<(), Fault> {
+        // What took its place may have parts of this update: the marker stays, without an owner.
+        self.file.attempts.check_still_there()?;
+        if self.marker.is_some() && self.grows() {
+            // How far it goes is the last thing that changes.
+            let (file, beginning) = (&self.file, self.file.inside().form.beginning());
+            let few = beginning.len().min(GROWING_BYTES);
+            file.directory.overwrite(&file.name, &beginning[..few], file.options.durable)?;
+        }
+        let Some(marker) = self.marker.take() else { return Ok(()) };
+        // Only writing all of the file ends an earlier update that did not end.
+        let stays = marker.was_there() && !self.whole;
+        self.file.attempts.unmark(marker, stays)
+    }
+
+    fn undo(&mut self, moved: bool) {
+        if self.marker.is_some() {
+            let _ = self.resize(self.end..self.end + 1, self.before.bytes);
+        }
+        match self.marker.take() {
+            // What lies behind the end that its header names nobody reads.
+            Some(marker) if !moved || self.grows() => self.file.attempts.withdraw(marker),
+            // It stays beside the file, without an owner.
+            Some(_) => {}
+            None if !self.file.mode.writes_new() => {}
+            None if self.is_first() => drop(self.file.attempts.end()),
+            // What was written before stays; the file must not be longer than that.
+            None => drop(self.file.directory.resize(&self.file.hidden, self.before.bytes)),
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.marker = None;
+    }
+}
+
+/// What a write does, once it is clear what is asked.
+struct Prepared {
+    asks: Vec<WriteAsk>,
+    sections: Sections,
+    /// Number of each array in the file.
+    numbers: Vec<usize>,
+}
+
+impl File {
+    /// Writes arrays: after the ones that are there, in a new file; over the ones of the same names, in a file open for
+    /// update. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    pub fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error> {
+        if self.comm.goes_on_alone() {
+            return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
+        }
+        self.put("write", asks, options, |asks| {
+            if self.mode.writes_new() {
+                return self.add(asks, options);
+            }
+            let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+            options.section.check(asks.len())?;
+            WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
+            Ok(Prepared { numbers: self.numbers(&names)?, sections: options.section.clone(), asks })
+        })
+    }
+
+    /// Makes arrays longer along their first dimension, all of a call by the same extent: those of the file that grow, of which
+    /// it all have one length. What is not given gets fill values. Readers see the new length once all is written. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks; the arrays have their old length then.
+    pub fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+        self.put("append", asks, options, |asks| {
+            if axis != 0 {
+                let text = format!("arrays of a file cannot grow along dimension {axis}");
+                return Err(Fault::new(FaultKind::Unsupported, text).hint("they grow along their first, axis 0"));
+            }
+            options.check_for_existing()?;
+            if !options.section.is_whole() {
+                return Err(Fault::new(FaultKind::Invalid, "a section cannot be given for what is appended")
+                    .hint("all of what is given goes behind the end; write(section=...) changes what is there"));
+            }
+            self.extend(asks)
+        })
+    }
+
+    /// Carries out a write of what is prepared on each rank alike.
+    fn put(
+        &self,
+        verb: &'static str,
+        asks: &[WriteAsk],
+        options: &WriteOptions,
+        prepare: impl FnOnce(Vec<WriteAsk>) -> Result<Prepared, Fault>,
+    ) -> Result<Report, Error> {
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        let what = format!("{verb} of {} to '{}'", crate::zarr::listed(&names), self.path().display());
+        let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
+        // The calls before this one decide where it may begin.
+        self.await_calls();
+        let (before, beginning) = {
+            let inside = self.inside();
+            (inside.form.extent(), inside.form.lasting().map(|_| inside.form.beginning()))
+        };
+        let fit = unfit.map_or_else(|| self.inside().form.check(options), Err);
+        let fit = fit.and_then(|()| self.check_writable()).and_then(|()| options.check_each(asks.len()));
+        let prepared = fit.and_then(|()| prepare(asks)).and_then(|prepared| {
+            self.check_cast(&prepared, options.casting)?;
+            Ok(prepared)
+        });
+        let (Prepared { asks, sections, numbers }, fault) = match prepared {
+            Ok(prepared) => (prepared, None),
+            Err(fault) => (Prepared { asks: Vec::new(), sections: Sections::Whole, numbers: Vec::new() }, Some(fault)),
+        };
+        let whole = sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
+        let putting = || -> Box<dyn Target> {
+            let (stored, extent) = (self.stored(&numbers), self.inside().form.extent());
+            let file = self.preferring(options.strategy);
+            Box::new(Putting { file, stored, before, beginning, end: extent.bytes, whole, marker: None })
+        };
+        let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
+        let done = self.comm.transfer(Arguments {
+            what,
+            compared: self.compared(verb, options),
+            fault,
+            direction: Direction::Write,
+            arrays: write_requests(&asks, &sections),
+            locals: Some(asks.into_iter().map(|ask| ask.arrays).collect()),
+            casting: options.casting,
+            policies: self.policies_of_writes(),
+            together: true,
+            target,
+            // A new file becomes visible when it is closed.
+            publishes: !new,
+            at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
+        });
+        let mut inside = self.inside();
+        if done.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
+            inside.form.back_to(before);
+            inside.added.truncate(before.arrays);
+        } else if !self.comm.is_inside() {
+            inside.added.iter_mut().filter(|added| **added == u64::MAX).for_each(|added| *added = 0);
+        }
+        drop(inside);
+        Ok(done?.report)
+    }
+
+    /// What ranks compare of a write, besides its arrays.
+    fn compared(&self, verb: &'static str, options: &WriteOptions) -> Compared {
+        let (path, set_aside, strategy) = (self.path(), self.held, options.strategy);
+        let compared = Compared::of((verb, path.clone(), set_aside, strategy), move || {
+            vec![
+                ("operation".into(), verb.into()),
+                ("file".into(), path.display().to_string()),
+                ("bytes set aside for copies (staged)".into(), set_aside.to_string()),
+                ("strategy asked for".into(), named(strategy)),
+            ]
+        });
+        options.compared(compared)
+    }
+
+    /// What is promised of what is written. A new file is made durable when it is closed.
+    fn policies_of_writes(&self) -> Policies {
+        let durability = match (self.options.durable, self.mode.writes_new()) {
+            (false, _) => Durability::Cached,
+            (true, true) => Durability::Soon,
+            (true, false) => Durability::Now,
+        };
+        // What lies between records of one array others may be writing.
+        let holes = if self.inside().form.interleaves() { Holes::Kept } else { Holes::MayBeRewritten };
+        Policies { holes, ..Policies::of(durability) }
+    }
+
+    fn check_writable(&self) -> Result<(), Fault> {
+        match self.mode {
+            Mode::Read => Err(Fault::new(FaultKind::Invalid, "the file is open for reading only")
+                .hint("open it with mode r+, or w for a new file")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses arrays whose elements may not become what is stored.
+    fn check_cast(&self, prepared: &Prepared, casting: Casting) -> Result<(), Fault> {
+        let (inside, rank) = (self.inside(), self.comm.rank());
+        prepared.asks.iter().zip(&prepared.numbers).try_for_each(|(ask, &number)| {
+            check_cast(&ask.name, &ask.arrays, inside.form.array(number).element, casting, rank)
+        })
+    }
+
+    /// Adds arrays to a new file.
+    fn add(&self, mut asks: Vec<WriteAsk>, options: &WriteOptions) -> Result<Prepared, Fault> {
+        // What a call that blocks adds is shown once it has succeeded.
+        let request = self.comm.current().map_or(u64::MAX, |request| request.number);
+        let mut inside = self.inside();
+        let before = inside.form.extent();
+        let mut taken: HashSet<&str> = inside.form.names().into_iter().collect();
+        for WriteAsk { name, .. } in &asks {
+            if !options.section.is_whole() || !taken.insert(name) {
+                let text = format!("array '{name}' of a new file is written once and whole");
+                return Err(Fault::new(FaultKind::Invalid, text).hint("mode r+ changes a file that exists"));
+            }
+        }
+        let typed = asks.iter().map(|ask| {
+            let element = options.element.or(ask.element()).ok_or_else(|| {
+                let text =
+                    format!("this rank holds no piece of '{}', so the type of its elements is unknown", ask.name);
+                Fault::new(FaultKind::Invalid, text).hint("give dtype= on all ranks")
+            })?;
+            Ok((ask, element))
+        });
+        let typed = typed.collect::<Result<Vec<_>, Fault>>()?;
+        inside.form.add(&typed, options)?;
+        inside.added.extend(asks.iter().map(|_| request));
+        let mut numbers: Vec<usize> = (before.arrays..before.arrays + asks.len()).collect();
+        let records = inside.form.extent().records;
+        self.fill_others(&inside, before.records..records, &mut asks, &mut numbers)?;
+        Ok(Prepared { asks, sections: Sections::Whole, numbers })
+    }
+
+    /// Makes the arrays that grow longer.
+    fn extend(&self, mut asks: Vec<WriteAsk>) -> Result<Prepared, Fault> {
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        let mut numbers = self.numbers(&names)?;
+        let mut inside = self.inside();
+        let growing: HashSet<usize> = inside.form.growing().into_iter().collect();
+        let before = inside.form.extent().records;
+        let by = asks.first().and_then(|ask| ask.shape().first().copied()).unwrap_or(0);
+        for (ask, number) in asks.iter().zip(&numbers) {
+            let (array, given) = (inside.form.array(*number), ask.shape());
+            if !growing.contains(number) {
+                let text = format!("'{}' does not grow: its first dimension is not unlimited", ask.name);
+                return Err(Fault::new(FaultKind::Unsupported, text)
+                    .hint("unlimited= names the dimension that grows when a file is made"));
+            }
+            let others = given.len() == array.shape.len() && given[1..] == array.shape[1..];
+            if !others || given[0] != by {
+                let expected = [&[by], array.shape.get(1..).unwrap_or_default()].concat();
+                let text = format!("what is appended to '{}' does not fit", ask.name);
+                return Err(Fault::new(FaultKind::Invalid, text)
+                    .expected(format!("shape {expected:?}"), format!("{given:?}"))
+                    .hint("all arrays of a call get as many records; all other extents stay"));
+            }
+        }
+        if numbers.iter().collect::<HashSet<_>>().len() < numbers.len() {
+            return Err(Fault::new(FaultKind::Invalid, "an array is appended to twice in one call"));
+        }
+        inside.form.grow(by)?;
+        self.fill_others(&inside, before..before + by, &mut asks, &mut numbers)?;
+        let rows = |ask: &WriteAsk| {
+            let whole = Section::whole(ask.shape());
+            let dims = whole.dims.into_iter().enumerate();
+            let dims = dims.map(|(d, triplet)| if d == 0 { Triplet { start: before, ..triplet } } else { triplet });
+            Section { dims: dims.collect() }
+        };
+        Ok(Prepared { sections: Sections::Each(asks.iter().map(rows).collect()), asks, numbers })
+    }
+
+    /// Arrays that grow with others, and of which nothing is given, get fill values: of one element, again and again.
+    fn fill_others(
+        &self,
+        inside: &Inside,
+        records: Range<u64>,
+        asks: &mut Vec<WriteAsk>,
+        numbers: &mut Vec<usize>,
+    ) -> Result<(), Fault> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        for number in inside.form.growing() {
+            if numbers.contains(&number) {
+                continue;
+            }
+            let FileArray { name, mut shape, element } = inside.form.array(number);
+            shape[0] = records.end - records.start;
+            let memory = Memory::from_vec(inside.form.stored(number, &"".into()).fill.to_vec());
+            let strides = vec![0; shape.len()];
+            let holding = Holding::replicated(&shape, self.comm.size())?;
+            let array = LocalArray { memory, element, shape, strides, offset: 0 };
+            asks.push(WriteAsk { name, arrays: vec![array], holding: Some(Arc::new(holding)) });
+            numbers.push(number);
+        }
+        Ok(())
+    }
+}
