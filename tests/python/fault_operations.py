@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import hyperslab as hs
+import netCDF4
 import numpy as np
 import zarr
 from numpy.typing import NDArray
@@ -109,6 +110,11 @@ class Attempt:
     def raw(self, target: Path | hs.Striped, mode: Literal["r", "r+", "w", "x"], **options: Any) -> hs.RawFile:
         """Open a raw file."""
         return hs.open_raw(target, mode, comm=self.comm, order="C", strategy=self.strategy, **self.limits, **options)
+
+    def netcdf(self, mode: Literal["r", "r+", "w", "x"], **new: Any) -> hs.Store:
+        """Open a NetCDF file."""
+        path = self.directory / "a.nc"
+        return hs.open(path, mode, comm=self.comm, strategy=self.strategy, **self.limits, **new)
 
 
 def is_poisoned(error: Exception) -> bool:
@@ -229,6 +235,22 @@ def look_at_npy(directory: Path) -> State:
         return {"file": f"torn: {error}"}
 
 
+def look_at_netcdf(directory: Path) -> State:
+    """All that netCDF4-python sees of a NetCDF file: a fixed array, and two that grow together."""
+    path = directory / "a.nc"
+    if not path.exists():
+        return {"file": "absent"}
+    try:
+        with netCDF4.Dataset(path) as data:
+            data.set_auto_mask(False)
+            state = {"attribute": int(data.attempt)} | parts_of("a", data["a"][...], CUTS) | appended(data["s"][...])
+            other = appended(data["k"][...])
+            agree = {name.replace("s", "k"): found for name, found in state.items() if name.startswith("s[")}
+            return state if {name.replace("s", "k"): n for name, n in other.items()} == agree else {"k": str(other)}
+    except OSError as error:
+        return {"file": f"torn: {error}"}
+
+
 # ---- operations --------------------------------------------------------------------------------------------------
 
 
@@ -249,6 +271,8 @@ class Operation:
     turn: Callable[[State], int] = lambda _: 1
     #: Whether the last attempt that publishes wins, since it replaces whatever is there.
     replaces: bool = False
+    #: Whether what a rank writes that comes back late cannot reach what a later attempt writes.
+    fenced: bool = True
     strategies: tuple[str | None, ...] = STRATEGIES
 
     @property
@@ -259,7 +283,8 @@ class Operation:
     @property
     def marker(self) -> str:
         """The file that tells of an update in place which has not ended."""
-        return "a.zarr/a/.hyperslab-update" if self.look is look_at_store else ".a.raw.hyperslab-update"
+        known = {look_at_store: "a.zarr/a/.hyperslab-update", look_at_netcdf: ".a.nc.hyperslab-update"}
+        return known.get(self.look, ".a.raw.hyperslab-update")
 
 
 OPERATIONS: dict[str, Operation] = {}
@@ -306,6 +331,23 @@ def prepare_striped(directory: Path) -> None:
 def prepare_npy(directory: Path) -> None:
     """An npy file."""
     hs.save_npy(directory / "a.npy", pattern(SHAPE, 0))
+
+
+def prepare_netcdf(directory: Path) -> None:
+    """A NetCDF file."""
+    write_netcdf(Attempt(None, directory, 0))
+
+
+def write_netcdf(attempt: Attempt) -> None:
+    """Write a NetCDF file in the place of another one."""
+    values, dist = attempt.given()
+    short, short_dist = attempt.given((FIRST_ROWS, COLUMNS))
+    said = {"attributes": {"attempt": attempt.number}, "unlimited": "t"}
+    with attempt.netcdf("w", **said) as file:
+        file.write("a", values, dist)
+        growing = dict.fromkeys("sk", (("t", "x"), short))
+        file.write(growing, dict.fromkeys("sk", short_dist))
+    attempt.published = True
 
 
 def write_raw(attempt: Attempt, target: Path | hs.Striped) -> None:
@@ -501,6 +543,31 @@ def npy_file(attempt: Attempt) -> None:
     attempt.published = True
 
 
+@operation(
+    prepare_netcdf,
+    look_at_netcdf,
+    lambda _, a: {"attribute": a.number} | filled("a", a.number) | {f"s[0:{FIRST_ROWS}]": a.number},
+    replaces=True,
+)
+def netcdf_file(attempt: Attempt) -> None:
+    write_netcdf(attempt)
+
+
+@operation(prepare_netcdf, look_at_netcdf, changed, in_place=True)
+def netcdf_section(attempt: Attempt) -> None:
+    with attempt.netcdf("r+") as file:
+        file.write("a", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+@operation(prepare_netcdf, look_at_netcdf, longer, fenced=False)
+def netcdf_append(attempt: Attempt) -> None:
+    with attempt.netcdf("r+") as file:
+        values, dist = attempt.given((MORE_ROWS, COLUMNS))
+        file.append(dict.fromkeys("sk", values), dict.fromkeys("sk", dist))
+        attempt.published = True
+
+
 def carry_out(made: Operation, attempt: Attempt) -> list[str]:
     """Carry out an operation on one rank, whatever it ends with; returns the warnings."""
     with warnings.catch_warnings(record=True) as told:
@@ -523,6 +590,8 @@ def reopen(made: Operation, directory: Path, mode: Literal["r", "r+"]) -> list[s
             if look_at_store(directory) == {"store": "absent"}:
                 return []
             opened = hs.open(directory / "a.zarr", mode)
+        elif made.look is look_at_netcdf:
+            opened = hs.open(directory / "a.nc", mode)
         elif made.look is look_at_raw:
             opened = hs.open_raw(directory / "a.raw", mode, header=HEADER_BYTES, arrays=known, order="C")
         if opened is not None:

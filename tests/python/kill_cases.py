@@ -118,7 +118,8 @@ class Case:
 
 def random_case(random: np.random.Generator, *, kill: bool) -> Case:
     """Any case."""
-    name = str(random.choice([*CHANGING, LARGE_STEP.name]))
+    fenced = [name for name, made in CHANGING.items() if kill or made.fenced]
+    name = str(random.choice([*fenced, LARGE_STEP.name]))
     strategies = LARGE_STEP.strategies if name == LARGE_STEP.name else CHANGING[name].strategies
     event: Event = "kill" if kill else ("stop", "stall")[int(random.integers(2))]
     ways: list[Again] = ["others", "job"] if event != "stall" else ["same", "others", "job"]
@@ -317,7 +318,7 @@ class Judge:
     def _second_failed(self, base: list[State], first: Ended, back: Ended | None) -> None:
         kinds = {kind for kind, _ in first.errors}
         alive = back is not None and self.case.victim == 0
-        taken = self.made.in_place or self.made.replaces or self.case.operation == "append"
+        taken = self.made.in_place or self.made.replaces or self.case.operation.endswith("append")
         if not ((kinds == {"BusyError"} and alive and taken) or (kinds == {"ExistsError"} and self.may_exist(back))):
             self.complaints.append(f"the second attempt failed: {first.errors}")
         if self.made.in_place:

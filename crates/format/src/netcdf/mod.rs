@@ -129,22 +129,22 @@ impl Header {
         self.end_in(number, self.record_bytes())
     }
 
-    /// The same, where the distance of two records is known.
+    /// The same, where the distance of two records is known; without records, a slab ends nowhere.
     fn end_in(&self, number: usize, record: Option<u64>) -> Option<u64> {
         let (begin, slab) = (self.variables[number].begin, self.slab_bytes(number)?);
         let before = match (self.is_record(number), self.records) {
-            (true, 0) => return Some(begin),
+            (true, 0) => return Some(0),
             (true, records) => record?.checked_mul(records - 1)?,
             (false, _) => 0,
         };
         begin.checked_add(before)?.checked_add(slab).filter(|&end| end < 1 << 62)
     }
 
-    /// Where the last element of all variables ends \[B\], or the header where there are none.
+    /// Where the last element of all variables ends \[B\], or the header where none has any.
     pub fn end(&self) -> u64 {
         let record = self.record_bytes();
         let ends = (0..self.variables.len()).map(|number| self.end_in(number, record).unwrap_or(u64::MAX));
-        ends.max().unwrap_or_else(|| self.to_bytes().len() as u64)
+        ends.max().filter(|&end| end > 0).unwrap_or_else(|| self.to_bytes().len() as u64)
     }
 
     /// The end of the file with what pads the last slab, as other tools write it \[B\].

@@ -72,6 +72,26 @@ impl Header {
                 return Err(fail("variables that end before 2^62 B"));
             }
         }
+        self.check_apart(context)
+    }
+
+    /// Refuses variables that lie in each other. Slabs of records lie one behind another from the first on.
+    fn check_apart(&self, context: Context) -> Result<(), Error> {
+        let begin = |number: usize| self.variables[number].begin;
+        let mut order: Vec<usize> = (0..self.variables.len()).collect();
+        order.sort_by_key(|&number| begin(number));
+        let mut end = (0, 0);
+        let first = self.record_variables().map(begin).min();
+        for number in order {
+            let slab = begin(number).saturating_add(self.slab_bytes(number).unwrap_or(u64::MAX));
+            let behind_records = first.is_some_and(|first| first < begin(number));
+            if begin(number) < end.0 || (behind_records && !self.is_record(number)) {
+                let [one, other] = [number, end.1].map(|number| excerpt(&self.variables[number].name));
+                let error = context.corrupt("variables that lie apart", format!("`{one}` in `{other}`"));
+                return Err(error.with_hint("SciPy makes such files of variables without dimensions beside records"));
+            }
+            end = (slab, number);
+        }
         Ok(())
     }
 
