@@ -128,7 +128,7 @@ impl LocalArray {
     }
 
     pub(crate) fn check(&self, name: &str) -> Result<(), Fault> {
-        if self.memory.kind() != MemoryKind::Host {
+        if self.memory.kind() == MemoryKind::Device {
             let text = format!("'{name}' is in {} memory, and only host memory can be moved", self.memory.kind());
             let hint = "copy the array to the memory of the host first";
             return Err(Fault::new(FaultKind::Unsupported, text).hint(hint));

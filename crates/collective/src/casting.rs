@@ -2,7 +2,7 @@
 
 use crate::array::LocalArray;
 use hyperslab_layout::{Casting, ElementType, Kind, Loop, Nest};
-use hyperslab_pack::first_nan;
+use hyperslab_pack::{MemoryKind, first_nan};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Refuses a change of the element type of an array that the rule does not allow.
@@ -50,7 +50,8 @@ pub fn check_cast(
 ) -> Result<(), Fault> {
     arrays.iter().try_for_each(|array| check_casting(name, array.element, to, casting))?;
     for (number, array) in arrays.iter().enumerate() {
-        if !array.element.kind.has_nan() || !to.kind.is_integer() {
+        let imagined = array.memory.kind() == MemoryKind::Imagined;
+        if imagined || !array.element.kind.has_nan() || !to.kind.is_integer() {
             continue;
         }
         array.check(name)?;

@@ -42,7 +42,7 @@ pub use holding::{Exposure, Holding, Part, number_parts};
 pub use moving::Moving;
 pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};
-pub use target::Target;
+pub use target::{InMemory, Target};
 
 pub use hyperslab_walk::{Compared, Fields};
 

@@ -142,7 +142,7 @@ impl Moving {
         let program = parameters.strategy.program(transfer, parameters, &facts, party.rank(), &views);
         let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
         party.begin_part();
-        Stage::Walking(Walk::new(program, users).with_names(names))
+        Stage::Walking(Walk::new(program, users).with_names(names).at(party.pace))
     }
 
     /// What it waits for.

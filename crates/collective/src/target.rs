@@ -6,6 +6,9 @@ use hyperslab_plan::{Laid, Parameters, Transfer};
 use hyperslab_world::{Fault, Root};
 use std::sync::Arc;
 
+/// How arrays of a call lie in the memory of a rank, as far as known.
+pub type InMemory = [Option<Laid>];
+
 /// What a call writes or reads: a group of arrays, a file. It is used on rank 0 alone, perhaps on another thread, and owns
 /// what it needs; nothing of anybody's memory is in it.
 ///
@@ -24,12 +27,12 @@ pub trait Target: Send {
     ///
     /// # Errors
     /// When something is not there, or in the way.
-    fn look(&mut self, laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault>;
+    fn look(&mut self, laid: &InMemory) -> Result<Vec<Stored>, Fault>;
     /// Chooses how to carry out the transfer, in which arrays that follow each other in one object may be one.
     ///
     /// # Errors
     /// When no way is feasible.
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault>;
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &InMemory) -> Result<Decision, Fault>;
     /// Makes, or marks, what is about to be written, and says where objects lie: from here on others may see that something
     /// is under way. Names that were open are filled in; of arrays that follow each other in one object, `stored` has the first.
     ///
@@ -62,11 +65,11 @@ pub trait Target: Send {
 pub(crate) struct Nothing;
 
 impl Target for Nothing {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &InMemory) -> Result<Vec<Stored>, Fault> {
         Ok(Vec::new())
     }
 
-    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &InMemory) -> Result<Decision, Fault> {
         unreachable!("nothing is asked of what has been taken back")
     }
 

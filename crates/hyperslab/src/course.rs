@@ -14,8 +14,8 @@ use hyperslab_world::{Fault, FaultKind, Names, Root, Work, World};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Codecs of other ranks.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
+/// Makes a codec of what another rank told of it.
+pub fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
     Some(Arc::new(Chain::from_bytes(bytes)?))
 }
 

@@ -69,6 +69,7 @@ mod zarr;
 
 pub use arrays::{Arrays, Info};
 pub use comm::{Comm, Observer, Unready};
+pub use course::decode;
 pub use error::Error;
 pub use file::{Contents, File, FileArray, NetcdfOptions};
 pub use hyperslab_collective::attempts::{Cleaned, clean};

@@ -5,11 +5,13 @@
 //! machine never meet but here.
 
 mod array;
+mod calling;
 mod planned;
 mod recording;
 mod report;
+mod scenes;
 mod spec;
-mod stages;
+mod transfers;
 
 use planned::PlannedReport;
 pub use report::Report;
@@ -20,11 +22,10 @@ pub use spec::{
 
 use hyperslab::Error;
 use hyperslab_plan::profile::{self, Profile};
-use hyperslab_sim::{Rehearsal, Size};
+use hyperslab_sim::{Payload, Rehearsal, Size};
+use hyperslab_world::MemoryTree;
 use recording::Recording;
-
-/// Most ranks of a simulation.
-const RANKS_MAX: u32 = 1 << 22;
+use spec::RANKS_MAX;
 
 /// Runs a rehearsal.
 ///
@@ -40,7 +41,7 @@ pub fn simulate(spec: &SimulationSpec) -> Result<Report, Error> {
 /// As [`simulate`], and when it is interrupted.
 pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
     let (profile, size) = machine(spec)?;
-    let built = stages::build(spec, &profile, size)?;
+    let built = scenes::build(spec, &profile, size)?;
     let rehearsal = Rehearsal {
         profile,
         size,
@@ -48,9 +49,10 @@ pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> b
         on_disk: spec.disk_layout.into(),
         seed: spec.seed,
         period: spec.period.into(),
-        stages: built.stages.clone(),
+        scenes: built.scenes.clone(),
         lengths: built.lengths.clone(),
-        contents: None,
+        tree: MemoryTree::new(),
+        payload: Payload::Lengths,
         traced: spec.log,
     };
     let machine = rehearsal.profile.name.clone();
@@ -91,8 +93,8 @@ pub fn plan_json(spec: &str) -> Result<String, Error> {
     let spec: SimulationSpec = serde_json::from_str(spec)
         .map_err(|error| Error::invalid(format!("what is to be planned cannot be understood: {error}")))?;
     let (profile, size) = machine(&spec)?;
-    let built = stages::build(&spec, &profile, size)?;
-    let planned: Vec<PlannedReport> = built.moves.iter().map(PlannedReport::of).collect();
+    let built = scenes::build(&spec, &profile, size)?;
+    let planned: Vec<PlannedReport> = built.moves.iter().map(|moving| PlannedReport::of(moving)).collect();
     serde_json::to_string(&planned).map_err(|error| Error::invalid(format!("the plan cannot be written: {error}")))
 }
 

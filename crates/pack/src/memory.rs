@@ -22,6 +22,8 @@ pub enum MemoryKind {
     Host,
     /// In that of an accelerator: nobody here can, yet.
     Device,
+    /// Nowhere: in a simulation, in which only lengths matter.
+    Imagined,
 }
 
 impl fmt::Display for MemoryKind {
@@ -29,6 +31,7 @@ impl fmt::Display for MemoryKind {
         f.write_str(match self {
             MemoryKind::Host => "host",
             MemoryKind::Device => "device",
+            MemoryKind::Imagined => "imagined",
         })
     }
 }
@@ -137,6 +140,11 @@ impl Memory {
         let address = ptr::without_provenance_mut(address as usize);
         let keep = Keep::Foreign { _owner: keep };
         Memory(Arc::new(Region { address, kind: MemoryKind::Device, bytes, keep }))
+    }
+
+    /// Memory of which only the length is known \[B\]: what takes part in a simulation without payloads.
+    pub fn imagined(bytes: u64) -> Memory {
+        Memory(Arc::new(Region { address: ptr::null_mut(), kind: MemoryKind::Imagined, bytes, keep: Keep::Nothing }))
     }
 
     /// New memory of `bytes` bytes, all zero, that [`Memory::into_vec`] turns into a vector without copying them.

@@ -7,14 +7,19 @@ use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Kind, Policie
 use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{self, Profile};
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
-use hyperslab_sim::{DiskLayout, Metadata, Move, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
-use hyperslab_world::Exposed;
+use hyperslab_sim::{DiskLayout, Move, Part, Payload, Period, Rehearsal, Scene, SimNames, Size, WhatIf, Who};
+use hyperslab_world::{Exposed, Fault, MemoryTree, Names};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Ranks for each server of the library.
 const CLIENTS_PER_SERVER: usize = 20;
+
+/// All open the same file, and keep it open.
+fn open(names: &SimNames) -> Result<(), Fault> {
+    names.hold("").map(std::mem::forget)
+}
 
 fn machine() -> Profile {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/orion-like.toml");
@@ -56,14 +61,15 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
         on_disk: DiskLayout::Contiguous,
         seed: 1,
         period: Period::default(),
-        stages: vec![
-            Stage::Metadata(Who::All, Metadata::Open),
-            Stage::Agree,
-            Stage::Move(Move { transfer, parameters, bring }),
-            Stage::Agree,
+        scenes: vec![
+            Scene::names(Who::All, open),
+            Scene::agree(),
+            Scene::walk(Move { transfer, parameters, bring }),
+            Scene::agree(),
         ],
         lengths: Vec::new(),
-        contents: None,
+        tree: MemoryTree::new(),
+        payload: Payload::Lengths,
         traced: false,
     };
     (bytes, rehearsal)

@@ -4,17 +4,20 @@
 use crate::behind::Behind;
 use crate::blocks::Blocks;
 use crate::calls::Calls;
+use crate::contents::FileBytes;
+use crate::desk::{Books, Metadata};
 use crate::disk::{self, Disk};
 use crate::drive::Drive;
 use crate::machine::{Machine, Size, WhatIf};
-use crate::metadata::Books;
+use crate::names::is_below;
 use crate::placing::{DiskLayout, Placing};
 use crate::servers::Server;
 use hyperslab_layout::{Loop, Nest, Object};
 use hyperslab_pack::for_each_run;
 use hyperslab_plan::profile::{self, Cache, Layout, Profile};
-use hyperslab_world::{Fault, FaultKind, MemoryStore, Moved, Moves, Outcome, Request, Store, Ticket};
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Most ranges of a file in one request.
 const RANGES_MAX: u64 = 1 << 26;
@@ -26,6 +29,11 @@ struct Caller {
     running: u32,
     /// Servers that hold something that it wrote and did not sync.
     touched: BTreeSet<u32>,
+    /// Below which its objects lie, and openings of which it has seen the proofs.
+    roots: Arc<[Root]>,
+    proven: BTreeSet<u64>,
+    /// Files that it has open.
+    open: BTreeSet<u32>,
 }
 
 /// A request under way.
@@ -48,10 +56,11 @@ pub(crate) struct Files {
     callers: Vec<Caller>,
     pub(crate) calls: Calls,
     pub(crate) books: Books,
-    numbers: BTreeMap<Object, u32>,
+    /// By name.
+    numbers: BTreeMap<Arc<str>, u32>,
     lengths: Vec<u64>,
     /// The contents, when payloads carry bytes.
-    contents: Option<MemoryStore>,
+    pub(crate) contents: Option<FileBytes>,
 }
 
 impl Files {
@@ -61,7 +70,7 @@ impl Files {
         what_if: WhatIf,
         on_disk: DiskLayout,
         seed: u64,
-        contents: Option<MemoryStore>,
+        contents: Option<FileBytes>,
     ) -> Files {
         let storage = &profile.storage;
         let count = match storage.servers.layout {
@@ -105,15 +114,90 @@ impl Files {
     }
 
     /// The number of a file, which is so long if nobody said so before \[B\].
-    pub(crate) fn number(&mut self, object: &Object, bytes: u64) -> u32 {
-        if let Some(&number) = self.numbers.get(object) {
+    pub(crate) fn number(&mut self, name: &str, bytes: u64) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
             return number;
         }
         let number = self.lengths.len() as u32;
-        self.numbers.insert(object.clone(), number);
+        self.numbers.insert(name.into(), number);
         self.lengths.push(bytes);
         self.placing.add_file(bytes);
         number
+    }
+
+    /// Gives a file, or all files in a directory, another name; what had that is gone.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        let moved = self.take_below(from);
+        self.take_below(to);
+        self.numbers
+            .extend(moved.into_iter().map(|(name, file)| (format!("{to}{}", &name[from.len()..]).into(), file)));
+    }
+
+    /// Forgets a file, or all files in a directory; says how many there were.
+    pub(crate) fn remove(&mut self, name: &str) -> u64 {
+        self.take_below(name).len() as u64
+    }
+
+    fn take_below(&mut self, name: &str) -> Vec<(Arc<str>, u32)> {
+        let mut all = self.numbers.split_off(name);
+        // Behind what begins with the name, others follow.
+        let mut behind = all.split_off(&*format!("{name}\u{10ffff}"));
+        let (below, beside): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| is_below(other, name));
+        self.numbers.append(&mut behind);
+        self.numbers.extend(beside);
+        below
+    }
+
+    /// Objects of a rank's further requests lie below these.
+    pub(crate) fn enter(&mut self, rank: u32, roots: Arc<[Root]>) {
+        if let Some(contents) = &mut self.contents {
+            contents.enter(rank, &roots);
+        }
+        self.callers[rank as usize].roots = roots;
+    }
+
+    /// Below which the objects of a rank's requests lie.
+    pub(crate) fn roots(&self, rank: u32) -> Arc<[Root]> {
+        self.callers[rank as usize].roots.clone()
+    }
+
+    /// How many files a rank has open, which it closes now.
+    pub(crate) fn close_all(&mut self, rank: u32) -> u64 {
+        std::mem::take(&mut self.callers[rank as usize].open).len() as u64
+    }
+
+    /// How often a rank asks or opens before it begins a request for a file. One whose name is not absolute has been open on
+    /// all ranks since before the beginning.
+    fn chores(&mut self, rank: u32, job: &Job) -> [(Metadata, u64); 2] {
+        let caller = &mut self.callers[rank as usize];
+        let root = job.request.object().and_then(|object| caller.roots.get(object.root as usize));
+        let Some(root) = root.filter(|root| root.at.starts_with('/')) else {
+            return [(Metadata::Query, 0), (Metadata::Open, 0)];
+        };
+        let proofs = if caller.proven.insert(root.opening) { root.proofs.len() as u64 } else { 0 };
+        let opens = match &job.request {
+            // What is replaced takes its name by a rename.
+            Request::WriteWhole { replace, .. } | Request::Put { replace, .. } => 1 + u64::from(*replace),
+            Request::ReadWhole { .. } | Request::Get { .. } => 1,
+            _ => u64::from(caller.open.insert(job.file)),
+        };
+        [(Metadata::Query, proofs), (Metadata::Open, opens)]
+    }
+
+    /// The number of an object, as a rank calls it.
+    fn number_of(&mut self, rank: u32, object: &Object, bytes: u64) -> u32 {
+        let roots = &self.callers[rank as usize].roots;
+        match roots.is_empty() {
+            true => self.number(&object.name.clone(), bytes),
+            false => self.number(&Root::full_of(&self.roots(rank), object), bytes),
+        }
+    }
+
+    /// Whether a file was opened for this request alone, and so is closed after it.
+    fn is_opened_alone(&self, rank: u32, request: &Request) -> bool {
+        let whole = !matches!(request, Request::Write { .. } | Request::Read { .. } | Request::Sync { .. });
+        let root = request.object().and_then(|object| self.callers[rank as usize].roots.get(object.root as usize));
+        whole && root.is_some_and(|root| root.at.starts_with('/'))
     }
 
     /// How long a file is, as far as anybody said \[B\].
@@ -158,12 +242,12 @@ impl Machine {
             let fault = Fault::new(FaultKind::Invalid, text).hint("take a smaller array, or another strategy");
             return self.post(rank, |mail| mail.stored.push((ticket, Err(fault))));
         }
-        let job = self.job(ticket, request);
+        let job = self.job(rank, ticket, request);
         self.files.callers[rank as usize].line.push_back(job);
         self.next_jobs(rank);
     }
 
-    fn job(&mut self, ticket: Ticket, request: Request) -> Job {
+    fn job(&mut self, rank: u32, ticket: Ticket, request: Request) -> Job {
         let (write, direct, mut ranges) = match &request {
             Request::Write { moves, direct, .. } => (true, *direct, ranges_of(moves)),
             Request::Read { moves, direct, .. } => (false, *direct, ranges_of(moves)),
@@ -178,7 +262,7 @@ impl Machine {
             Request::Sync { .. } => (false, false, Vec::new()),
         };
         let end = ranges.iter().map(|range| range.0.saturating_add(range.1)).max().unwrap_or(0);
-        let file = request.object().cloned().map_or(0, |object| self.files.number(&object, end));
+        let file = request.object().map_or(0, |object| self.files.number_of(rank, object, end));
         ranges.reverse();
         let bytes = ranges.iter().map(|range| range.1).sum();
         let calls = ranges.len() as u64;
@@ -198,29 +282,39 @@ impl Machine {
             }
             caller.running += 1;
             let Some(job) = caller.line.pop_front() else { return };
-            if sync { self.sync(rank, job) } else { self.next_call(rank, job) }
+            if sync { self.sync(rank, job) } else { self.begin_job(rank, job) }
         }
     }
 
+    /// Looks at what is to be proven, opens the file, and calls.
+    fn begin_job(&mut self, rank: u32, job: Job) {
+        let [queries, opens] = self.files.chores(rank, &job);
+        self.metadata_if(queries, move |machine| {
+            machine.metadata_if(opens, move |machine| machine.next_call(rank, job));
+        });
+    }
+
+    /// Opens, closes or asks about so many files, if any.
+    fn metadata_if(&mut self, (kind, count): (Metadata, u64), then: impl FnOnce(&mut Machine) + 'static) {
+        if count == 0 { then(self) } else { self.metadata(kind, count, Box::new(then)) }
+    }
+
     pub(crate) fn end_job(&mut self, rank: u32, job: Job) {
+        let closes = u64::from(self.files.is_opened_alone(rank, &job.request));
+        self.metadata_if((Metadata::Close, closes), move |machine| machine.over(rank, job));
+    }
+
+    fn over(&mut self, rank: u32, job: Job) {
         let (bytes, calls) = (job.bytes, job.calls);
         self.note(|| {
             format!("{rank} {} {bytes} B in {calls} calls", if job.write { "wrote" } else { "read or synced" })
         });
         let moved = Moved { bytes, calls, content: Vec::new() };
-        let outcome = self.apply(job.request).unwrap_or(Ok(Outcome::Done(moved)));
+        let applied = self.files.contents.as_mut().and_then(|contents| contents.apply(rank, job.request));
+        let outcome = applied.unwrap_or(Ok(Outcome::Done(moved)));
         self.files.callers[rank as usize].running -= 1;
         self.post(rank, |mail| mail.stored.push((job.ticket, outcome)));
         self.next_jobs(rank);
-    }
-
-    /// Does what was asked to the contents, if there are any.
-    fn apply(&mut self, request: Request) -> Option<Result<Outcome, Fault>> {
-        let contents = self.files.contents.as_mut()?;
-        contents.submit(0, request);
-        let mut done = Vec::new();
-        contents.poll(&mut done);
-        done.pop().map(|(_, outcome)| outcome)
     }
 }
 

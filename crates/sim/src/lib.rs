@@ -8,9 +8,10 @@
 //! # Files
 //!
 //! `kernel.rs` keeps virtual time and the order of events; `machine.rs` is what they happen to. `world.rs` is a rank's
-//! seams over it, `rehearsal.rs` runs ranks through stages, `limits.rs` refuses what would need too much. `messages.rs`
-//! charges processors and wires (`network.rs`) for messages. `files.rs`, `calls.rs` and `metadata.rs` are files as
-//! callers see them, `servers.rs` what serves them, `blocks.rs` and `behind.rs` its caches, `drive.rs` the line before a
+//! seams over it; `scene.rs` says what ranks can live through, `scenes.rs` has what is no collective call, and
+//! `rehearsal.rs` runs ranks through all of it; `limits.rs` refuses what would need too much. `messages.rs` charges processors
+//! and wires (`network.rs`) for messages. `names.rs` keeps names and small files, `contents.rs` bytes where any move, and
+//! `desk.rs` charges for what is done to names. `files.rs` and `calls.rs` are files as callers see them, `servers.rs` what serves them, `blocks.rs` and `behind.rs` its caches, `drive.rs` the line before a
 //! disk, `disk/` the disks themselves; `placing.rs`, `allocation.rs` and `order.rs` say where on them files lie.
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,8 @@ mod allocation;
 mod behind;
 mod blocks;
 mod calls;
+mod contents;
+mod desk;
 mod disk;
 mod drive;
 mod files;
@@ -25,12 +28,14 @@ mod kernel;
 mod limits;
 mod machine;
 mod messages;
-mod metadata;
+mod names;
 mod network;
 mod order;
 mod outcome;
 mod placing;
 mod rehearsal;
+mod scene;
+mod scenes;
 mod servers;
 mod tally;
 mod world;
@@ -38,9 +43,12 @@ mod world;
 pub use drive::DiskTimes;
 pub use limits::room;
 pub use machine::{Size, WhatIf, Work};
-pub use metadata::Metadata;
+pub use names::SimNames;
 pub use order::disk_order;
 pub use outcome::{Busy, Disks, Outcome, Span, Spent};
 pub use placing::DiskLayout;
-pub use rehearsal::{Bring, Lived, Move, Part, Period, Rehearsal, Sink, Stage, Who};
+pub use rehearsal::{Lived, Payload, Period, Rehearsal, Sink};
+pub use scene::{BeginScene, Scene, Task, Who};
+pub use scenes::{Bring, Move, Part};
 pub use tally::{Calls, Tally};
+pub use world::RankWorld;

@@ -2,13 +2,13 @@
 
 use crate::order::files_in_order;
 use crate::placing::{DISK_BYTES, DiskLayout};
-use crate::rehearsal::{Rehearsal, Stage, Who};
+use crate::rehearsal::Rehearsal;
 use hyperslab_plan::profile::{Cache, Disk, Layout, Profile, Topology};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Longest virtual time \[ns\]: 30 years.
 pub(crate) const TIME_NS: u64 = 30 * 365 * 24 * 3600 * 1_000_000_000;
-/// Most ranks, processors, disks, places of a torus, buffer slots of a rank.
+/// Most ranks, processors, disks, places of a torus.
 const THINGS_MAX: u64 = 1 << 22;
 /// Smallest unit of striping of disks whose places are drawn \[B\].
 const UNIT_MIN: u64 = 512;
@@ -16,7 +16,6 @@ const UNIT_MIN: u64 = 512;
 /// Whether the machine has room for the ranks and for their files, and this one for the simulation.
 pub(crate) fn check(asked: &Rehearsal) -> Result<(), Fault> {
     count(asked)?;
-    stages(asked)?;
     layout(asked)?;
     files(asked)
 }
@@ -39,17 +38,12 @@ fn count(asked: &Rehearsal) -> Result<(), Fault> {
         Topology::Torus { shape: (rows, columns), .. } => u64::from(rows) * u64::from(columns),
         _ => 0,
     };
-    let slots = asked.stages.iter().filter_map(|stage| match stage {
-        Stage::Move(asked) => Some(u64::from(asked.parameters.slots)),
-        _ => None,
-    });
     let things = [
         ("ranks", ranks),
         ("processors of a node", cores),
         ("processors", nodes * cores),
         ("disks", owners * u64::from(servers.disks)),
         ("places of a torus", places),
-        ("buffer slots of a rank", slots.max().unwrap_or(0)),
     ];
     if let Some((what, number)) = things.into_iter().find(|thing| thing.1 > THINGS_MAX) {
         let text =
@@ -78,25 +72,6 @@ fn apart(profile: &Profile) -> u64 {
     match profile.storage.servers.layout {
         Layout::Apart { count, .. } => u64::from(count),
         _ => 0,
-    }
-}
-
-fn stages(asked: &Rehearsal) -> Result<(), Fault> {
-    let who = |stage: &Stage| match stage {
-        Stage::Work(who, _) | Stage::Metadata(who, _) | Stage::Call { who, .. } => Some(*who),
-        Stage::Agree | Stage::Move(_) => None,
-    };
-    let ranks = asked.size.ranks;
-    let lost = asked.stages.iter().zip(0..).find_map(|(stage, number): (_, u64)| match who(stage) {
-        Some(Who::Rank(rank)) if rank >= ranks => Some((number, rank)),
-        _ => None,
-    });
-    match lost {
-        Some((number, rank)) => refuse(
-            format!("stage {number} is for rank {rank}, but there are only {ranks} ranks"),
-            "number ranks from 0 on; servers come behind the clients",
-        ),
-        None => Ok(()),
     }
 }
 

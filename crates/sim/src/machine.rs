@@ -1,5 +1,6 @@
 //! The machine: processors, wires and files, their clock, and what waits for each rank.
 
+use crate::desk::{DeskLine, DeskTold};
 use crate::files::Files;
 use crate::kernel::{Kernel, Resource, whole_ns};
 use crate::messages::Pairs;
@@ -62,8 +63,10 @@ pub(crate) struct Mail {
     pub(crate) events: Vec<Event>,
     pub(crate) computed: Vec<(Ticket, Result<Vec<u8>, Fault>)>,
     pub(crate) stored: Vec<(Ticket, Result<Outcome, Fault>)>,
-    /// Whether what its stage waits for is over.
-    pub(crate) woken: bool,
+    /// What came of work with names.
+    pub(crate) named: Option<DeskTold>,
+    /// Whether the program's own work is over.
+    pub(crate) worked: bool,
     queued: bool,
 }
 
@@ -97,6 +100,7 @@ pub(crate) struct Machine {
     pub(crate) pairs: Pairs,
     pub(crate) exposed: Vec<Vec<Exposed>>,
     pub(crate) files: Files,
+    pub(crate) desks: Vec<DeskLine>,
     /// Whether payloads carry bytes, or lengths only.
     pub(crate) carries_bytes: bool,
     pub(crate) tally: Tally,
@@ -127,6 +131,7 @@ impl Machine {
             pairs: Pairs::new(size.ranks),
             exposed: vec![Vec::new(); ranks],
             files,
+            desks: (0..ranks).map(|_| DeskLine::default()).collect(),
             carries_bytes,
             tally: Tally::default(),
             buffers: BTreeMap::new(),

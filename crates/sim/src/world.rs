@@ -1,25 +1,69 @@
 //! The seams of one rank over the machine.
 
-use crate::machine::{Machine, Work};
+use crate::desk::Metadata;
+use crate::machine::{Machine, Size, Work};
+use crate::names::SimNames;
 use hyperslab_pack::{Memory, OutOfMemory};
+use hyperslab_walk::Pace;
 use hyperslab_world::{
-    Clock, Compute, Cost, Desk, Event, Exposed, Fault, InlineDesk, Job, Outcome, Part, Request, Store, Ticket,
+    self as world, Clock, Compute, Cost, Desk, Event, Exposed, Fault, Job, Outcome, Part, Request, Root, Store, Ticket,
     Transport, World,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+/// Ranks from which on those that do not serve derive only so many steps ahead: each that waits takes about 1 KiB.
+const MANY_RANKS: u32 = 2000;
+const FEW_STEPS: usize = 16;
+
 /// One rank's seams.
-pub(crate) struct RankWorld {
+pub struct RankWorld {
     machine: Rc<RefCell<Machine>>,
     rank: u32,
-    desk: InlineDesk,
+    names: SimNames,
+    /// How systems of the time walked.
+    pace: Pace,
 }
 
 impl RankWorld {
-    pub(crate) fn new(machine: &Rc<RefCell<Machine>>, rank: u32) -> RankWorld {
-        RankWorld { machine: machine.clone(), rank, desk: InlineDesk::default() }
+    pub(crate) fn new(machine: &Rc<RefCell<Machine>>, rank: u32, names: SimNames, pace: Pace) -> RankWorld {
+        RankWorld { machine: machine.clone(), rank, names, pace }
+    }
+
+    /// The ranks of the machine.
+    pub fn size(&self) -> Size {
+        self.machine.borrow().size
+    }
+
+    /// Names of directories and files, as this rank sees them.
+    pub fn names(&self) -> SimNames {
+        self.names.clone()
+    }
+
+    /// How this rank walks a program in which it serves, or not.
+    pub fn pace(&self, serves: bool) -> Pace {
+        let many = self.size().ranks > MANY_RANKS && !serves;
+        Pace { window: self.pace.window.or(many.then_some(FEW_STEPS)), ..self.pace }
+    }
+
+    /// Virtual time \[ns\].
+    pub fn time_ns(&self) -> u64 {
+        self.machine.borrow().kernel.now_ns()
+    }
+
+    /// Lets the program work for so long on this rank's processor \[ns\].
+    pub fn work(&mut self, ns: f64) {
+        let (rank, mut machine) = (self.rank, self.machine.borrow_mut());
+        let processor = machine.processor(rank);
+        let end = machine.work(processor, Work::Application, ns);
+        machine.kernel.at(end, move |machine| machine.post(rank, |mail| mail.worked = true));
+    }
+
+    /// Whether the program's work is over since this was asked last.
+    pub fn has_worked(&mut self) -> bool {
+        std::mem::take(&mut self.machine.borrow_mut().mail[self.rank as usize].worked)
     }
 }
 
@@ -40,9 +84,8 @@ impl World for RankWorld {
         self
     }
 
-    /// Work with names takes no time yet.
     fn desk(&mut self) -> &mut dyn Desk {
-        &mut self.desk
+        self
     }
 
     /// Payloads without bytes need no memory of their own: all slots of a size share one, which nobody touches.
@@ -61,6 +104,27 @@ impl World for RankWorld {
 
     /// Time passes between polls only.
     fn doze(&mut self, _limit: Duration) {}
+}
+
+impl Desk for RankWorld {
+    /// It is done at once, and told of when its time has passed.
+    fn begin(&mut self, work: world::Work, _at_once: bool) {
+        let told = work();
+        self.machine.borrow_mut().at_desk(self.rank, self.names.take_deeds(), Some(told));
+    }
+
+    fn poll(&mut self) -> Option<Result<Vec<u8>, Fault>> {
+        self.machine.borrow_mut().mail[self.rank as usize].named.take()
+    }
+
+    fn later(&mut self, work: Box<dyn FnOnce() + Send>, _at_once: bool) {
+        work();
+        self.machine.borrow_mut().at_desk(self.rank, self.names.take_deeds(), None);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.machine.borrow().desks[self.rank as usize].is_idle()
+    }
 }
 
 impl Transport for RankWorld {
@@ -109,6 +173,23 @@ impl Store for RankWorld {
 
     fn advance(&self) -> u64 {
         0
+    }
+
+    fn enter(&mut self, roots: Arc<[Root]>) {
+        self.machine.borrow_mut().files.enter(self.rank, roots);
+    }
+
+    fn roots(&self) -> Arc<[Root]> {
+        self.machine.borrow().files.roots(self.rank)
+    }
+
+    /// Nobody waits until it is closed.
+    fn release(&mut self) {
+        let mut machine = self.machine.borrow_mut();
+        let open = machine.files.close_all(self.rank);
+        if open > 0 {
+            machine.metadata(Metadata::Close, open, Box::new(|_| ()));
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use common::{Ranks, Told, seeds};
 use hyperslab_layout::Object;
 use hyperslab_plan::profile::{self, Layout, Profile};
 use hyperslab_plan::{Direction, Facts, Parameters, Transfer};
-use hyperslab_sim::{DiskLayout, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf};
-use hyperslab_world::{Exposed, MemoryStore};
+use hyperslab_sim::{DiskLayout, Move, Outcome, Part, Payload, Period, Rehearsal, Scene, Size, WhatIf};
+use hyperslab_world::{Exposed, MemoryStore, MemoryTree};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -50,7 +50,8 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn run(&self, contents: Option<MemoryStore>) -> Outcome {
+    fn run(&self, contents: MemoryStore) -> Outcome {
+        let payload = Payload::Objects(contents);
         let (users, facts) = (self.users.clone(), self.facts.clone());
         let bring =
             Rc::new(move |rank: u32| Part { users: users[rank as usize].clone(), facts: facts[rank as usize].clone() });
@@ -64,9 +65,10 @@ impl Call<'_> {
             on_disk: if ranks_serve { DiskLayout::ALL[self.seed as usize % 3] } else { DiskLayout::Contiguous },
             seed: self.seed,
             period: self.period,
-            stages: vec![Stage::Agree, Stage::Move(Move { transfer, parameters, bring }), Stage::Agree],
+            scenes: vec![Scene::agree(), Scene::walk(Move { transfer, parameters, bring }), Scene::agree()],
             lengths: self.lengths.clone(),
-            contents,
+            tree: MemoryTree::new(),
+            payload,
             traced: true,
         };
         rehearsal.run().unwrap_or_else(|fault| panic!("{told}\n{fault}"))
@@ -99,10 +101,10 @@ fn imagined_machines_move_the_same_bytes() {
             let call =
                 Call { machine, ranks, period, seed, transfer: transfer.clone(), parameters, users, facts, lengths };
             let before = Arc::new(Mutex::new(objects));
-            let first = call.run(Some(rooted(&case.objects)));
+            let first = call.run(rooted(&case.objects));
             let told = format!("{}, {transfer:?}\n{:?}", machine.name, call.parameters);
             case.compare(&transfer, &parts, &told);
-            assert_eq!(call.run(Some(rooted(&before))), first, "twice the same: {told}");
+            assert_eq!(call.run(rooted(&before)), first, "twice the same: {told}");
             case.settle();
         }
     }

@@ -3,7 +3,8 @@
 
 use hyperslab_layout::Object;
 use hyperslab_plan::profile::{self, Layout, Profile};
-use hyperslab_sim::{DiskLayout, Outcome, Period, Rehearsal, Size, Stage, WhatIf, Who};
+use hyperslab_sim::{DiskLayout, Outcome, Payload, Period, Rehearsal, Scene, Size, WhatIf, Who};
+use hyperslab_world::MemoryTree;
 
 /// What part of the mean the disk with the least has at least.
 const FEWEST: f64 = 0.9;
@@ -43,7 +44,7 @@ fn bytes(profile: &Profile) -> u64 {
     }
 }
 
-fn run(profile: &Profile, stages: Vec<Stage>, lengths: Vec<(Object, u64)>) -> Outcome {
+fn run(profile: &Profile, scenes: Vec<Scene>, lengths: Vec<(Object, u64)>) -> Outcome {
     let (clients, servers) = size(profile);
     let rehearsal = Rehearsal {
         profile: profile.clone(),
@@ -52,9 +53,10 @@ fn run(profile: &Profile, stages: Vec<Stage>, lengths: Vec<(Object, u64)>) -> Ou
         on_disk: DiskLayout::Contiguous,
         seed: 1,
         period: Period::default(),
-        stages,
+        scenes,
         lengths,
-        contents: None,
+        tree: MemoryTree::new(),
+        payload: Payload::Lengths,
         traced: false,
     };
     rehearsal.run().unwrap_or_else(|fault| panic!("{}: {}", profile.name, fault.text()))
@@ -63,7 +65,7 @@ fn run(profile: &Profile, stages: Vec<Stage>, lengths: Vec<(Object, u64)>) -> Ou
 /// All ranks write or read their parts of one file, or files of their own.
 fn shared(profile: &Profile, write: bool) -> Outcome {
     let bytes = bytes(profile);
-    let call = Stage::Call { who: Who::Clients, object: "all".into(), offset: 0, pitch: bytes, bytes, write };
+    let call = Scene::range(Who::Clients, "all".into(), (0, bytes, bytes), write);
     run(profile, vec![call], vec![("all".into(), u64::from(size(profile).0) * bytes)])
 }
 
@@ -71,7 +73,7 @@ fn apart(profile: &Profile, write: bool) -> Outcome {
     let bytes = bytes(profile);
     let name = |rank: u32| Object::from(format!("rank {rank:05}").as_str());
     let ranks = 0..size(profile).0;
-    let call = |rank| Stage::Call { who: Who::Rank(rank), object: name(rank), offset: 0, pitch: 0, bytes, write };
+    let call = |rank| Scene::range(Who::Rank(rank), name(rank), (0, 0, bytes), write);
     run(profile, ranks.clone().map(call).collect(), ranks.map(|rank| (name(rank), bytes)).collect())
 }
 

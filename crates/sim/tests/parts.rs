@@ -8,9 +8,11 @@ use hyperslab_plan::profile::{
     Servers, Storage, Topology,
 };
 use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
-use hyperslab_sim::{DiskLayout, Lived, Metadata, Move, Outcome, Part, Period, Rehearsal, Size, Stage, WhatIf, Who};
+use hyperslab_sim::{
+    DiskLayout, Lived, Move, Outcome, Part, Payload, Period, Rehearsal, Scene, SimNames, Size, WhatIf, Who,
+};
 use hyperslab_walk::trace::Kind as Span;
-use hyperslab_world::{Exposed, Fault};
+use hyperslab_world::{Exposed, Fault, MemoryTree, Names};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -75,15 +77,20 @@ fn free() -> Profile {
     }
 }
 
-fn call(offset: u64, pitch: u64, bytes: u64, write: bool) -> Stage {
-    Stage::Call { who: Who::Clients, object: "file".into(), offset, pitch, bytes, write }
+/// All open the same thing, and keep it open.
+fn open(names: &SimNames) -> Result<(), Fault> {
+    names.hold("").map(std::mem::forget)
 }
 
-fn rehearse(profile: Profile, size: (u32, u32), stages: Vec<Stage>) -> Result<Outcome, Fault> {
-    rehearsal(profile, size, stages).run()
+fn call(offset: u64, pitch: u64, bytes: u64, write: bool) -> Scene {
+    Scene::range(Who::Clients, "file".into(), (offset, pitch, bytes), write)
 }
 
-fn rehearsal(profile: Profile, (clients, servers): (u32, u32), stages: Vec<Stage>) -> Rehearsal {
+fn rehearse(profile: Profile, size: (u32, u32), scenes: Vec<Scene>) -> Result<Outcome, Fault> {
+    rehearsal(profile, size, scenes).run()
+}
+
+fn rehearsal(profile: Profile, (clients, servers): (u32, u32), scenes: Vec<Scene>) -> Rehearsal {
     Rehearsal {
         profile,
         size: Size { ranks: clients + servers, servers },
@@ -91,15 +98,16 @@ fn rehearsal(profile: Profile, (clients, servers): (u32, u32), stages: Vec<Stage
         on_disk: DiskLayout::Contiguous,
         seed: 1,
         period: Period::default(),
-        stages,
+        scenes,
         lengths: vec![("file".into(), 1 << 20)],
-        contents: None,
+        tree: MemoryTree::new(),
+        payload: Payload::Lengths,
         traced: false,
     }
 }
 
-fn run(profile: &Profile, clients: u32, stages: Vec<Stage>) -> Outcome {
-    rehearse(profile.clone(), (clients, 0), stages).expect("it comes to its end")
+fn run(profile: &Profile, clients: u32, scenes: Vec<Scene>) -> Outcome {
+    rehearse(profile.clone(), (clients, 0), scenes).expect("it comes to its end")
 }
 
 /// Two ranks write a vector of 64 elements, of which each holds half, through rank 0.
@@ -118,7 +126,7 @@ fn gather(profile: &Profile, sync: bool) -> Outcome {
         let users = vec![Exposed { memory: Memory::from_vec(Vec::new()), view }];
         Part { users, facts: Arc::new(Facts::default()) }
     });
-    run(profile, 2, vec![Stage::Move(Move { transfer, parameters, bring })])
+    run(profile, 2, vec![Scene::walk(Move { transfer, parameters, bring })])
 }
 
 fn rated(rate: f64) -> Disk {
@@ -193,8 +201,8 @@ fn what_fills_no_cluster_waits_for_more_or_for_a_sync() {
     profile.storage.cache = Cache::WriteBehind { limit_bytes: 1 << 20, copy_rate: 1e18, cluster_bytes: 1000 };
     profile.storage.disk = rated(1e6);
     let written = |calls: &[(u64, u64)]| {
-        let stages = calls.iter().map(|&(offset, bytes)| call(offset, 0, bytes, true)).collect();
-        let outcome = run(&profile, 1, stages);
+        let scenes = calls.iter().map(|&(offset, bytes)| call(offset, 0, bytes, true)).collect();
+        let outcome = run(&profile, 1, scenes);
         (outcome.disks[0].requests, outcome.settled_ns)
     };
     // At the end all is written.
@@ -204,8 +212,8 @@ fn what_fills_no_cluster_waits_for_more_or_for_a_sync() {
     assert_eq!(gather(&profile, true).end_ns, 512_000);
     // Who waits for room does not wait for more to follow.
     profile.storage.cache = Cache::WriteBehind { limit_bytes: 1000, copy_rate: 1e18, cluster_bytes: 4000 };
-    let stages = vec![call(0, 0, 900, true), call(900, 0, 900, true)];
-    assert_eq!(run(&profile, 1, stages).end_ns, 900_000);
+    let scenes = vec![call(0, 0, 900, true), call(900, 0, 900, true)];
+    assert_eq!(run(&profile, 1, scenes).end_ns, 900_000);
 }
 
 #[test]
@@ -256,7 +264,7 @@ fn one_manager_opens_for_all() {
     let mut profile = free();
     profile.storage.metadata.open_ns = 3.0 * US;
     profile.storage.metadata.open_manager_ns = 10.0 * US;
-    let outcome = run(&profile, 5, vec![Stage::Metadata(Who::All, Metadata::Open)]);
+    let outcome = run(&profile, 5, vec![Scene::names(Who::All, open)]);
     assert_eq!(outcome.end_ns, 53_000);
     let calls = &outcome.tally.calls["open"];
     assert_eq!((calls.count, calls.ns), (5, (13 + 23 + 33 + 43 + 53) * 1000));
@@ -271,8 +279,8 @@ fn cached() -> Profile {
     profile
 }
 
-fn run_cached(stages: Vec<Stage>) -> Outcome {
-    rehearse(cached(), (1, 1), stages).expect("it comes to its end")
+fn run_cached(scenes: Vec<Scene>) -> Outcome {
+    rehearse(cached(), (1, 1), scenes).expect("it comes to its end")
 }
 
 #[test]
@@ -283,7 +291,7 @@ fn a_cache_reads_a_block_once_and_the_next_ahead() {
     let more = run_cached(vec![call(0, 0, 8, false), call(8, 0, 8, false), call(1024, 0, 8, false)]);
     assert_eq!((more.end_ns, more.disks[0].requests), (2 * MS, 3));
     // Four blocks: the first is gone when it is wanted again. Seven come in turn, the last ahead; then two again.
-    let all: Vec<Stage> = [0, 1, 2, 3, 4, 5, 0].iter().map(|block| call(block * 1024, 0, 8, false)).collect();
+    let all: Vec<Scene> = [0, 1, 2, 3, 4, 5, 0].iter().map(|block| call(block * 1024, 0, 8, false)).collect();
     assert_eq!(run_cached(all).disks[0].requests, 9);
 }
 
@@ -294,14 +302,14 @@ fn a_cache_writes_a_block_once_it_is_full() {
     let full = run_cached(vec![call(512, 0, 512, true), call(0, 0, 512, true)]);
     assert_eq!((full.end_ns, full.settled_ns, full.disks[0].requests), (0, MS, 1));
     // Nothing clean to replace: the oldest is written first.
-    let many: Vec<Stage> = (0..5).map(|block| call(block * 1024, 0, 512, true)).collect();
+    let many: Vec<Scene> = (0..5).map(|block| call(block * 1024, 0, 512, true)).collect();
     let many = run_cached(many);
     assert_eq!((many.end_ns, many.settled_ns, many.disks[0].requests), (MS, 5 * MS, 5));
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |profile: Profile, size| rehearse(profile, size, vec![Stage::Agree]).unwrap_err().to_string();
+    let refused = |profile: Profile, size| rehearse(profile, size, vec![Scene::agree()]).unwrap_err().to_string();
     assert!(refused(cached(), (2, 0)).contains("none of 2 is to"));
     let mut uneven = cached();
     uneven.storage.cache = Cache::Blocks { block_bytes: 512, blocks_per_rank: 4, lookup_ns: 0.0 };
@@ -316,17 +324,24 @@ fn recording_takes_no_virtual_time_and_tells_all_that_a_rank_lives_through() {
     let mut profile = free();
     profile.messages.send_ns = 10.0 * US;
     profile.storage.disk = rated(1e6);
-    let stages =
-        || vec![Stage::Agree, Stage::Work(Who::Clients, 5000.0), call(0, 1000, 1000, true), Stage::Agree, Stage::Agree];
-    let plain = run(&profile, 3, stages());
+    let scenes = || {
+        vec![
+            Scene::agree(),
+            Scene::work(Who::Clients, 5000.0),
+            call(0, 1000, 1000, true),
+            Scene::agree(),
+            Scene::agree(),
+        ]
+    };
+    let plain = run(&profile, 3, scenes());
     let mut told: Vec<(u32, usize, Vec<Span>, u64)> = Vec::new();
     let mut sink = |lived: Lived| {
         let spans = lived.recorded.spans;
         assert!(spans.iter().all(|span| lived.begin_ns <= span.begin_ns && span.end_ns <= lived.end_ns));
-        let spent = spans.iter().map(|span| span.end_ns - span.begin_ns).sum();
-        told.push((lived.rank, lived.stage, spans.iter().map(|span| span.kind).collect(), spent));
+        let spent: u64 = spans.iter().map(|span| span.end_ns - span.begin_ns).sum();
+        told.push((lived.rank, lived.scene, spans.iter().map(|span| span.kind).collect(), spent));
     };
-    let recorded = rehearsal(profile, (3, 0), stages()).run_recorded(&mut || false, Some(&mut sink)).expect("it ends");
+    let recorded = rehearsal(profile, (3, 0), scenes()).run_recorded(&mut || false, Some(&mut sink)).expect("it ends");
     assert_eq!(recorded, plain);
     for rank in 0..3 {
         let of: Vec<(usize, Span)> = told.iter().filter(|t| t.0 == rank).map(|t| (t.1, *t.2.last().unwrap())).collect();

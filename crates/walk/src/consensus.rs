@@ -6,8 +6,9 @@
 
 use crate::compared::{Compared, Fields};
 use crate::inbox::tag;
+use crate::limits::Waits;
 use crate::names::{Names, list};
-use crate::party::{Party, Waits};
+use crate::party::Party;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 

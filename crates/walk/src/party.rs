@@ -3,50 +3,13 @@
 use crate::compared::Compared;
 use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
 use crate::inbox::{Inbox, tag};
+use crate::limits::{Limits, Pace, Waits};
 use crate::names::Names;
 use crate::trace::Recorder;
 use crate::tree::{ARITY, Tree};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::time::Duration;
-
-/// How long a rank waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// For other ranks to reach a call.
-    pub arrival: Duration,
-    /// For any progress, of any rank, inside a call.
-    pub progress: Duration,
-    /// For storage that does not answer. A rank that waits for storage says so to the others, who then wait for it.
-    pub storage: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            arrival: Duration::from_secs(30 * 60),
-            progress: Duration::from_secs(60),
-            storage: Duration::from_secs(600),
-        }
-    }
-}
-
-/// What a rank waits for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Waits {
-    /// In words.
-    pub text: String,
-    /// Whether it waits for storage of its own, which has a limit of its own.
-    pub storage: bool,
-    /// Whether it waits for ranks that may legitimately come late.
-    pub arrival: bool,
-}
-
-impl From<String> for Waits {
-    fn from(text: String) -> Waits {
-        Waits { text, storage: false, arrival: false }
-    }
-}
 
 /// Polls without news after which a rank starts to doze. Few: where ranks share cores, each poll keeps from working whom
 /// it waits for, and a doze begins with offering the core.
@@ -107,6 +70,8 @@ pub struct Party {
     what: String,
     /// Limits on waiting; may change between calls.
     pub limits: Limits,
+    /// How its programs are walked.
+    pub pace: Pace,
     pub(crate) inbox: Inbox,
     /// Buffers kept from one transfer to the next, because fresh pages are slow.
     pub(crate) pool: Vec<Memory>,
@@ -134,6 +99,7 @@ impl Party {
             part: 0,
             what: String::new(),
             limits,
+            pace: Pace::default(),
             inbox: Inbox::default(),
             pool: Vec::new(),
             progressed: false,

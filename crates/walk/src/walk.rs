@@ -1,6 +1,7 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
-use crate::party::{Party, Waits};
+use crate::limits::{Pace, Waits};
+use crate::party::Party;
 use hyperslab_layout::{CodecError, Durability, Object, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
@@ -149,6 +150,14 @@ impl Walk {
     #[must_use]
     pub fn with_window(mut self, window: usize) -> Walk {
         self.window = window.max(1);
+        self
+    }
+
+    /// The same at this pace.
+    #[must_use]
+    pub fn at(mut self, pace: Pace) -> Walk {
+        self.blocking_sends |= pace.blocking_sends;
+        self.window = pace.window.map_or(self.window, |window| window.max(1));
         self
     }
 

@@ -1,14 +1,12 @@
 //! Arrays of a rehearsal: what is asked of them, and where their elements lie in memories without contents.
 
 use super::spec::{Array, Dim, Store};
-use hyperslab::Error;
+use hyperslab::{Error, LocalArray};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::stored::{Change, Coding, Keys};
-use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, View};
+use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Spread, Stored};
-use hyperslab_world::Exposed;
-use std::sync::Arc;
 
 /// The asks of an array, or of all of those alike.
 pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>, Error> {
@@ -135,13 +133,20 @@ fn spread(dim: &Dim, name: &str) -> Result<layout::Dim, Error> {
 
 /// Where a rank's elements of an array lie: dense in the order of the file but for guard cells and neighbours. The memory
 /// has no bytes, because nothing moves.
-pub(super) fn exposed(array: &Array, ask: &Ask, rank: u32) -> Exposed {
-    let region = ask.spread.regular().map_or_else(|| layout::Region::empty(array.shape.len()), |d| d.owned(rank));
+pub(super) fn local(array: &Array, ask: &Ask, rank: u32) -> LocalArray {
+    let region = owned(ask.spread.regular(), array, rank);
     let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
     let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * guard(d)).collect();
     let pitch = ask.memory.bytes() * array.local.interleave.unwrap_or(1).max(1);
     let strides = layout::dense_strides(&shape, ask.stored.order(), pitch);
-    let base = strides.iter().enumerate().map(|(d, stride)| guard(d) as i64 * stride).sum();
-    let view = View::held(&region, base, &strides, ask.memory);
-    Exposed { memory: Memory::from_vec(Vec::new()), view: Arc::new(view) }
+    let offset = strides.iter().enumerate().map(|(d, stride)| guard(d) as i64 * stride).sum();
+    // Up to the end of the last element and the values beside it.
+    let bytes = shape.iter().zip(&strides).map(|(n, stride)| n.saturating_sub(1) * stride.unsigned_abs()).sum::<u64>();
+    let memory = Memory::imagined(bytes + pitch);
+    LocalArray { memory, element: ask.memory, shape: region.shape(), strides, offset }
+}
+
+/// What a rank has of an array that is spread so, if it is in closed form.
+pub(super) fn owned(distribution: Option<&Distribution>, array: &Array, rank: u32) -> layout::Region {
+    distribution.map_or_else(|| layout::Region::empty(array.shape.len()), |d| d.owned(rank))
 }

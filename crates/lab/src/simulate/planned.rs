@@ -1,7 +1,7 @@
 //! What the planner says of a transfer on a machine, as data.
 
 use super::report::Predicted;
-use super::stages::Moving;
+use super::transfers::Moving;
 use hyperslab_plan::{Candidate, Parameters, Price};
 use serde::Serialize;
 
@@ -63,11 +63,11 @@ impl CandidateReport {
 
 impl PlannedReport {
     pub(super) fn of(moving: &Moving) -> PlannedReport {
-        let Moving { stage, bytes, parameters, why, price, candidates, agrees } = moving;
+        let Moving { stage, parameters, why, price, candidates, agrees, .. } = moving;
         let report = |one: &Candidate| CandidateReport::of(&one.parameters, &one.price, *agrees);
         PlannedReport {
             stage: *stage,
-            bytes: *bytes,
+            bytes: moving.bytes(),
             why: why.clone(),
             chosen: CandidateReport::of(parameters, price, *agrees),
             candidates: candidates.iter().take(TOLD_MAX).map(report).collect(),

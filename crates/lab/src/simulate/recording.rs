@@ -1,11 +1,11 @@
 //! What the ranks of a rehearsal did, in the form in which real ranks are recorded.
 
+use super::scenes::Built;
 use super::spec::SimulationSpec;
-use super::stages::Built;
 use hyperslab::Error;
 use hyperslab::trace::{About, Header, block};
 use hyperslab_collective::predicted;
-use hyperslab_sim::{Lived, Stage};
+use hyperslab_sim::Lived;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -51,22 +51,14 @@ impl Recording {
             failed: None,
             about: None,
         };
-        let label = |number: usize| {
+        let stages = built.labels.iter().map(|label| {
             // Agreements belong to the transfer that they are around.
-            let mut of = built.labels.iter().zip(&built.stages).filter(|((stage, _), _)| *stage == number);
-            let moves = of.clone().find(|(_, stage)| matches!(stage, Stage::Move(_)));
-            moves.or_else(|| of.next()).map_or(String::new(), |((_, label), _)| label.clone())
-        };
-        let stages = built.labels.iter().zip(&built.stages).map(|((number, _), stage)| {
-            (*number, format!("{}, stage {number}", label(*number)), !matches!(stage, Stage::Work(..)))
+            let what = label.parts.iter().find(|&&part| part != "agree").unwrap_or(&"agree");
+            (label.stage, format!("{what}, stage {}", label.stage), label.is_call)
         });
-        let price =
-            |stage: usize| built.moves.iter().find(|made| made.stage == stage).map(|made| predicted(&made.price));
-        let about = built.stages.iter().zip(&built.labels).map(|(stage, (number, _))| match stage {
-            Stage::Move(asked) => {
-                Some(About::new(&asked.transfer, &asked.parameters, &price(*number).unwrap_or_default()))
-            }
-            _ => None,
+        let about = built.labels.iter().map(|label| {
+            let made = built.moves.iter().find(|made| made.stage == label.stage)?;
+            Some(About::new(&made.transfer, &made.parameters, &predicted(&made.price)))
         });
         let (stages, about) = (stages.collect(), about.collect());
         Ok(Recording { file, path, header, stages, about, failure: None })
@@ -74,14 +66,14 @@ impl Recording {
 
     /// A rank has lived through a stage, or a part of one.
     pub(super) fn take(&mut self, lived: Lived) {
-        let (number, what, called) = &self.stages[lived.stage];
+        let (number, what, called) = &self.stages[lived.scene];
         let header = Header {
             rank: lived.rank,
             call: called.then_some(*number as u64),
             what: if *called { what.clone() } else { "application".into() },
             begin_ns: lived.begin_ns,
             end_ns: lived.end_ns,
-            about: if lived.rank == 0 { self.about[lived.stage].take() } else { None },
+            about: if lived.rank == 0 { self.about[lived.scene].take() } else { None },
             ..self.header.clone()
         };
         if self.failure.is_none() {

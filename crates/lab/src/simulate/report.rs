@@ -1,11 +1,13 @@
 //! What came out of a rehearsal, for people and programs. Field names are those of the JSON.
 
+use super::scenes::Label;
 use super::spec::SimulationSpec;
-use super::stages::Moving;
+use super::transfers::Moving;
 use hyperslab_plan::{Phase, Price, Resource};
 use hyperslab_sim::{Disks, Outcome, Work};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What came out.
 #[derive(Clone, Debug, Serialize)]
@@ -168,19 +170,14 @@ fn seconds(ns: u64) -> f64 {
 }
 
 impl Report {
-    pub(super) fn new(
-        spec: &SimulationSpec,
-        outcome: &Outcome,
-        labels: &[(usize, String)],
-        moves: &[Moving],
-    ) -> Report {
+    pub(super) fn new(spec: &SimulationSpec, outcome: &Outcome, labels: &[Label], moves: &[Arc<Moving>]) -> Report {
         let ranks = f64::from(spec.clients + spec.servers);
-        let stages: Vec<StageReport> = labels
-            .iter()
+        let parts = labels.iter().flat_map(|label| label.parts.iter().map(|&part| (label.stage, part)));
+        let stages: Vec<StageReport> = parts
             .zip(&outcome.spans)
             .map(|((stage, what), span)| StageReport {
-                stage: *stage,
-                what: what.clone(),
+                stage,
+                what: what.into(),
                 begin: seconds(span.begin_ns),
                 end: seconds(span.end_ns),
                 mean: seconds(span.spent_ns) / ranks,
@@ -215,18 +212,17 @@ fn few<T>(all: &[T]) -> &[T] {
     if all.len() > TOLD_MAX { &[] } else { all }
 }
 
-fn transfer_report(
-    Moving { stage, bytes, parameters, why, price, agrees, .. }: &Moving,
-    stages: &[StageReport],
-) -> TransferReport {
+fn transfer_report(moving: &Moving, stages: &[StageReport]) -> TransferReport {
+    let Moving { stage, parameters, why, price, agrees, .. } = moving;
+    let bytes = moving.bytes();
     let of = || stages.iter().filter(|other| other.stage == *stage);
     let begin = of().map(|stage| stage.begin).fold(f64::INFINITY, f64::min);
     let end = of().map(|stage| stage.end).fold(0.0, f64::max);
     TransferReport {
         stage: *stage,
-        bytes: *bytes,
+        bytes,
         seconds: end - begin,
-        rate: if end > begin { *bytes as f64 / (end - begin) } else { 0.0 },
+        rate: if end > begin { bytes as f64 / (end - begin) } else { 0.0 },
         strategy: parameters.strategy.name().into(),
         servers: parameters.servers.len(),
         subchunk_bytes: parameters.subchunk_bytes,

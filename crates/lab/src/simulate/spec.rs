@@ -5,6 +5,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Most ranks of a simulation, and most buffer slots of one of them.
+pub(super) const RANKS_MAX: u32 = 1 << 22;
+
 /// A rehearsal.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,33 +1,24 @@
-//! From what is asked of a rehearsal to its stages.
+//! A transfer of a rehearsal: what is asked, how it is done, and what each rank brings to it.
 
-use super::array::{asks, exposed};
-use super::spec::{Array, SimulationSpec, StageSpec, TransferSpec, WhatIf, Who};
-use hyperslab::Error;
-use hyperslab_layout::{Durability, Object, Policies};
+use super::array::{asks, local, owned};
+use super::spec::{Array, RANKS_MAX, SimulationSpec, TransferSpec, WhatIf};
+use hyperslab::{Error, LocalArray};
+use hyperslab_layout::{Durability, Object, Policies, View};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
     Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Planner, Preference, Price,
     Strategy, Transfer,
 };
-use hyperslab_sim::{Metadata, Move, Part, Size, Stage, disk_order};
-use std::rc::Rc;
+use hyperslab_sim::{Part, Size, disk_order};
+use hyperslab_world::Exposed;
 use std::sync::Arc;
-
-/// Stages, with what reports call them.
-#[derive(Default)]
-pub(super) struct Built {
-    pub(super) stages: Vec<Stage>,
-    /// Number of the stage that was asked for, and what it is, by stage.
-    pub(super) labels: Vec<(usize, String)>,
-    pub(super) lengths: Vec<(Object, u64)>,
-    pub(super) moves: Vec<Moving>,
-}
 
 /// A transfer of a rehearsal.
 pub(super) struct Moving {
     /// Number of the stage that was asked for.
     pub(super) stage: usize,
-    pub(super) bytes: u64,
+    /// What moves.
+    pub(super) transfer: Arc<Transfer>,
     pub(super) parameters: Parameters,
     pub(super) why: String,
     /// What the model expects.
@@ -36,68 +27,50 @@ pub(super) struct Moving {
     pub(super) candidates: Vec<Candidate>,
     /// Whether ranks agree before and after.
     pub(super) agrees: bool,
+    /// The arrays as they were asked for, and of each that moves, which of them it is.
+    arrays: Vec<Array>,
+    alike: Vec<usize>,
 }
 
-impl Built {
-    fn push(&mut self, number: usize, label: &str, stage: Stage) {
-        self.labels.push((number, label.into()));
-        self.stages.push(stage);
+impl Moving {
+    /// Bytes of the arrays, as stored \[B\].
+    pub(super) fn bytes(&self) -> u64 {
+        self.transfer.stored_bytes()
+    }
+
+    /// What a rank has of an array that moves: a memory of which only the length is known.
+    pub(super) fn local(&self, number: usize, rank: u32) -> LocalArray {
+        local(&self.arrays[self.alike[number]], &self.transfer.asks[number], rank)
+    }
+
+    /// What a rank brings.
+    pub(super) fn part(&self, rank: u32) -> Part {
+        let each = self.alike.iter().zip(&self.transfer.asks);
+        let users = each.map(|(&array, ask)| {
+            let LocalArray { memory, element, strides, offset, .. } = local(&self.arrays[array], ask, rank);
+            let owned = owned(ask.spread.regular(), &self.arrays[array], rank);
+            Exposed { memory, view: Arc::new(View::held(&owned, offset, &strides, element)) }
+        });
+        let users = users.collect();
+        Part { users, facts: Arc::new(Facts::default()) }
     }
 }
 
-pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Result<Built, Error> {
-    let mut built = Built::default();
-    for (number, stage) in spec.stages.iter().enumerate() {
-        let meta = |kind, who: Who| Stage::Metadata(who.into(), kind);
-        match stage {
-            StageSpec::Agree => built.push(number, "agree", Stage::Agree),
-            StageSpec::Work(work) if !(work.seconds >= 0.0 && work.seconds < 1e9) => {
-                return Err(Error::invalid(format!("stage {number}: work of {} s; it takes 0 to 1e9 s", work.seconds)));
-            }
-            StageSpec::Work(work) => built.push(number, "work", Stage::Work(work.who.into(), work.seconds * 1e9)),
-            StageSpec::Open(asked) => built.push(number, "open", meta(Metadata::Open, asked.who)),
-            StageSpec::Close(asked) => built.push(number, "close", meta(Metadata::Close, asked.who)),
-            StageSpec::Query(asked) => built.push(number, "query", meta(Metadata::Query, asked.who)),
-            StageSpec::Call(call) => {
-                let object = Object::from(&*call.object);
-                let last = match call.who {
-                    Who::All => size.ranks - 1,
-                    Who::Clients => spec.clients - 1,
-                    Who::Rank(rank) => rank,
-                };
-                let begin = call.pitch.checked_mul(last.into()).and_then(|skipped| skipped.checked_add(call.offset));
-                let end = begin.and_then(|begin| begin.checked_add(call.bytes)).filter(|&end| end <= 1 << 60);
-                let end = end.ok_or_else(|| {
-                    Error::invalid(format!(
-                        "stage {number}: a call of {} B ends beyond 2^60 B of '{object}'",
-                        call.bytes
-                    ))
-                })?;
-                built.lengths.push((object.clone(), end));
-                let (who, offset, pitch) = (call.who.into(), call.offset, call.pitch);
-                let (bytes, write) = (call.bytes, call.write);
-                built.push(number, "call", Stage::Call { who, object, offset, pitch, bytes, write });
-            }
-            StageSpec::Transfer(asked) => transfer(&mut built, number, asked, spec, profile, size)?,
-        }
-    }
-    Ok(built)
-}
-
-fn transfer(
-    built: &mut Built,
+/// What is asked of a transfer, and how it is done.
+pub(super) fn transfer(
     number: usize,
     asked: &TransferSpec,
     spec: &SimulationSpec,
     profile: &Profile,
     size: Size,
-) -> Result<(), Error> {
+    lengths: &mut Vec<(Object, u64)>,
+) -> Result<Moving, Error> {
     let mut all: Vec<(usize, Ask)> = Vec::new();
     for (i, array) in asked.arrays.iter().enumerate() {
         all.extend(asks(array, spec.clients, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
     }
     apart(&all)?;
-    built.lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
+    lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
     let direction = if asked.write { Direction::Write } else { Direction::Read };
     let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
     let durability = if asked.sync && asked.write { Durability::Now } else { Durability::Cached };
@@ -106,29 +79,18 @@ fn transfer(
     let arrays: Vec<Array> = asked.arrays.clone();
     let memory = |number: usize| -> Option<Laid> {
         let (&i, ask) = (alike.get(number)?, transfer.asks.get(number)?);
-        Some(Laid::of(&exposed(&arrays[i], ask, 0).view))
+        let part = local(&arrays[i], ask, 0);
+        let dims: Vec<(u64, i64)> = part.shape.iter().copied().zip(part.strides).collect();
+        Some(Laid::new(&dims, part.element.bytes()))
     };
     let as_if = without(profile, spec.what_if);
     let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &memory)?;
     if parameters.strategy == Strategy::DISK_DIRECTED && asked.presort {
         let layout = (spec.disk_layout.into(), spec.seed);
-        parameters.order = disk_order(profile, size, layout, &built.lengths, &transfer, &parameters);
+        parameters.order = disk_order(profile, size, layout, lengths, &transfer, &parameters);
     }
-    let moved = transfer.clone();
-    let bring = Rc::new(move |rank: u32| {
-        let users = alike.iter().zip(&moved.asks).map(|(&i, ask)| exposed(&arrays[i], ask, rank)).collect();
-        Part { users, facts: Arc::new(Facts::default()) }
-    });
-    let (bytes, agrees) = (transfer.stored_bytes(), asked.agree);
-    built.moves.push(Moving { stage: number, bytes, parameters: parameters.clone(), why, price, candidates, agrees });
-    if asked.agree {
-        built.push(number, "agree", Stage::Agree);
-    }
-    built.push(number, if asked.write { "write" } else { "read" }, Stage::Move(Move { transfer, parameters, bring }));
-    if asked.agree {
-        built.push(number, "agree", Stage::Agree);
-    }
-    Ok(())
+    let agrees = asked.agree;
+    Ok(Moving { stage: number, transfer, parameters, why, price, candidates, agrees, arrays, alike })
 }
 
 /// Whether no two arrays lie in the same place.
@@ -206,6 +168,10 @@ fn decide(
         parameters.direct_run_bytes = bytes;
     }
     parameters.strategy.feasible(transfer, &parameters).map_err(refused)?;
+    if parameters.slots > RANKS_MAX {
+        let text = format!("{} buffer slots of a rank, more than the {RANKS_MAX} that are simulated", parameters.slots);
+        return Err(Error::invalid(text));
+    }
     let price = planner.price(transfer, &parameters, memory, Effort::CAREFUL);
     Ok((parameters, choice.why, price, choice.candidates))
 }
