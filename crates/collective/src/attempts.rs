@@ -246,10 +246,10 @@ impl Attempts {
 
     /// Where objects of such a directory lie: what a rank that handles storage is told.
     pub fn ground(&self, directory: &str) -> Root {
-        let at = self.names().full(directory).into();
+        let at = self.names().full(directory);
         let root = self.state().made.as_ref().map(|made| made.path.clone());
         let proofs = root.iter().map(|root| Proof::Directory(self.names().full(root).into())).collect();
-        Root { at, via: None, opening: self.opening, proofs }
+        Root { opening: self.opening, proofs, ..Root::new(at) }
     }
 
     /// Where objects lie that are replaced one by one, in a directory that exists.

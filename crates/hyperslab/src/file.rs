@@ -345,7 +345,7 @@ impl File {
     fn root(&self, proofs: Vec<Proof>) -> Root {
         // Parts of a striped file have paths of their own; one that is not there is missed by whoever looks for it.
         let proofs = if self.directory.is_plain() { proofs } else { Vec::new() };
-        Root { at: self.directory.full("").into(), via: None, opening: self.attempts.opening, proofs }
+        Root { opening: self.attempts.opening, proofs, ..Root::new(self.directory.full("")) }
     }
 
     /// What other ranks must see of a file that exists, too.

@@ -1,5 +1,9 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
+mod buckets;
+
+pub use buckets::{bucket, names_of_objects, some_moves, whole_objects};
+
 use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Root, Store};
 use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Object, Region, View, dense_strides};
 use hyperslab_pack::Memory;
@@ -16,6 +20,7 @@ pub fn names(names: &dyn Names) {
     a_claim_keeps_others_out_until_it_is_dropped(names);
     a_shared_file_is_edited_and_ends_with_its_last_word(names);
     new_names_replace_nothing(names);
+    buckets::a_new_file_is_written_once(names);
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
     a_rename_takes_all_along(names);

@@ -15,10 +15,12 @@
 //! # Files
 //!
 //! `names.rs` says what names promise and what not; `tree.rs` and `tree/` are directories and files in memory, for users
-//! whose ranks are threads and for tests; `memory_store.rs` holds objects only, and is the plainest store that tests
-//! compare with; `location.rs` is where users say that something is; `conformance.rs` holds the suites.
+//! whose ranks are threads and for tests; `bucket.rs` and `bucket/` say what object stores can do, with one in memory;
+//! `memory_store.rs` holds objects only, and is the plainest store that tests compare with; `location.rs` is where users
+//! say that something is; `conformance.rs` and `conformance/` hold the suites.
 #![forbid(unsafe_code)]
 
+mod bucket;
 mod bytes;
 mod clock;
 mod compute;
@@ -36,6 +38,9 @@ mod transport;
 mod tree;
 pub mod wrappers;
 
+pub use bucket::{
+    ATTEMPT_TAG, Bucket, BucketNames, BucketStore, Death, Head, ObjectMemory, Page, Placed, Tags, Trouble, When,
+};
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
@@ -43,7 +48,9 @@ pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind, Mismatch};
 pub use location::{Location, Striped};
 pub use memory_store::{MemoryStore, Objects, got};
-pub use names::{Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Then};
+pub use names::{
+    Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Publishing, Then,
+};
 pub use process::Process;
 pub use root::{Proof, Root, fingerprint};
 pub use store::{Moved, Moves, Outcome, Request, Store};

@@ -118,7 +118,7 @@ pub fn got(object: &str, length: u64, within: Option<(u64, u64)>, bytes_max: u64
     }
 }
 
-fn write(content: &mut Vec<u8>, moves: &Moves) {
+pub(crate) fn write(content: &mut Vec<u8>, moves: &Moves) {
     for nest in moves.nests() {
         for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
             let end = offset as usize + length as usize;
@@ -130,7 +130,7 @@ fn write(content: &mut Vec<u8>, moves: &Moves) {
     }
 }
 
-fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fault> {
+pub(crate) fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fault> {
     let mut short = None;
     for nest in moves.nests() {
         for_each_run(&nest, moves.there.element.bytes(), |memory, offset, length| {
@@ -144,7 +144,7 @@ fn read(content: &[u8], moves: &Moves, object: &str) -> Result<(), Fault> {
     short.map_or(Ok(()), |end| Err(length_fault(object, &format!("at least {end} B"), content.len() as u64)))
 }
 
-fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Result<(), Fault> {
+pub(crate) fn read_whole(content: &[u8], moves: &Moves, checksum: bool, object: &str) -> Result<(), Fault> {
     let expected = moves.bytes() + if checksum { 4 } else { 0 };
     if content.len() as u64 != expected {
         return Err(length_fault(object, &format!("{expected} B"), content.len() as u64));

@@ -1,6 +1,6 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
-use crate::{Fault, FaultKind, Process};
+use crate::{Bucket, Fault, FaultKind, Process};
 use std::sync::Arc;
 
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.
@@ -56,6 +56,14 @@ pub enum Locks {
     Shared,
     /// Locks, if there are any, hold among the processes of one host.
     EachHost,
+}
+
+/// How what was written becomes visible in a place.
+pub enum Publishing {
+    /// By a rename: it lies under a hidden name until then.
+    Rename,
+    /// By its metadata: objects lie under their final keys, put if absent, and what says what they mean comes last.
+    Metadata(Arc<dyn Bucket>),
 }
 
 /// A directory or file that is kept from being forgotten, so that its identity is nobody else's.
@@ -132,6 +140,10 @@ pub trait Names: Send + Sync {
     /// The absolute name of what the root lies in, and the root's name there; `None` when nothing is above the root.
     fn above(&self) -> Option<(String, String)>;
 
+    /// How what was written becomes visible.
+    fn publishing(&self) -> Publishing {
+        Publishing::Rename
+    }
     /// This process, as others can know it who look at what it left.
     fn process(&self) -> Process {
         Process::default()
@@ -163,6 +175,25 @@ pub trait Names: Send + Sync {
     /// Writes a small file whole, in a directory that exists; an older one is replaced. With `sync`, bytes and name are
     /// durable.
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault>;
+    /// Writes a small file whole, in a directory that exists, if nothing has the name; others see nothing or all of it. Returns
+    /// whether it was written.
+    fn write_new(&self, name: &str, bytes: &[u8], sync: bool) -> Result<bool, Fault> {
+        let (above, last) =
+            name.rsplit_once('/').map_or((String::new(), name), |(above, last)| (format!("{above}/"), last));
+        let unborn = format!("{above}.{last}.hyperslab-{}", self.token());
+        self.create(&unborn, bytes, bytes.len() as u64)?;
+        let synced = if sync { self.sync_files(std::slice::from_ref(&unborn)) } else { Ok(()) };
+        match synced.and_then(|()| self.rename_new(&unborn, name)) {
+            Ok(true) if sync => self.sync(&above).map(|()| true),
+            Ok(true) => Ok(true),
+            // Whoever makes the same at the same time may have taken it for what somebody left.
+            Err(_) if !self.exists(&unborn) => Ok(false),
+            failed => {
+                let _ = self.remove(&unborn);
+                failed
+            }
+        }
+    }
     /// Makes a small file with a note, in a directory that exists, and locks it; or locks one that is there, if nobody has
     /// it locked. With `sync`, its being there is durable; of the note no more is promised than that it is written.
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault>;
@@ -215,6 +246,15 @@ pub trait Names: Send + Sync {
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, at once. Returns whether that was done; not if the name is taken.
     fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault>;
+    /// Writes a small file whole over the [version](Names::version) that was seen. Returns whether that was still there; not
+    /// if somebody else changed it meanwhile, as far as the place can tell.
+    fn replace(&self, name: &str, bytes: &[u8], over: &str) -> Result<bool, Fault> {
+        let unchanged = self.version(name)? == over;
+        if unchanged {
+            self.write(name, bytes, true)?;
+        }
+        Ok(unchanged)
+    }
     /// Ends a rename of a file that was decided and then interrupted, and makes it durable; nothing was renamed from `from`
     /// to `to`, or all of it, is fine. Returns whether something was left to do. Nothing ever is where a rename is one
     /// change.

@@ -18,6 +18,9 @@ pub struct Root {
     pub opening: u64,
     /// What rank 0 sees.
     pub proofs: Vec<Proof>,
+    /// In a place that publishes by metadata: the attempt that writes, which its objects tell, and then those that are over
+    /// and whose objects it may replace.
+    pub attempts: Vec<Arc<str>>,
 }
 
 /// What must be the same on all ranks that handle storage.
@@ -59,7 +62,7 @@ const COUNT_MAX: u64 = 1 << 24;
 impl Root {
     /// One of which nothing is to be proven, since whoever uses it knows what it is.
     pub fn new(at: impl Into<Arc<str>>) -> Root {
-        Root { at: at.into(), via: None, opening: 0, proofs: Vec::new() }
+        Root { at: at.into(), via: None, opening: 0, proofs: Vec::new(), attempts: Vec::new() }
     }
 
     /// Absolute name of an object below it.
@@ -89,13 +92,15 @@ impl Root {
         let one = |w: Writer, root: &Root| {
             let w = w.bytes(root.at.as_bytes()).bytes(root.via.as_deref().unwrap_or_default().as_bytes());
             let w = w.number(root.opening).number(root.proofs.len() as u64);
-            root.proofs.iter().fold(w, |w, proof| match proof {
+            let w = root.proofs.iter().fold(w, |w, proof| match proof {
                 Proof::Directory(name) => said(w, 0, name, [0; 3]),
                 Proof::File(name) => said(w, 1, name, [0; 3]),
                 Proof::Length(name, bytes) => said(w, 2, name, [0, *bytes, 0]),
                 Proof::Stretch(name, (from, to), hash) => said(w, 3, name, [*from, *to, *hash]),
                 Proof::Contents(name, hash) => said(w, 4, name, [0, 0, *hash]),
-            })
+            });
+            let w = w.number(root.attempts.len() as u64);
+            root.attempts.iter().fold(w, |w, attempt| w.bytes(attempt.as_bytes()))
         };
         roots.iter().fold(Writer::default().number(roots.len() as u64), one).0
     }
@@ -124,7 +129,10 @@ impl Root {
                 _ => return None,
             })
         };
-        Some(Root { at, via, opening, proofs: (0..count).map(proof).collect::<Option<_>>()? })
+        let proofs = (0..count).map(proof).collect::<Option<_>>()?;
+        let count = r.number().filter(|&count| count <= COUNT_MAX)?;
+        let attempts = (0..count).map(|_| r.text().map(Arc::from)).collect::<Option<_>>()?;
+        Some(Root { at, via, opening, proofs, attempts })
     }
 }
 
@@ -144,8 +152,8 @@ mod tests {
         ];
         let via = Some("/a/t/1".into());
         let roots = vec![
-            Root { at: "/a/b".into(), via, opening: u64::MAX, proofs },
-            Root { at: "/ψ".into(), via: None, opening: 1, proofs: Vec::new() },
+            Root { via, opening: u64::MAX, proofs, ..Root::new("/a/b") },
+            Root { opening: 1, attempts: vec![name("t-1"), name("t-0")], ..Root::new("/ψ") },
         ];
         let bytes = Root::encode(&roots);
         assert_eq!(Root::decode(&bytes), Some(roots));

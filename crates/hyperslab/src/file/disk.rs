@@ -58,7 +58,7 @@ impl Opened {
         let Opened { attempts, header, proofs, found } = self;
         let (names, name) = (&attempts.home.names, &attempts.home.base);
         let told = Writer::default().bytes(names.full("").as_bytes()).bytes(name.as_bytes());
-        let root = Root { at: names.full(name).into(), via: None, opening: attempts.opening, proofs: proofs.clone() };
+        let root = Root { opening: attempts.opening, proofs: proofs.clone(), ..Root::new(names.full(name)) };
         let told = told.bytes(attempts.file().as_bytes()).bytes(header).bytes(&Root::encode(&[root]));
         let told = told.number(found.removed.len() as u64);
         found.removed.iter().chain(&found.unfinished).fold(told, |told, name| told.bytes(name.as_bytes())).0

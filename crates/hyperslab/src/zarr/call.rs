@@ -343,8 +343,8 @@ impl Target for Reading {
         let (store, proofs) = (&self.store, self.held.iter().flat_map(|(_, proofs)| proofs.clone()));
         let (base, opening) = (store.base(), store.attempts.opening);
         let root = |(name, proof): (&String, Proof)| {
-            let at = store.directory().full(&format!("{base}{name}")).into();
-            Root { at, via: None, opening, proofs: vec![proof] }
+            let at = store.directory().full(&format!("{base}{name}"));
+            Root { opening, proofs: vec![proof], ..Root::new(at) }
         };
         Ok(self.names.iter().zip(proofs).map(root).collect())
     }

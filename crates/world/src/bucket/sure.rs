@@ -1,0 +1,95 @@
+//! Puts of which the outcome is known, though replies get lost: each carries a number that no other has, and who is refused
+//! looks whether it was itself that came first.
+
+use super::{Bucket, Head, Tags, When};
+use crate::Fault;
+
+/// In the tags of an object: the put that made it.
+const PUT_TAG: &str = "hyperslab-put";
+
+/// How often a request without a reply is made.
+const TRIES_MAX: usize = 4;
+
+/// What came of a put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Placed {
+    /// The object is ours, in this version.
+    Ours(String),
+    /// Another one has the key, or none any more; the condition does not hold.
+    Other(Option<Head>),
+}
+
+/// Does something until it gives a reply.
+fn persist<T>(mut ask: impl FnMut() -> Result<T, Fault>) -> Result<T, Fault> {
+    let mut outcome = ask();
+    for _ in 1..TRIES_MAX {
+        if outcome.is_ok() {
+            break;
+        }
+        outcome = ask();
+    }
+    outcome
+}
+
+impl dyn Bucket + '_ {
+    /// Puts an object under this condition, and finds out whether that was done.
+    ///
+    /// # Errors
+    /// When no request has got a reply: then it may have been done, and may yet be.
+    pub fn place(&self, key: &str, content: &[u8], tags: &Tags, when: &When) -> Result<Placed, Fault> {
+        let number = self.token();
+        let mut tags = tags.clone();
+        tags.insert(PUT_TAG.into(), number.clone());
+        if let Some(version) = persist(|| self.put(key, content, &tags, when))? {
+            return Ok(Placed::Ours(version));
+        }
+        let found = persist(|| self.head(key))?;
+        let is_ours = |head: &Head| head.tags.get(PUT_TAG) == Some(&number);
+        Ok(match found {
+            Some(head) if is_ours(&head) => Placed::Ours(head.version),
+            other => Placed::Other(other),
+        })
+    }
+
+    /// Puts an object, whatever has the key; of two who do so at once, the last wins.
+    ///
+    /// # Errors
+    /// When no request has got a reply, or others put the same again and again.
+    pub fn place_last(&self, key: &str, content: &[u8], tags: &Tags) -> Result<String, Fault> {
+        let when = |found: Option<Head>| found.map_or(When::Absent, |head| When::Version(head.version));
+        self.settle(key, persist(|| self.head(key))?, |head| Ok(Some((content.to_vec(), tags.clone(), when(head)))))
+            .map(|version| version.expect("it is always put"))
+    }
+
+    /// Puts what `make` makes of what has the key, under the condition that it gives, until that holds; nothing, if it gives
+    /// nothing. At first it is taken for granted that this is what has the key. Returns the version.
+    ///
+    /// # Errors
+    /// When no request has got a reply, others change the object again and again, or `make` fails.
+    pub fn settle(
+        &self,
+        key: &str,
+        mut found: Option<Head>,
+        mut make: impl FnMut(Option<Head>) -> Result<Option<(Vec<u8>, Tags, When)>, Fault>,
+    ) -> Result<Option<String>, Fault> {
+        /// How often others may change it meanwhile.
+        const TURNS_MAX: usize = 100;
+        for _ in 0..TURNS_MAX {
+            let Some((content, tags, when)) = make(found)? else { return Ok(None) };
+            match self.place(key, &content, &tags, &when)? {
+                Placed::Ours(version) => return Ok(Some(version)),
+                Placed::Other(other) => found = other,
+            }
+        }
+        let text = format!("'{}/{key}' is changed by others all the time", self.label());
+        Err(Fault::new(crate::FaultKind::Busy, text))
+    }
+
+    /// Deletes an object, and asks again where there is no reply.
+    ///
+    /// # Errors
+    /// When no request has got one.
+    pub fn remove(&self, key: &str) -> Result<(), Fault> {
+        persist(|| self.delete(key))
+    }
+}
