@@ -16,6 +16,10 @@
 //! ```
 //!
 //! Where nothing can be made beside a store, all this lies below `.hyperslab` in it. A raw file is its own root.
+//!
+//! That is the way of places that can rename (`renaming.rs`). In an object store (`putting.rs`) only metadata are hidden:
+//! chunks lie under their final keys, each put if absent and told by the attempt that it carries, and metadata take their
+//! keys last. Targets do not ask which way it is (`way.rs`).
 
 mod clean;
 mod home;
@@ -23,22 +27,27 @@ mod journal;
 mod marks;
 mod owner;
 mod publish;
+mod putting;
 mod records;
 mod recover;
+mod renaming;
+mod way;
 
 pub use clean::{Cleaned, clean};
 pub use home::Home;
-use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, TreeStore};
+use hyperslab_world::{Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, is_in_memory};
 pub use journal::Entry;
 pub use marks::{Change, Marker};
 use owner::Owner;
 pub use owner::is_token;
-use records::{ARRAY, OWNER, PARTS, UPDATES, shown};
-pub use records::{INSIDE, MARKER, is_torn};
+pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
+use records::{OWNER, PARTS, UPDATES, shown};
 pub use recover::{Found, Whose, complete, drop_idle_marker, recover};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub use way::{Growing, New};
+use way::{Small, Way, way_of};
 
 /// How often another owner may remove a directory in which this one makes something.
 const TURNS_MAX: usize = 100;
@@ -58,6 +67,7 @@ pub struct Attempts {
     /// Whether it was given up, perhaps while its root is being made.
     lost: AtomicBool,
     last: AtomicU64,
+    way: Arc<dyn Way>,
     /// A child of this process has a copy of all this, and must not end what is its parent's.
     process: u32,
 }
@@ -85,7 +95,7 @@ struct Made {
 impl Attempts {
     /// For a store or file that was opened just now.
     pub fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
-        let process = home.names.process().pid;
+        let (process, way) = (home.names.process().pid, way_of(&*home.names));
         Attempts {
             home,
             opening,
@@ -95,6 +105,7 @@ impl Attempts {
             state: Mutex::default(),
             lost: AtomicBool::new(false),
             last: AtomicU64::new(0),
+            way,
             process,
         }
     }
@@ -122,7 +133,7 @@ impl Attempts {
     /// The same of work that makes names durable, and waits for a disk, which may take long: then a thread of its own costs
     /// little.
     pub fn at_once_durable(&self, names: usize) -> bool {
-        let waits = self.durable && !TreeStore::is_for(&self.names().full(""));
+        let waits = self.durable && !is_in_memory(&self.names().full(""));
         self.at_once(names) && !waits
     }
 
@@ -133,13 +144,7 @@ impl Attempts {
             return Ok(made.path.clone());
         }
         let token = state.token.clone().unwrap_or_else(|| self.names().token());
-        let made = self.make(&token, |path, line| {
-            self.names().make_new(path)?;
-            match self.names().claim(&format!("{path}/{OWNER}"), line, false)? {
-                Claim::New(lock) => Ok(lock),
-                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
-            }
-        })?;
+        let made = self.way.make_root(self, &token)?;
         let path = made.path.clone();
         state.made = Some(made);
         drop(state);
@@ -237,26 +242,45 @@ impl Attempts {
         Ok(path)
     }
 
-    /// A new directory that is to be an array; it may take the place of one, which is told by its number.
-    pub fn array(&self, of: &str, replaced: Option<&str>) -> Result<String, Fault> {
-        let number = replaced.and_then(|name| self.names().identity(name).ok()).map(|found| found.1);
-        let what = number.map_or(ARRAY.into(), |number| format!("{ARRAY}.{number}"));
-        self.directory(&what, of)
+    /// Begins something new; gives the hidden name below which its metadata lie until it is published.
+    ///
+    /// # Errors
+    /// When somebody else makes the same, in a place where that cannot be done beside each other.
+    pub fn begin(&self, new: &New) -> Result<String, Fault> {
+        self.way.begin(self, new)
     }
 
-    /// Where objects of such a directory lie: what a rank that handles storage is told.
-    pub fn ground(&self, directory: &str) -> Root {
-        let at = self.names().full(directory);
-        let root = self.state().made.as_ref().map(|made| made.path.clone());
-        let proofs = root.iter().map(|root| Proof::Directory(self.names().full(root).into())).collect();
-        Root { opening: self.opening, proofs, ..Root::new(at) }
+    /// Makes room for something new in what was begun and is hidden.
+    ///
+    /// # Errors
+    /// When the storage refuses.
+    pub fn renew(&self, hidden: &str) -> Result<(), Fault> {
+        self.way.renew(self, hidden)
+    }
+
+    /// Whether something visible has this name; `key` is what lies in it, its metadata.
+    ///
+    /// # Errors
+    /// When the storage does not tell.
+    pub fn is_taken(&self, name: &str, key: &str) -> Result<bool, Fault> {
+        self.way.is_taken(self, name, key)
+    }
+
+    /// Removes what was begun and never published, as far as that goes.
+    pub fn discard(&self, hidden: &str) {
+        self.way.discard(self, hidden);
+    }
+
+    /// Where the objects lie of what has this name, hidden or visible: what a rank that handles storage is told.
+    pub fn ground(&self, name: &str) -> Root {
+        self.way.ground(self, name)
     }
 
     /// Where objects lie that are replaced one by one, in a directory that exists.
     pub fn ground_in_place(&self, directory: &str, proof: Proof, via: &str) -> Root {
-        let ground = self.ground(directory);
+        let root = self.state().made.as_ref().map(|made| Proof::Directory(self.names().full(&made.path).into()));
         let via = Some(self.names().full(via).into());
-        Root { via, proofs: ground.proofs.into_iter().chain([proof]).collect(), ..ground }
+        Root { via, proofs: root.into_iter().chain([proof]).collect(), ..self.ground(directory) }
     }
 
     /// The directory in which what replaces something is made, one for the life of the root: where somebody took it away,
@@ -303,28 +327,77 @@ impl Attempts {
         self.names().sync(root.rsplit_once('/').map_or("", |(above, _)| above))
     }
 
-    /// Replaces a small file that readers see, if that holds when all is ready; its name is not yet durable then.
+    /// Keeps others from changing something that is made longer, until the marker is dropped.
+    ///
+    /// # Errors
+    /// When somebody else changes it, or nobody can know whether he lives.
+    pub fn begin_growing(&self, growing: &Growing) -> Result<Marker, Fault> {
+        self.way.begin_growing(self, growing)
+    }
+
+    /// Removes what earlier attempts to make something longer left of which readers see nothing: names in it that `is_seen`
+    /// does not know.
+    ///
+    /// # Errors
+    /// When the storage refuses.
+    pub fn sweep(&self, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
+        self.way.sweep(self, name, is_seen)
+    }
+
+    /// Makes sure that units can be changed that readers may see of what has this name, or nobody sees it yet.
+    ///
+    /// # Errors
+    /// When the place cannot do that so that each unit is old or new, and those who come late change nothing.
+    pub fn check_changes(&self, name: &str, doing: &str) -> Result<(), Fault> {
+        if self.way.changes_units(self, name) {
+            return Ok(());
+        }
+        let text = format!("'{}' {doing}, which an object store cannot do", self.names().full(name));
+        Err(Fault::new(FaultKind::Unsupported, text).hint(
+            "there, new arrays and steps can be written, parts of what a step holds before it is published, and whole \
+             chunks appended; write a new array or step, or give a path in a file system",
+        ))
+    }
+
+    /// Takes things of the store out of sight, metadata first, and removes them.
+    ///
+    /// # Errors
+    /// When the storage refuses.
+    pub fn erase(&self, names: &[String], key: &str) -> Result<(), Fault> {
+        self.way.erase(self, names, key)
+    }
+
+    /// What a small file is told by that readers see, so that it is replaced only as it was seen.
+    ///
+    /// # Errors
+    /// When the storage does not tell.
+    pub fn seen(&self, name: &str) -> Result<String, Fault> {
+        self.way.seen(self, name)
+    }
+
+    /// Replaces a small file that readers see and that was [seen](Attempts::seen) like this, if that holds when all is ready;
+    /// its name is not yet durable then.
+    ///
+    /// # Errors
+    /// When it has changed since, or the storage refuses.
     pub fn replace_if(
         &self,
-        name: &str,
+        (name, seen): (&str, &str),
         bytes: &[u8],
         sync: bool,
         holds: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let made = self.next("metadata", "")?;
-        self.names().create(&made, bytes, bytes.len() as u64)?;
-        if sync {
-            self.names().sync_files(std::slice::from_ref(&made))?;
-        }
-        holds()?;
-        self.names().rename(&made, name)
+        let mut holds = Some(holds);
+        let mut holds = || holds.take().map_or(Ok(()), |holds| holds());
+        self.way.replace(self, &Small { name, bytes, sync, seen }, &mut holds)
     }
 
     /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
     pub fn amend(&self, name: &str, change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>) -> Result<(), Fault> {
+        let seen = self.seen(name)?;
         let Some(bytes) = self.names().read(name)? else { return Ok(()) };
         let Some(changed) = change(&bytes)? else { return Ok(()) };
-        self.replace_if(name, &changed, self.durable, || self.check_still_there())?;
+        self.replace_if((name, &seen), &changed, self.durable, || self.check_still_there())?;
         let above = name.rsplit_once('/').map_or("", |(above, _)| above);
         if self.durable { self.names().sync(above) } else { Ok(()) }
     }
@@ -448,17 +521,7 @@ impl Attempts {
             return Err(Fault::new(FaultKind::Unsynced, text)
                 .hint("look at the disk; the next opening for writing removes what was kept"));
         }
-        self.names().discard(&made.path);
-        let removed = self.names().remove(&made.path);
-        drop(made.lock);
-        if let Err(fault) = removed
-            && self.names().exists(&made.path)
-        {
-            return Err(self.left_behind(&made.path, fault));
-        }
-        let struck = self.home.strike(&made.line);
-        self.home.sweep();
-        struck.map_err(|fault| self.left_behind(&self.home.owners(), fault))
+        self.way.end_root(self, made)
     }
 }
 

@@ -84,7 +84,7 @@ pub use hyperslab_layout::{
 pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_real::Directory;
-pub use hyperslab_world::{FaultKind, Location, MemoryTree, Names, Striped};
+pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use measuring::Measuring;
 pub use options::{
     ArrayOptions, OpenOptions, ReadOptions, WriteOptions, casting_named, exchange_named, limit_of, mode_named,

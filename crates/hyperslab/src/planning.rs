@@ -10,7 +10,7 @@ use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Planner, Preference, Resource, Strategy,
     Taken, Transfer, Use, explain,
 };
-use hyperslab_world::{Fault, FaultKind, TreeStore};
+use hyperslab_world::{Fault, FaultKind, is_in_memory};
 use learned::Learned;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -175,7 +175,7 @@ pub(crate) fn decided(
     let asked = wish;
     let (transfer, mut wish) = served(plans, transfer, wish).map_err(|no| refused(no, wish, held))?;
     // Memory has no cache, and is durable as far as it can be.
-    wish.cached |= TreeStore::is_for(place);
+    wish.cached |= is_in_memory(place);
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();

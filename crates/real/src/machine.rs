@@ -10,7 +10,7 @@ use crate::transport::Courier;
 use crate::wire::Wire;
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_world::{
-    Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
+    BucketNames, Clock, Compute, Fault, FaultKind, InlineCompute, Location, Names, Store, Striped, Transport, World,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,25 +65,34 @@ impl Machine {
         match location {
             Location::Path(path) => Ok(Arc::new(Directory::new(path))),
             Location::Memory(tree) => {
-                let wire = self.courier.wire();
-                if !wire.is_one_process() {
-                    let processes = wire.size();
-                    let text = format!(
-                        "a store in memory cannot be opened by the {processes} processes of a communicator: it lives \
-                         in one process, and each of them would have another"
-                    );
-                    return Err(Fault::new(FaultKind::Unsupported, text).hint(
-                        "give a path (below /dev/shm it lies in the memory of one host), or let threads be the ranks",
-                    ));
-                }
+                self.check_one_process()?;
                 self.stores.mount(tree);
                 Ok(Arc::new(tree.clone()))
+            }
+            Location::Objects(memory) => {
+                self.check_one_process()?;
+                Ok(Arc::new(BucketNames::from(memory)))
             }
             Location::Striped(striped) => {
                 let Striped { directories, unit_bytes, name } = striped.clone();
                 Ok(Arc::new(StripedDirectory::file(Stripes { directories, unit_bytes }, &name)?))
             }
         }
+    }
+
+    /// Refuses what lies in the memory of one process, where there are several.
+    fn check_one_process(&mut self) -> Result<(), Fault> {
+        let wire = self.courier.wire();
+        if wire.is_one_process() {
+            return Ok(());
+        }
+        let processes = wire.size();
+        let text = format!(
+            "a store in memory cannot be opened by the {processes} processes of a communicator: it lives in one process, \
+             and each of them would have another"
+        );
+        Err(Fault::new(FaultKind::Unsupported, text)
+            .hint("give a path (below /dev/shm it lies in the memory of one host), or let threads be the ranks"))
     }
 
     /// Says whether the disk may begin with what shall be durable before it is waited for. It may, but for those who measure

@@ -4,13 +4,14 @@ use crate::desk::Desk;
 use crate::posix::PosixStore;
 use crate::wire::Bell;
 use hyperslab_layout::Object;
-use hyperslab_world::{Fault, MemoryTree, Outcome, Request, Root, Store, Ticket, TreeStore};
+use hyperslab_world::{BucketStore, Fault, MemoryTree, Outcome, Request, Root, Store, Ticket, TreeStore};
 use std::sync::Arc;
 
-/// Files of the file system, and of trees in memory.
+/// Files of the file system, and of trees in memory; objects in buckets.
 pub(crate) struct Stores {
     pub(crate) posix: PosixStore,
     memory: TreeStore,
+    buckets: BucketStore,
     roots: Arc<[Root]>,
     bell: Bell,
     pub(crate) desk: Desk,
@@ -22,6 +23,7 @@ impl Stores {
         Stores {
             posix: PosixStore::new(bell.clone()),
             memory: TreeStore::default(),
+            buckets: BucketStore::default(),
             roots: [].into(),
             desk: Desk::new(bell.clone()),
             bell,
@@ -33,29 +35,36 @@ impl Stores {
         self.memory.mount(tree);
     }
 
-    /// Whether all that a request names is in memory.
-    fn is_for_memory(&self, request: &Request) -> bool {
-        let lies_in_memory =
-            |object: &Object| self.roots.get(object.root as usize).is_some_and(|root| TreeStore::is_for(&root.at));
-        match request {
-            Request::Sync { below } => below.iter().all(lies_in_memory),
-            request => request.object().is_some_and(lies_in_memory),
+    /// The store that is at hand of which this says that it holds all that a request names.
+    fn in_memory(&mut self, request: &Request) -> Option<&mut dyn Store> {
+        let lies = |object: &Object, is_for: fn(&str) -> bool| {
+            self.roots.get(object.root as usize).is_some_and(|root| is_for(&root.at))
+        };
+        let is_for = |is_for: fn(&str) -> bool| match request {
+            Request::Sync { below } => below.iter().all(|object| lies(object, is_for)),
+            request => request.object().is_some_and(|object| lies(object, is_for)),
+        };
+        if is_for(TreeStore::is_for) {
+            return Some(&mut self.memory);
         }
+        if is_for(BucketStore::is_for) { Some(&mut self.buckets) } else { None }
     }
 }
 
 impl Store for Stores {
     fn submit(&mut self, ticket: Ticket, request: Request) {
-        if self.is_for_memory(&request) {
-            self.memory.submit(ticket, request);
-            self.bell.ring();
-        } else {
-            self.posix.submit(ticket, request);
+        match self.in_memory(&request) {
+            Some(store) => {
+                store.submit(ticket, request);
+                self.bell.ring();
+            }
+            None => self.posix.submit(ticket, request),
         }
     }
 
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {
         self.memory.poll(done);
+        self.buckets.poll(done);
         self.posix.poll(done);
     }
 
@@ -66,6 +75,7 @@ impl Store for Stores {
     fn enter(&mut self, roots: Arc<[Root]>) {
         self.roots = roots.clone();
         self.memory.enter(roots.clone());
+        self.buckets.enter(roots.clone());
         self.posix.enter(roots);
     }
 

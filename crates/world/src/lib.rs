@@ -46,7 +46,7 @@ pub use clock::Clock;
 pub use compute::{Compute, Cost, InlineCompute, Job, copy_job};
 pub use desk::{Desk, InlineDesk, Work};
 pub use fault::{Fault, FaultKind, Mismatch};
-pub use location::{Location, Striped};
+pub use location::{Location, Striped, is_in_memory};
 pub use memory_store::{MemoryStore, Objects, got};
 pub use names::{
     Change, Claim, Extent, Hold, Lock, Locked, Locks, METADATA_BYTES_MAX, NOTE_BYTES_MAX, Names, Publishing, Then,

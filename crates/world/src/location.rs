@@ -1,11 +1,11 @@
 //! Where something is stored, as a user says it.
 
-use crate::MemoryTree;
+use crate::{BucketStore, MemoryTree, ObjectMemory, TreeStore};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a store or a file is. What can be opened takes anything that becomes one: paths, trees in memory, and files that
-/// are striped.
+/// Where a store or a file is. What can be opened takes anything that becomes one: paths, trees and object stores in memory,
+/// and files that are striped.
 ///
 /// ```
 /// use hyperslab_world::{Location, MemoryTree};
@@ -18,6 +18,8 @@ pub enum Location {
     Path(PathBuf),
     /// In the memory of this process, at the root of the tree.
     Memory(MemoryTree),
+    /// In an object store in the memory of this process; a store only, not a raw file.
+    Objects(ObjectMemory),
     /// In several directories of the file system, with a part in each; a file only, not a store.
     Striped(Striped),
 }
@@ -64,6 +66,23 @@ impl From<MemoryTree> for Location {
     }
 }
 
+impl From<&ObjectMemory> for Location {
+    fn from(memory: &ObjectMemory) -> Location {
+        Location::Objects(memory.clone())
+    }
+}
+
+impl From<ObjectMemory> for Location {
+    fn from(memory: ObjectMemory) -> Location {
+        Location::Objects(memory)
+    }
+}
+
+/// Whether an absolute name means something in the memory of this process.
+pub fn is_in_memory(absolute: &str) -> bool {
+    TreeStore::is_for(absolute) || BucketStore::is_for(absolute)
+}
+
 impl From<Striped> for Location {
     fn from(striped: Striped) -> Location {
         Location::Striped(striped)
@@ -81,6 +100,7 @@ impl fmt::Display for Location {
         match self {
             Location::Path(path) => path.display().fmt(f),
             Location::Memory(tree) => tree.fmt(f),
+            Location::Objects(memory) => memory.fmt(f),
             Location::Striped(striped) => striped.fmt(f),
         }
     }

@@ -3,7 +3,8 @@
 use super::home::Home;
 use super::owner::{Owner, is_token, lines};
 use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_torn, parts_of};
-use super::recover::{Fate, Marked, Whose, fate, marked_by, recover};
+use super::recover::{Fate, Marked, Whose, fate, marked_by, recover_home};
+use super::way::way_of;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
@@ -43,12 +44,12 @@ pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
     }
     let mut cleaned = Vec::new();
     for home in homes {
-        clean_home(&home, dry_run, &mut cleaned)?;
+        way_of(&*home.names).clean(&home, dry_run, &mut cleaned)?;
     }
     Ok(cleaned)
 }
 
-fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
     let names = &home.names;
     let note = names.note(&home.owners())?.unwrap_or_default();
     let verb = if dry_run { "would be removed" } else { "removed" };
@@ -91,7 +92,7 @@ fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<
         }
     }
     if !dry_run {
-        recover(home, Whose::Unknown)?;
+        recover_home(home, Whose::Unknown)?;
     }
     unlisted(home, &note, dry_run, cleaned)
 }

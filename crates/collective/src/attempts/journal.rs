@@ -46,6 +46,12 @@ pub(super) fn journal_of(home: &Home, noted: &[Noted]) -> Vec<u8> {
 
 /// The entries of a journal in a root. Whatever does not name an attempt of the root, and a place in the store, is none.
 pub(super) fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<Noted>, Fault> {
+    let bytes = home.names.read(&format!("{root}/{journal}"))?.unwrap_or_default();
+    Ok(entries_in(home, root, &bytes))
+}
+
+/// The entries among the lines of a note of the owner of a root.
+pub(super) fn entries_in(home: &Home, root: &str, note: &[u8]) -> Vec<Noted> {
     let entry = |line: &Map<String, Value>| {
         let text = |name: &str| line.get(name)?.as_str();
         let from = text("from").filter(|from| is_attempt(from))?;
@@ -54,8 +60,7 @@ pub(super) fn entries_of(home: &Home, root: &str, journal: &str) -> Result<Vec<N
         let entry = Entry { from: format!("{root}/{from}"), to: home.name(to), replaces };
         Some(Noted { entry, over: text("over").map(String::from) })
     };
-    let bytes = home.names.read(&format!("{root}/{journal}"))?.unwrap_or_default();
-    Ok(lines(&bytes).iter().filter_map(entry).collect())
+    lines(note).iter().filter_map(entry).collect()
 }
 
 pub(super) fn journals(names: &dyn Names, root: &str) -> Result<Vec<String>, Fault> {

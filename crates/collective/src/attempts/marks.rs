@@ -30,12 +30,12 @@ fn is_of_replacement(note: &[u8]) -> bool {
 /// The marker of something that is being changed, which its owner has locked.
 pub struct Marker {
     pub(super) name: String,
-    shown: String,
-    lock: Box<dyn Lock>,
+    pub(super) shown: String,
+    pub(super) lock: Box<dyn Lock>,
     /// Length of the note of an earlier update that did not end \[B\].
-    before: Option<u64>,
+    pub(super) before: Option<u64>,
     /// What the marker holds now.
-    contents: u64,
+    pub(super) contents: u64,
 }
 
 impl Marker {

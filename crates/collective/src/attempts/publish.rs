@@ -20,8 +20,15 @@ enum Took {
 impl Attempts {
     /// Makes attempts visible, one after another. When one cannot be, those before it are taken back. After a death in
     /// between, the next opening makes the others visible too.
+    ///
+    /// # Errors
+    /// When one cannot be.
     pub fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
         self.check_still_there()?;
+        self.way.publish(self, entries)
+    }
+
+    pub(super) fn publish_by_renames(&self, entries: &[Entry]) -> Result<(), Fault> {
         let names = &*self.home.names;
         if let [entry] = entries {
             return self.publish_alone(entry);

@@ -10,7 +10,9 @@ pub const INSIDE: &str = ".hyperslab";
 /// In a root: what its owner has locked.
 pub(super) const OWNER: &str = "owner";
 /// What is to be an array: `array`, or `array.NUMBER` if it is to replace the one that has this number of an inode.
-pub(super) const ARRAY: &str = "array";
+pub const ARRAY: &str = "array";
+/// What is to be a step.
+pub const STEP: &str = "step";
 /// In a list of owners: in how many directories what he writes has parts.
 pub(super) const PARTS: &str = "parts";
 /// Where chunks are made that are to replace others.

@@ -5,7 +5,7 @@ use crate::zarr::Mode;
 use hyperslab_collective::attempts::{Attempts, Found, Home, Whose, complete, drop_idle_marker, is_torn, recover};
 use hyperslab_format::npy::NpyHeader;
 use hyperslab_plan::{Extent, Parameters, Strategy, Transfer, physical_order};
-use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Reader, Root, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Hold, Locked, Names, Proof, Publishing, Reader, Root, Writer, fingerprint};
 use std::sync::Arc;
 
 /// Longest header of an npy file that is looked for \[B\].
@@ -114,6 +114,13 @@ pub(super) fn open_file(
     at_hand: bool,
     look: impl FnOnce(&dyn Names, &str, u64) -> Result<Seen, Fault>,
 ) -> Result<Opened, Fault> {
+    if mode.writes()
+        && let Publishing::Metadata(_) = file.publishing()
+    {
+        let text = format!("'{}' cannot be written: an object store takes whole objects only", file.full(""));
+        return Err(Fault::new(FaultKind::Unsupported, text)
+            .hint("Zarr arrays and steps can lie there; give a path in a file system for raw and npy files"));
+    }
     let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
     let missing = || match directory.exists("") {

@@ -341,10 +341,10 @@ impl Target for Reading {
         _parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
         let (store, proofs) = (&self.store, self.held.iter().flat_map(|(_, proofs)| proofs.clone()));
-        let (base, opening) = (store.base(), store.attempts.opening);
-        let root = |(name, proof): (&String, Proof)| {
-            let at = store.directory().full(&format!("{base}{name}"));
-            Root { opening, proofs: vec![proof], ..Root::new(at) }
+        let base = store.base();
+        let root = |(name, proof): (&String, Proof)| Root {
+            proofs: vec![proof],
+            ..store.attempts.ground(&format!("{base}{name}"))
         };
         Ok(self.names.iter().zip(proofs).map(root).collect())
     }

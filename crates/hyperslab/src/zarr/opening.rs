@@ -252,20 +252,7 @@ fn make_root(directory: &dyn Names, durable: bool) -> Result<bool, Fault> {
 
 /// Makes the metadata of a new store, by which it is one. Returns whether there were none.
 fn begin(directory: &dyn Names, fresh: &[u8], durable: bool) -> Result<bool, Fault> {
-    let unborn = format!(".{METADATA_KEY}.hyperslab-{}", directory.token());
-    directory.create(&unborn, fresh, fresh.len() as u64)?;
-    let synced = if durable { directory.sync_files(std::slice::from_ref(&unborn)) } else { Ok(()) };
-    let made = synced.and_then(|()| directory.rename_new(&unborn, METADATA_KEY));
-    match made {
-        Ok(true) if durable => directory.sync("").map(|()| true),
-        Ok(true) => Ok(true),
-        // Whoever makes a store here at the same time may have taken it for what somebody left.
-        Err(_) if !directory.exists(&unborn) => Ok(false),
-        failed => {
-            let _ = directory.remove(&unborn);
-            failed
-        }
-    }
+    directory.write_new(METADATA_KEY, fresh, durable)
 }
 
 /// Groups above a store that have consolidated metadata, which tell of the store too.
@@ -309,12 +296,7 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
         let mut listed = directory.list("")?;
         how.check_time()?;
         listed.retain(|name| name != INSIDE);
-        listed.sort_by_key(|name| name != METADATA_KEY);
-        for name in listed {
-            let hidden = attempts.next("erased", &name)?;
-            directory.rename(&name, &hidden)?;
-            directory.remove(&hidden)?;
-        }
+        attempts.erase(&listed, METADATA_KEY)?;
         directory.write(METADATA_KEY, fresh, durable)?;
     }
     // The store that counts from now on is the new one.

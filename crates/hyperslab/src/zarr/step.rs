@@ -6,7 +6,7 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::Listing;
-use hyperslab_collective::attempts::Entry;
+use hyperslab_collective::attempts::{Entry, New, STEP};
 use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
@@ -55,11 +55,12 @@ impl Store {
         metadata.attributes.clone_from(&attributes);
         let (attempts, of) = (self.attempts.clone(), at.clone());
         let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
-            if directory.exists(&visible) {
+            if attempts.is_taken(&visible, METADATA_KEY)? {
                 return Err(Fault::new(FaultKind::Exists, format!("{what}: the name is taken"))
                     .hint("steps are never overwritten; choose another name"));
             }
-            let hidden = attempts.directory("step", &of)?;
+            let new = New { kind: STEP, of: &of, to: &visible, key: METADATA_KEY, overwrite: false };
+            let hidden = attempts.begin(&new)?;
             let json = metadata.to_json();
             directory.create(&format!("{hidden}/{METADATA_KEY}"), &json, json.len() as u64)?;
             Ok(Writer::default().bytes(hidden.as_bytes()).0)
@@ -106,8 +107,8 @@ impl Step {
         if self.group.comm.rank() > 0 || self.group.comm.is_poisoned() {
             return;
         }
-        let (directory, hidden) = (self.group.directory(), self.hidden.clone());
-        self.group.comm.work_later(self.group.attempts.at_once(1), move || directory.discard(&hidden));
+        let (attempts, hidden) = (self.group.attempts.clone(), self.hidden.clone());
+        self.group.comm.work_later(self.group.attempts.at_once(1), move || attempts.discard(&hidden));
     }
 
     fn end(&self, what: &str, called: &str) -> End {

@@ -2,7 +2,7 @@
 
 use super::Mode;
 use super::opening::{How, open_root};
-use hyperslab_collective::attempts::Entry;
+use hyperslab_collective::attempts::{Entry, New};
 use hyperslab_format::zarr::METADATA_KEY;
 use hyperslab_world::wrappers::FailingNames;
 use hyperslab_world::{Fault, FaultKind, MemoryTree, Names};
@@ -62,7 +62,8 @@ fn what_one_call_replaces_is_all_old_or_all_new_after_the_next_opening() {
         let (attempts, home) = (&opened.attempts, opened.attempts.home.clone());
         let mut entries = Vec::new();
         for name in arrays {
-            let from = attempts.directory("array", name)?;
+            let from =
+                attempts.begin(&New { kind: "array", of: name, to: name, key: METADATA_KEY, overwrite: false })?;
             home.names.create(&format!("{from}/f"), b"new", 3)?;
             entries.push(Entry { from, to: home.name(name), replaces: true });
         }

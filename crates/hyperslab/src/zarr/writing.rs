@@ -8,7 +8,7 @@ use crate::error::format_fault;
 use crate::held::Held;
 use crate::options::WriteOptions;
 use crate::planning::{Shaped, choose_shape, said_of_chunks};
-use hyperslab_collective::attempts::{Change, Entry, MARKER, Marker};
+use hyperslab_collective::attempts::{ARRAY, Change, Entry, Growing, MARKER, Marker, New};
 use hyperslab_collective::{ArrayRequest, Decision, Target};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::Section;
@@ -70,6 +70,9 @@ impl Writing {
 
     /// The existing arrays that are updated.
     fn found(&mut self) -> Result<Vec<Stored>, Fault> {
+        for array in &self.arrays {
+            self.store.attempts.check_changes(&self.at(array), "would be changed where readers see it")?;
+        }
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
         let each = self.arrays.iter().zip(0..).map(|(array, root)| self.store.found(&array.name, root));
@@ -81,15 +84,14 @@ impl Writing {
 
     /// Refuses names that are taken.
     fn check_free(&self) -> Result<(), Fault> {
-        let directory = self.directory();
-        match self.arrays.iter().find(|array| !self.new.overwrite && directory.exists(&self.at(array))) {
-            None => Ok(()),
-            Some(array) => Err(Fault::new(
-                FaultKind::Exists,
-                format!("'{}' exists already in '{}'", array.name, self.store.path().display()),
-            )
-            .hint("overwrite replaces it, section= changes it, append() makes it longer")),
+        for array in self.arrays.iter().filter(|_| !self.new.overwrite) {
+            if self.store.attempts.is_taken(&self.at(array), METADATA_KEY)? {
+                let text = format!("'{}' exists already in '{}'", array.name, self.store.path().display());
+                return Err(Fault::new(FaultKind::Exists, text)
+                    .hint("overwrite replaces it, section= changes it, append() makes it longer"));
+            }
         }
+        Ok(())
     }
 
     /// Makes the directories of new arrays, with their metadata.
@@ -99,13 +101,12 @@ impl Writing {
         for (number, one) in stored.iter_mut().enumerate() {
             let array = &self.arrays[number];
             let hidden = if self.publishes() {
-                let at = self.at(array);
-                let replaced = self.new.overwrite && directory.exists(&at);
-                attempts.array(&self.store.shown(&array.name), replaced.then_some(&*at))?
+                let (of, to) = (self.store.shown(&array.name), self.at(array));
+                let overwrite = self.new.overwrite;
+                attempts.begin(&New { kind: ARRAY, of: &of, to: &to, key: METADATA_KEY, overwrite })?
             } else {
                 let hidden = self.at(array);
-                directory.remove(&hidden)?;
-                directory.make_new(&hidden)?;
+                attempts.renew(&hidden)?;
                 hidden
             };
             self.hidden.push(hidden.clone());
@@ -210,7 +211,7 @@ impl Writing {
         let (directory, attempts) = (self.directory(), self.store.attempts.clone());
         for (entry, array) in entries.iter().zip(&self.arrays).filter(|(entry, _)| entry.replaces) {
             // A link is replaced itself.
-            if directory.exists(&entry.to) && !directory.is_link(&entry.to) {
+            if attempts.is_taken(&entry.to, METADATA_KEY)? && !directory.is_link(&entry.to) {
                 let marker = format!("{}/{MARKER}", entry.to);
                 marked.extend(attempts.mark_replaced(&marker, &self.store.shown(&array.name), true)?);
             }
@@ -284,14 +285,14 @@ impl Target for Writing {
     }
 
     fn undo(&mut self, moved: bool) {
-        let (directory, attempts) = (self.directory(), self.store.attempts.clone());
+        let attempts = self.store.attempts.clone();
         for (marker, _) in self.markers.drain(..) {
             match moved {
                 true => attempts.leave_unfinished(marker),
                 false => attempts.withdraw(marker),
             }
         }
-        self.hidden.drain(..).for_each(|hidden| directory.discard(&hidden));
+        self.hidden.drain(..).for_each(|hidden| attempts.discard(&hidden));
     }
 
     /// What is new stays hidden: nobody writes under its name again.
@@ -318,6 +319,16 @@ impl Target for Writing {
     }
 }
 
+/// Whether readers see what has this name in an array: its metadata, and chunks of its grid.
+fn is_seen(metadata: &ArrayMetadata, inside: &str) -> bool {
+    let numbers = inside.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    let (numbers, grid) = (numbers.collect::<Vec<u64>>(), metadata.grid_shape());
+    let is_chunk = numbers.len() == grid.len()
+        && numbers.iter().zip(&grid).all(|(number, count)| number < count)
+        && metadata.chunk_key(&numbers) == inside;
+    inside == METADATA_KEY || is_chunk
+}
+
 /// Rank 0's side of an append.
 pub(super) struct Appending {
     store: Store,
@@ -333,6 +344,8 @@ struct Found {
     proof: Proof,
     /// Where what replaces its chunks is made.
     updates: String,
+    /// What its metadata were told by when they were read.
+    seen: String,
     /// What it will be.
     grown: ArrayMetadata,
 }
@@ -348,12 +361,17 @@ impl Appending {
     }
 
     /// Keeps others from changing the array: of two that append at the same time, the second shall see what the first left.
-    fn mark(&self, updates: &str) -> Result<Marker, Fault> {
+    fn mark(&self) -> Result<Marker, Fault> {
         let (store, name, at) = (&self.store, &self.array.name, self.at());
-        let marker = store.attempts.mark(&format!("{at}/{MARKER}"), &store.shown(name), &Change::Unseen(updates));
+        let (marker, of) = (format!("{at}/{MARKER}"), store.shown(name));
+        let growing = Growing { marker: &marker, of: &of, at: &at, key: METADATA_KEY };
+        let marker = match store.attempts.is_taken(&at, METADATA_KEY)? {
+            true => store.attempts.begin_growing(&growing),
+            false => Err(Fault::new(FaultKind::NotFound, format!("there is no array '{name}'"))),
+        };
         let directory = store.directory();
         match marker {
-            Err(_) if !directory.exists(&at) => Err(read_array(&*directory, &store.base(), name)
+            Err(_) if !store.attempts.is_taken(&at, METADATA_KEY)? => Err(read_array(&*directory, &store.base(), name)
                 .err()
                 .unwrap_or_else(|| Fault::new(FaultKind::NotFound, format!("there is no array '{name}'")))),
             marker => marker,
@@ -364,14 +382,20 @@ impl Appending {
 impl Target for Appending {
     fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
         let updates = self.store.attempts.updates()?;
-        self.marker = Some(self.mark(&updates)?);
+        self.marker = Some(self.mark()?);
         let held = Held::of(self.store.directory(), std::iter::once(self.at()));
+        let seen = self.store.attempts.seen(&format!("{}/{METADATA_KEY}", self.at()))?;
         let (mut grown, found, proof) = self.store.found(&self.array.name, 0)?;
         let by = self.array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
+        let old = grown.clone();
         grown.shape = grow(&grown.shape, by, self.axis)?;
         grown.check(&self.array.name).map_err(format_fault)?;
+        if old.shape[self.axis] % old.chunk_shape[self.axis] != 0 {
+            self.store.attempts.check_changes(&self.at(), "ends with chunks that are not full, which would change")?;
+        }
+        self.store.attempts.sweep(&self.at(), &|inside| is_seen(&old, inside))?;
         let stored = Stored { shape: grown.shape.clone(), ..found };
-        self.found = Some(Found { held: held?, proof, updates, grown });
+        self.found = Some(Found { held: held?, proof, updates, seen, grown });
         Ok(vec![stored])
     }
 
@@ -391,7 +415,7 @@ impl Target for Appending {
     }
 
     fn publish(&mut self) -> Result<(), Fault> {
-        let Some((marker, Found { held, grown, .. })) = self.marker.take().zip(self.found.take()) else {
+        let Some((marker, Found { held, seen, grown, .. })) = self.marker.take().zip(self.found.take()) else {
             return Ok(());
         };
         // The marker went with what was replaced.
@@ -401,7 +425,8 @@ impl Target for Appending {
         let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
         let ancestors = self.store.ancestors(&self.store.shown(""));
         let dropped = drop_consolidated(&attempts, &ancestors);
-        let grown = dropped.and_then(|()| attempts.replace_if(&key, &json, sync, || held.check("appended to")));
+        let grown =
+            dropped.and_then(|()| attempts.replace_if((&key, &seen), &json, sync, || held.check("appended to")));
         if let Err(fault) = grown {
             attempts.withdraw(marker);
             return Err(fault);

@@ -6,7 +6,8 @@ use crate::{Fault, Process};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// What absolute names of objects in memory begin with.
 pub(super) const SCHEME: &str = "objects://";
@@ -36,6 +37,8 @@ pub struct ObjectMemory {
 struct Shared {
     label: String,
     state: Mutex<State>,
+    /// Rung when a program is stopped or goes on.
+    stopping: Condvar,
 }
 
 #[derive(Default)]
@@ -110,7 +113,7 @@ impl ObjectMemory {
     pub fn new() -> ObjectMemory {
         let label = format!("{SCHEME}{}", MADE.fetch_add(1, Ordering::Relaxed) + 1);
         let state = State { programs: vec![Program::default()], ..State::default() };
-        let shared = Arc::new(Shared { label, state: Mutex::new(state) });
+        let shared = Arc::new(Shared { label, state: Mutex::new(state), stopping: Condvar::new() });
         let mut buckets = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
         buckets.retain(|known| known.strong_count() > 0);
         buckets.push(Arc::downgrade(&shared));
@@ -154,6 +157,25 @@ impl ObjectMemory {
         });
     }
 
+    /// Stops this program when it asks for a change after so many, from now on: all its changes wait until it
+    /// [goes on](ObjectMemory::go_on).
+    pub fn stop(&self, after: u64) {
+        self.of_program(|program| program.stops_at = Some(program.changes + after));
+    }
+
+    /// Waits until this program has been stopped, at most for `limit`; returns whether it was.
+    pub fn wait_stopped(&self, limit: Duration) -> bool {
+        let is_stopped = |state: &mut State| !state.programs[self.program as usize].stopped;
+        let waited = self.shared.stopping.wait_timeout_while(self.state(), limit, is_stopped);
+        waited.map_or(false, |(_, waited)| !waited.timed_out())
+    }
+
+    /// Lets this program go on.
+    pub fn go_on(&self) {
+        self.of_program(|program| program.stops_at = None);
+        self.shared.stopping.notify_all();
+    }
+
     /// What shall befall the change of this number, from now on and from 0.
     pub fn disturb(&self, number: u64, trouble: Trouble) {
         self.of_program(|program| {
@@ -182,6 +204,11 @@ impl ObjectMemory {
         self.of_program(|program| program.log.clone())
     }
 
+    /// Whether this program has died.
+    pub fn is_dead(&self) -> bool {
+        self.of_program(|program| program.dead)
+    }
+
     /// Names below the root and lengths \[B\] of all objects, sorted.
     pub fn lengths(&self) -> Vec<(String, u64)> {
         let prefix = if self.root.is_empty() { String::new() } else { format!("{}/", self.root) };
@@ -205,7 +232,7 @@ impl ObjectMemory {
 
     fn change(&self, change: Change) -> Result<Option<String>, Fault> {
         let what = change.shown(&self.shared.label);
-        let mut state = self.state();
+        let mut state = self.until_it_goes_on();
         match state.programs[self.program as usize].next(what.clone()) {
             Fate::Now(true) => Ok(state.carry_out(&change)),
             Fate::Now(false) => {
@@ -217,6 +244,20 @@ impl ObjectMemory {
                 Err(unanswered(&what))
             }
             Fate::Never => Err(unanswered(&what)),
+        }
+    }
+
+    /// The state, once this program is not stopped.
+    fn until_it_goes_on(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        loop {
+            let program = &mut state.programs[self.program as usize];
+            program.stopped = program.stops_at.is_some_and(|number| number <= program.changes);
+            if !program.stopped {
+                return state;
+            }
+            self.shared.stopping.notify_all();
+            state = self.shared.stopping.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

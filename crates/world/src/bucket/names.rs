@@ -138,7 +138,8 @@ impl Names for BucketNames {
     }
 
     fn at(&self, root: &str) -> Arc<dyn Names> {
-        let below = root.strip_prefix(&*self.bucket.label()).map(|key| key.trim_matches('/'));
+        let below = root.strip_prefix(&*self.bucket.label()).filter(|key| key.is_empty() || key.starts_with('/'));
+        let below = below.map(|key| key.trim_matches('/'));
         Arc::new(BucketNames { bucket: self.bucket.clone(), root: below.unwrap_or(root).to_string() })
     }
 
@@ -167,7 +168,7 @@ impl Names for BucketNames {
     }
 
     fn exists(&self, name: &str) -> bool {
-        self.length(name).is_some() || self.has_below(name).unwrap_or(false)
+        self.key(name).is_empty() || self.length(name).is_some() || self.has_below(name).unwrap_or(false)
     }
 
     fn length(&self, name: &str) -> Option<u64> {

@@ -34,6 +34,9 @@ pub(super) struct Program {
     pub(super) chance: Option<(fastrand::Rng, u32)>,
     pub(super) death: Option<Death>,
     pub(super) dead: bool,
+    /// The change from which on it is stopped.
+    pub(super) stops_at: Option<u64>,
+    pub(super) stopped: bool,
     /// What it asked to change, in words.
     pub(super) log: Vec<String>,
 }

@@ -1,0 +1,115 @@
+//! Publishing by a rename: what is begun lies in a hidden directory, with all its objects.
+
+use super::clean::clean_home;
+use super::records::{ARRAY, OWNER};
+use super::recover::recover_home;
+use super::way::{Growing, New, Small, Way};
+use super::{Attempts, Change, Cleaned, Entry, Found, Home, Made, Marker, Whose};
+use hyperslab_world::{Claim, Fault, FaultKind, Proof, Root};
+
+/// The way of directories.
+pub(super) struct Renaming;
+
+impl Way for Renaming {
+    fn make_root(&self, of: &Attempts, token: &str) -> Result<Made, Fault> {
+        of.make(token, |path, line| {
+            of.names().make_new(path)?;
+            match of.names().claim(&format!("{path}/{OWNER}"), line, false)? {
+                Claim::New(lock) => Ok(lock),
+                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
+            }
+        })
+    }
+
+    fn end_root(&self, of: &Attempts, made: Made) -> Result<(), Fault> {
+        of.names().discard(&made.path);
+        let removed = of.names().remove(&made.path);
+        drop(made.lock);
+        if let Err(fault) = removed
+            && of.names().exists(&made.path)
+        {
+            return Err(of.left_behind(&made.path, fault));
+        }
+        let struck = of.home.strike(&made.line);
+        of.home.sweep();
+        struck.map_err(|fault| of.left_behind(&of.home.owners(), fault))
+    }
+
+    fn is_taken(&self, of: &Attempts, name: &str, _key: &str) -> Result<bool, Fault> {
+        Ok(of.names().exists(name))
+    }
+
+    /// A new directory, to be published with what is in it. Of an array that may take the place of one, the name tells which.
+    fn begin(&self, of: &Attempts, new: &New) -> Result<String, Fault> {
+        let replaced = new.kind == ARRAY && new.overwrite && of.names().exists(new.to);
+        let number = Some(new.to).filter(|_| replaced).and_then(|name| of.names().identity(name).ok());
+        let what = number.map_or(new.kind.into(), |(_, number)| format!("{}.{number}", new.kind));
+        of.directory(&what, new.of)
+    }
+
+    fn renew(&self, of: &Attempts, hidden: &str) -> Result<(), Fault> {
+        of.names().remove(hidden)?;
+        of.names().make_new(hidden).map(drop)
+    }
+
+    fn ground(&self, of: &Attempts, name: &str) -> Root {
+        let root = of.state().made.as_ref().map(|made| made.path.clone());
+        let hidden = root.iter().filter(|root| name.strip_prefix(&***root).is_some_and(|rest| rest.starts_with('/')));
+        let proofs = hidden.map(|root| Proof::Directory(of.names().full(root).into())).collect();
+        Root { opening: of.opening, proofs, ..Root::new(of.names().full(name)) }
+    }
+
+    fn publish(&self, of: &Attempts, entries: &[Entry]) -> Result<(), Fault> {
+        of.publish_by_renames(entries)
+    }
+
+    fn discard(&self, of: &Attempts, hidden: &str) {
+        of.names().discard(hidden);
+    }
+
+    fn begin_growing(&self, of: &Attempts, growing: &Growing) -> Result<Marker, Fault> {
+        of.mark(growing.marker, growing.of, &Change::Unseen(&of.updates()?))
+    }
+
+    fn changes_units(&self, _of: &Attempts, _name: &str) -> bool {
+        true
+    }
+
+    /// Chunks beyond the end are replaced like any others.
+    fn sweep(&self, _of: &Attempts, _name: &str, _is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn erase(&self, of: &Attempts, names: &[String], key: &str) -> Result<(), Fault> {
+        let mut names: Vec<&String> = names.iter().collect();
+        names.sort_by_key(|name| *name != key);
+        for name in names {
+            let hidden = of.next("erased", name)?;
+            of.names().rename(name, &hidden)?;
+            of.names().remove(&hidden)?;
+        }
+        Ok(())
+    }
+
+    fn seen(&self, _of: &Attempts, _name: &str) -> Result<String, Fault> {
+        Ok(String::new())
+    }
+
+    fn replace(&self, of: &Attempts, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
+        let made = of.next("metadata", "")?;
+        of.names().create(&made, small.bytes, small.bytes.len() as u64)?;
+        if small.sync {
+            of.names().sync_files(std::slice::from_ref(&made))?;
+        }
+        holds()?;
+        of.names().rename(&made, small.name)
+    }
+
+    fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault> {
+        recover_home(home, whose)
+    }
+
+    fn clean(&self, home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
+        clean_home(home, dry_run, cleaned)
+    }
+}
