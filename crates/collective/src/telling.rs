@@ -121,12 +121,14 @@ fn list<T>(r: &mut Reader, mut one: impl FnMut(&mut Reader) -> Option<T>) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_format::zarr::{BytesCodec, Chain, Codecs, KeyEncoding, KeyStyle, Separator};
+    use hyperslab_format::zarr::{
+        ArrayMetadata, BytesCodec, Codecs, KeyEncoding, KeyStyle, Separator, Sharding, codec_from_bytes,
+    };
     use hyperslab_layout::stored::{Address, Change, Stored, Strides, Table};
     use hyperslab_layout::{ByteOrder, Kind};
 
     fn decode(bytes: &[u8]) -> Option<std::sync::Arc<dyn hyperslab_layout::Codec>> {
-        Some(std::sync::Arc::new(Chain::from_bytes(bytes)?))
+        codec_from_bytes(bytes)
     }
 
     fn asks() -> Vec<Ask> {
@@ -149,6 +151,10 @@ mod tests {
         let place = Address { bytes: Some(77), ..Address::plain("x.h5", 1 << 33) };
         let table = Table { below: "x".into(), chunks: [(vec![0, 2, 1], place)].into() };
         let table = Stored::in_table(&shape, element, &[2, 3, 4], table);
+        let sharding = Sharding::new(&[2, 3, 4], Codecs::zstd(3, true));
+        let metadata = ArrayMetadata::new("x", &shape, Kind::Float32, &[4, 9, 4], Codecs::sharded(sharding)).unwrap();
+        let inner = metadata.inner(&[0; 4]).unwrap();
+        let shards = Stored::in_shards(&shape, element, &inner.chunk, inner.shards, inner.coding);
         let dims = [Dim::Cyclic(2), Dim::Whole, Dim::BlockOf(5)];
         let distribution = Distribution::new(&[7, 8, 9], &[2, 3], &dims, Some(&[1, 0])).unwrap();
         let ask = |stored: Stored, name: &str, spread: Spread| Ask {
@@ -165,6 +171,7 @@ mod tests {
             ask(chunks(chain), "rho", Spread::Regular(uneven)),
             ask(chunks(vec![BytesCodec::Crc32c]), "plain", Spread::Explicit),
             ask(table, "table", Spread::Explicit),
+            ask(shards, "shards", Spread::Explicit),
             ask(records, "records", Spread::Explicit),
             ask(file, "boxes", Spread::Explicit),
         ]

@@ -5,7 +5,7 @@ use crate::comm::{Comm, Member, Observer};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, served};
-use hyperslab_format::zarr::Chain;
+use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::Codec;
 use hyperslab_real::Machine;
 use hyperslab_walk::trace::Kind;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Makes a codec of what another rank told of it.
 pub fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
-    Some(Arc::new(Chain::from_bytes(bytes)?))
+    codec_from_bytes(bytes)
 }
 
 /// How often an observer is told.

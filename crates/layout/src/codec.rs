@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// First byte and number of bytes \[B\].
+pub type Stretch = (u64, u64);
+
 /// How the elements of a chunk become the bytes that are stored. Formats implement it.
 pub trait Codec: fmt::Debug + Send + Sync {
     /// The bytes to store for a chunk, which holds its elements in stored order; `object` names it in errors.
@@ -22,6 +25,25 @@ pub trait Codec: fmt::Debug + Send + Sync {
 
     /// What its format makes the same codec of, on another rank. Codecs of equal bytes do the same.
     fn to_bytes(&self) -> Vec<u8>;
+
+    /// The index of what it makes, where that is a shard: chunks behind each other, each of which can be read by itself.
+    fn index(&self) -> Option<&dyn ShardIndex>;
+}
+
+/// The part of a shard that says where its chunks lie. Formats implement it.
+pub trait ShardIndex {
+    /// Bytes that it has in a shard \[B\].
+    fn bytes(&self) -> u64;
+
+    /// Whether it is the last part of a shard, and not the first.
+    fn is_at_end(&self) -> bool;
+
+    /// Where the chunks lie, in the order of the index; those that are not there have no bytes. `first` is the index's own
+    /// first byte in the shard, and `object` names the shard in errors.
+    ///
+    /// # Errors
+    /// When it is damaged, or puts chunks over each other or over itself.
+    fn stretches(&self, index: &[u8], first: u64, object: &str) -> Result<Vec<Stretch>, CodecError>;
 }
 
 /// Why a chunk could not be encoded or decoded: the whole message, with its hint, if it has one, as its last line.

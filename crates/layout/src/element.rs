@@ -226,6 +226,14 @@ pub enum ByteOrder {
 impl ByteOrder {
     /// The byte order of the machine that runs this program.
     pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+
+    /// What it is called: little or big.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
+        }
+    }
 }
 
 /// What one element is: its kind and, where it has more than one byte, the order of its bytes.

@@ -20,7 +20,7 @@ pub mod stored;
 mod view;
 
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
-pub use codec::{Codec, CodecError};
+pub use codec::{Codec, CodecError, ShardIndex, Stretch};
 pub use distribution::{Dim, Distribution, DistributionError, Holders, product};
 pub use element::{ByteOrder, Casting, ElementType, Kind, same_kind};
 pub use holdings::Holdings;

@@ -10,8 +10,8 @@ mod strides;
 
 use crate::ElementType;
 use crate::codec::Codec;
-pub use objects::{Address, Keys, Object, Objects, Table};
-pub use questions::Stretch;
+pub use crate::codec::Stretch;
+pub use objects::{Address, Indexes, Keys, Object, Objects, Shards, Table};
 use std::sync::Arc;
 pub use strides::Strides;
 
@@ -102,6 +102,16 @@ impl Stored {
         Stored {
             unit: Unit::Chunk(chunk.to_vec()),
             objects: Objects::Table(Arc::new(table)),
+            ..Stored::in_file(shape, element, "", 0)
+        }
+    }
+
+    /// An array whose chunks lie in shards, row-major and coded so, with zeros for what was never written; to be read.
+    pub fn in_shards(shape: &[u64], element: ElementType, chunk: &[u64], shards: Shards, coding: Coding) -> Stored {
+        Stored {
+            unit: Unit::Chunk(chunk.to_vec()),
+            objects: Objects::Shards(Arc::new(shards)),
+            coding,
             ..Stored::in_file(shape, element, "", 0)
         }
     }

@@ -3,7 +3,7 @@
 use super::{list, numbers};
 use crate::Decode;
 use hyperslab_layout::ElementType;
-use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Stored, Strides, Table, Unit};
+use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Shards, Stored, Strides, Table, Unit};
 use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) fn hear_stored(r: &mut Reader, decode: Decode) -> Option<Stored> {
         strides: hear_strides(r)?,
         unit: hear_unit(r)?,
         root: r.number()?.try_into().ok()?,
-        objects: hear_objects(r)?,
+        objects: hear_objects(r, decode)?,
         coding: hear_coding(r, decode)?,
         change: match r.number()? {
             0 => Change::Fresh,
@@ -68,9 +68,12 @@ fn hear_unit(r: &mut Reader) -> Option<Unit> {
 fn tell_objects(w: Writer, objects: &Objects) -> Writer {
     match objects {
         Objects::One { name, offset } => w.number(0).bytes(name.as_bytes()).number(*offset),
-        Objects::Keyed(Keys { prefix, head, separator, single }) => {
-            let w = w.number(1).bytes(prefix.as_bytes()).bytes(head.as_bytes());
-            w.number(u64::from(u32::from(*separator))).bytes(single.as_bytes())
+        Objects::Keyed(keys) => tell_keys(w.number(1), keys),
+        // What an index says is learned by who reads it.
+        Objects::Shards(shards) => {
+            let order: Vec<u64> = shards.order.iter().map(|&d| d as u64).collect();
+            let w = numbers(numbers(tell_keys(w.number(3), &shards.keys), &shards.chunks), &order);
+            w.bytes(&shards.codec.to_bytes())
         }
         Objects::Table(table) => {
             let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
@@ -81,13 +84,14 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
     }
 }
 
-fn hear_objects(r: &mut Reader) -> Option<Objects> {
+fn hear_objects(r: &mut Reader, decode: Decode) -> Option<Objects> {
     Some(match r.number()? {
         0 => Objects::One { name: r.text()?.into(), offset: r.number()? },
-        1 => {
-            let (prefix, head) = (r.text()?.into(), r.text()?.into());
-            let separator = char::from_u32(u32::try_from(r.number()?).ok()?)?;
-            Objects::Keyed(Keys { prefix, head, separator, single: r.text()?.into() })
+        1 => Objects::Keyed(hear_keys(r)?),
+        3 => {
+            let (keys, chunks) = (hear_keys(r)?, list(r, |r| r.number())?);
+            let order = list(r, |r| usize::try_from(r.number()?).ok())?;
+            Objects::Shards(Arc::new(Shards { keys, chunks, order, codec: decode(r.bytes()?)?, known: None }))
         }
         2 => {
             let below = r.text()?.into();
@@ -100,6 +104,17 @@ fn hear_objects(r: &mut Reader) -> Option<Objects> {
         }
         _ => return None,
     })
+}
+
+fn tell_keys(w: Writer, Keys { prefix, head, separator, single }: &Keys) -> Writer {
+    let w = w.bytes(prefix.as_bytes()).bytes(head.as_bytes());
+    w.number(u64::from(u32::from(*separator))).bytes(single.as_bytes())
+}
+
+fn hear_keys(r: &mut Reader) -> Option<Keys> {
+    let (prefix, head) = (r.text()?.into(), r.text()?.into());
+    let separator = char::from_u32(u32::try_from(r.number()?).ok()?)?;
+    Some(Keys { prefix, head, separator, single: r.text()?.into() })
 }
 
 fn tell_coding(w: Writer, coding: &Coding) -> Writer {

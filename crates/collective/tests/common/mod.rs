@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Rounds without progress after which ranks can go no further.
 const IDLE_ROUNDS: u32 = 5;
 
-/// No codec travels in these tests.
-pub(crate) fn decode(_bytes: &[u8]) -> Option<Arc<dyn Codec>> {
-    None
+/// Codecs travel as those of Zarr do.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
+    hyperslab_format::zarr::codec_from_bytes(bytes)
 }
 
 /// Polls all ranks in any order until each has given a result.

@@ -1,9 +1,10 @@
 //! Encoding and decoding of whole chunks in memory.
 
-use super::codecs::{BytesCodec, Codecs};
+use super::bytes_codec::BytesCodec;
+use super::codecs::Codecs;
 use crate::error::{Context, Error};
 use hyperslab_layout::stored::Coding;
-use hyperslab_layout::{Codec, CodecError};
+use hyperslab_layout::{Codec, CodecError, ShardIndex};
 use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -16,6 +17,11 @@ pub const CHECKSUM_BYTES: u64 = 4;
 pub struct Chain(Vec<BytesCodec>);
 
 impl Chain {
+    /// Of these codecs.
+    pub fn of(codecs: &[BytesCodec]) -> Chain {
+        Chain(codecs.to_vec())
+    }
+
     /// Its codecs.
     pub fn codecs(&self) -> &[BytesCodec] {
         &self.0
@@ -43,11 +49,11 @@ const CODEC_BYTES: usize = 6;
 
 impl Codec for Chain {
     fn encode(&self, plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
-        encode(&self.0, plain, object).map_err(told)
+        encode(&self.0, plain, Context::new("encode chunk", object)).map_err(told)
     }
 
     fn decode(&self, stored: &[u8], plain_bytes: u64, object: &str) -> Result<Vec<u8>, CodecError> {
-        decode(&self.0, stored, plain_bytes, object).map_err(told)
+        decode(&self.0, stored, plain_bytes, Context::new("decode chunk", object)).map_err(told)
     }
 
     fn encoded_bytes_max(&self, plain_bytes: u64) -> u64 {
@@ -67,9 +73,13 @@ impl Codec for Chain {
         };
         self.0.iter().flat_map(one).collect()
     }
+
+    fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
 }
 
-fn told(error: Error) -> CodecError {
+pub(super) fn told(error: Error) -> CodecError {
     CodecError(error.to_string())
 }
 
@@ -86,7 +96,7 @@ impl Codecs {
     /// Encodes a chunk. `raw` holds its elements in stored order of dimensions ([`Codecs::strides`]) and stored byte
     /// order; `what` names the chunk in errors.
     pub fn encode(&self, raw: &[u8], what: &str) -> Result<Vec<u8>, Error> {
-        encode(&self.chain, raw, what)
+        encode(&self.chain, raw, Context::new("encode chunk", what))
     }
 
     /// Decodes a stored chunk to exactly `expected_bytes`, in stored order of dimensions and stored byte order.
@@ -94,7 +104,7 @@ impl Codecs {
     /// Checksums are verified. Memory stays within a small multiple of `expected_bytes` and of what `stored` really
     /// expands to, whatever `stored` claims. `what` names the chunk in errors.
     pub fn decode(&self, stored: &[u8], expected_bytes: u64, what: &str) -> Result<Vec<u8>, Error> {
-        decode(&self.chain, stored, expected_bytes, what)
+        decode(&self.chain, stored, expected_bytes, Context::new("decode chunk", what))
     }
 
     /// Most bytes \[B\] that [`Codecs::encode`] makes of `raw_bytes`; exact when [`Codecs::is_plain`].
@@ -103,8 +113,8 @@ impl Codecs {
     }
 }
 
-fn encode(chain: &[BytesCodec], raw: &[u8], what: &str) -> Result<Vec<u8>, Error> {
-    let context = Context::new("encode chunk", what);
+/// Applies a chain.
+pub(super) fn encode(chain: &[BytesCodec], raw: &[u8], context: Context) -> Result<Vec<u8>, Error> {
     let mut bytes = Cow::Borrowed(raw);
     for codec in chain {
         bytes = Cow::Owned(encode_one(*codec, bytes, context)?);
@@ -112,19 +122,14 @@ fn encode(chain: &[BytesCodec], raw: &[u8], what: &str) -> Result<Vec<u8>, Error
     Ok(bytes.into_owned())
 }
 
-fn decode(chain: &[BytesCodec], stored: &[u8], expected_bytes: u64, what: &str) -> Result<Vec<u8>, Error> {
-    let context = Context::new("decode chunk", what);
-    // Sizes before each codec, as large as they may legally be; the first must be met exactly.
-    let mut bound = expected_bytes;
-    let mut bounds = Vec::with_capacity(chain.len());
-    for codec in chain {
-        bounds.push(bound);
-        bound = codec.max_encoded_bytes(bound);
-    }
-    let mut bytes = Cow::Borrowed(stored);
-    for (codec, bound) in chain.iter().zip(bounds).rev() {
-        bytes = decode_one(*codec, bytes, bound, context)?;
-    }
+/// Exactly so many bytes of elements, out of what a chain made of them.
+pub(super) fn decode(
+    chain: &[BytesCodec],
+    stored: &[u8],
+    expected_bytes: u64,
+    context: Context,
+) -> Result<Vec<u8>, Error> {
+    let bytes = decode_within(chain, Cow::Borrowed(stored), expected_bytes, context)?;
     if bytes.len() as u64 != expected_bytes {
         let error = context.corrupt(format!("{expected_bytes} B of elements"), format!("{} B", bytes.len()));
         return Err(error.with_hint("the chunk was cut short, or written with another shape or type"));
@@ -132,7 +137,26 @@ fn decode(chain: &[BytesCodec], stored: &[u8], expected_bytes: u64, what: &str) 
     Ok(bytes.into_owned())
 }
 
-fn encoded_bytes_max(chain: &[BytesCodec], raw_bytes: u64) -> u64 {
+/// What a chain made its bytes of, which are at most so many.
+pub(super) fn decode_within<'a>(
+    chain: &[BytesCodec],
+    mut bytes: Cow<'a, [u8]>,
+    mut bound: u64,
+    context: Context,
+) -> Result<Cow<'a, [u8]>, Error> {
+    // Sizes before each codec, as large as they may legally be.
+    let mut bounds = Vec::with_capacity(chain.len());
+    for codec in chain {
+        bounds.push(bound);
+        bound = codec.max_encoded_bytes(bound);
+    }
+    for (codec, bound) in chain.iter().zip(bounds).rev() {
+        bytes = decode_one(*codec, bytes, bound, context)?;
+    }
+    Ok(bytes)
+}
+
+pub(super) fn encoded_bytes_max(chain: &[BytesCodec], raw_bytes: u64) -> u64 {
     chain.iter().fold(raw_bytes, |bytes, codec| codec.max_encoded_bytes(bytes))
 }
 
@@ -196,7 +220,7 @@ fn decode_one<'a>(
 }
 
 /// Verifies the CRC-32C at the end, and takes it off.
-fn without_checksum<'a>(bytes: Cow<'a, [u8]>, context: Context) -> Result<Cow<'a, [u8]>, Error> {
+pub(super) fn without_checksum<'a>(bytes: Cow<'a, [u8]>, context: Context) -> Result<Cow<'a, [u8]>, Error> {
     let Some((body, trailer)) = bytes.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() else {
         return Err(context.corrupt("at least a checksum of 4 B", format!("{} B", bytes.len())));
     };
@@ -241,7 +265,6 @@ fn decompress(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_layout::ByteOrder;
 
     fn chains() -> Vec<Codecs> {
         let zstd = BytesCodec::Zstd { level: 3, checksum: true };
@@ -256,7 +279,7 @@ mod tests {
             vec![zstd, BytesCodec::Crc32c],
             vec![BytesCodec::Crc32c, gzip, zstd, BytesCodec::Crc32c],
         ]
-        .map(|chain| Codecs { order: vec![], endian: ByteOrder::Little, chain })
+        .map(|chain| Codecs { chain, ..Codecs::plain(false) })
         .into()
     }
 

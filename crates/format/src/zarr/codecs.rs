@@ -1,31 +1,16 @@
 //! The codec chain in metadata: how the elements of a chunk become the bytes of its object.
 
-use super::json::{Named, text};
-use crate::error::{Context, Error, excerpt};
+use super::bytes_codec::{BytesCodec, NAMES};
+use super::json::{Named, lengths, text};
+use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
+use crate::error::{Context, Error};
+use crate::size::shape_text;
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ByteOrder, Kind};
 use serde_json::{Value, json};
 
 /// Most codecs in one chain. Real chains have three; each may cost a copy of the chunk.
 const CODECS_MAX: usize = 16;
-
-/// A codec from bytes to bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum BytesCodec {
-    /// Appends the CRC-32C of the bytes, 4 bytes, little-endian.
-    Crc32c,
-    /// Zstandard.
-    Zstd {
-        /// From -131072 (fastest) to 22 (smallest); 0 stands for Zstandard's own default.
-        level: i32,
-        /// Whether frames end with a checksum of Zstandard's own.
-        checksum: bool,
-    },
-    /// gzip.
-    Gzip {
-        /// From 0 (stored) to 9 (smallest).
-        level: u32,
-    },
-}
 
 /// How the elements of a chunk become the bytes of its object.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -33,9 +18,11 @@ pub struct Codecs {
     /// Order of dimensions in the stored chunk, outermost first: stored dimension `i` is dimension `order[i]` of the
     /// array. Empty for row-major order, also when it was written out.
     pub order: Vec<usize>,
-    /// Order of the bytes of stored numbers; `Little` when elements have one byte.
+    /// Order of the bytes of stored numbers, inside of shards if there are any; `Little` when elements have one byte.
     pub endian: ByteOrder,
-    /// Codecs of bytes, in the order in which they are applied when writing.
+    /// Where the chunk is a shard, how it holds the chunks inside.
+    pub shards: Option<Box<Sharding>>,
+    /// Codecs of bytes, in the order in which they are applied when writing; behind those inside of a shard.
     pub chain: Vec<BytesCodec>,
 }
 
@@ -43,7 +30,13 @@ impl Codecs {
     /// Row-major, little-endian, uncompressed chunks, with a CRC-32C behind each if `checksum`.
     pub fn plain(checksum: bool) -> Self {
         let chain = if checksum { vec![BytesCodec::Crc32c] } else { Vec::new() };
-        Codecs { order: Vec::new(), endian: ByteOrder::Little, chain }
+        Codecs { order: Vec::new(), endian: ByteOrder::Little, shards: None, chain }
+    }
+
+    /// Row-major shards that hold chunks like this.
+    pub fn sharded(sharding: Sharding) -> Self {
+        let endian = sharding.codecs.endian;
+        Codecs { endian, shards: Some(Box::new(sharding)), ..Codecs::plain(false) }
     }
 
     /// As [`Codecs::plain`], with Zstandard at `level` before the checksum.
@@ -56,7 +49,7 @@ impl Codecs {
     /// Whether stored bytes are the bytes of the elements, but for at most a checksum at the end: such chunks can be
     /// addressed element by element.
     pub fn is_plain(&self) -> bool {
-        matches!(self.chain.as_slice(), [] | [BytesCodec::Crc32c])
+        self.shards.is_none() && matches!(self.chain.as_slice(), [] | [BytesCodec::Crc32c])
     }
 
     /// Whether stored chunks end with a CRC-32C of everything before it.
@@ -64,9 +57,18 @@ impl Codecs {
         self.chain.last() == Some(&BytesCodec::Crc32c)
     }
 
-    /// The order of `ndim` stored dimensions, written out: `0, 1, ...` for row-major.
-    pub fn permutation(&self, ndim: usize) -> Vec<usize> {
+    /// The order of `ndim` dimensions, written out: `0, 1, ...` for row-major. Of a shard, that of the index.
+    pub fn outer_order(&self, ndim: usize) -> Vec<usize> {
         if self.order.is_empty() { (0..ndim).collect() } else { self.order.clone() }
+    }
+
+    /// The order of `ndim` stored dimensions, written out. Of a shard, that of the elements of a chunk inside.
+    pub fn permutation(&self, ndim: usize) -> Vec<usize> {
+        let outer = self.outer_order(ndim);
+        match &self.shards {
+            Some(sharding) => sharding.codecs.permutation(ndim).into_iter().map(|d| outer[d]).collect(),
+            None => outer,
+        }
     }
 
     /// Distance \[B\] in a decoded chunk of `chunk_shape` between neighbours along each dimension of the array.
@@ -82,8 +84,8 @@ impl Codecs {
         strides
     }
 
-    /// Parses the member "codecs" of an array of `ndim` dimensions.
-    pub(super) fn parse(value: Value, ndim: usize, kind: Kind, context: Context) -> Result<Self, Error> {
+    /// Parses the member "codecs" of an array of `ndim` dimensions, or of so deeply nested shards.
+    pub(super) fn parse(value: Value, ndim: usize, kind: Kind, depth: usize, context: Context) -> Result<Self, Error> {
         let Value::Array(items) = value else {
             return Err(context.corrupt("\"codecs\" as a list", text(&value)));
         };
@@ -91,21 +93,21 @@ impl Codecs {
             return Err(context.unsupported(format!("at most {CODECS_MAX} codecs"), items.len().to_string()));
         }
         let mut order: Vec<usize> = (0..ndim).collect();
-        let mut endian = None;
+        let (mut endian, mut shards) = (None, None);
         let mut chain = Vec::new();
         for item in items {
             let mut codec = Named::parse(item, "a codec", context)?;
             match (codec.name.as_str(), endian) {
                 ("transpose", None) => order = transposed(&order, codec.take("order"), context)?,
                 ("bytes", None) => endian = Some(byte_order(codec.take("endian"), kind, context)?),
-                ("crc32c", Some(_)) => chain.push(BytesCodec::Crc32c),
-                ("zstd", Some(_)) => chain.push(zstd(&mut codec, context)?),
-                ("gzip", Some(_)) => chain.push(gzip(&mut codec, context)?),
-                ("transpose" | "bytes" | "crc32c" | "zstd" | "gzip", _) => {
-                    let expected = "codecs in the order `transpose`s, one `bytes`, then `crc32c`, `zstd` or `gzip`";
-                    return Err(context.corrupt(expected, format!("`{}` out of order", codec.name)));
+                ("sharding_indexed", None) => {
+                    let sharding = Sharding::parse(&mut codec, ndim, kind, depth, context)?;
+                    endian = Some(sharding.codecs.endian);
+                    shards = Some(Box::new(sharding));
                 }
-                (other, _) => return Err(refused(other, context)),
+                ("transpose" | "bytes" | "sharding_indexed", Some(_)) => return Err(misplaced(&codec.name, context)),
+                (other, None) if NAMES.contains(&other) => return Err(misplaced(other, context)),
+                _ => chain.push(BytesCodec::parse(&mut codec, context)?),
             }
             codec.finish(context)?;
         }
@@ -113,11 +115,13 @@ impl Codecs {
             return Err(context.corrupt("a codec `bytes`", "none"));
         };
         let row_major = order.iter().enumerate().all(|(position, &dimension)| position == dimension);
-        Ok(Codecs { order: if row_major { Vec::new() } else { order }, endian, chain })
+        Ok(Codecs { order: if row_major { Vec::new() } else { order }, endian, shards, chain })
     }
 
     /// Refuses orders that are no permutations and levels out of range, which a caller may have set.
-    pub(super) fn check(&self, ndim: usize, context: Context) -> Result<(), Error> {
+    /// Of shards, also chunks that do not fit `chunk`, the shape of what is coded.
+    pub(super) fn check(&self, chunk: &[u64], context: Context) -> Result<(), Error> {
+        let ndim = chunk.len();
         if !self.order.is_empty() && !is_permutation(&self.order, ndim) {
             let expected = format!("a storage order that is a permutation of 0..{ndim}");
             return Err(context.invalid(expected, format!("{:?}", self.order)));
@@ -125,19 +129,13 @@ impl Codecs {
         if self.chain.len() > CODECS_MAX - 2 {
             return Err(context.invalid(format!("at most {} codecs", CODECS_MAX - 2), self.chain.len().to_string()));
         }
-        for codec in &self.chain {
-            match *codec {
-                BytesCodec::Zstd { level, .. } if !zstd_levels().contains(&level.into()) => {
-                    let (low, high) = zstd_levels().into_inner();
-                    return Err(context.invalid(format!("zstd level {low} to {high}"), level.to_string()));
-                }
-                BytesCodec::Gzip { level } if level > 9 => {
-                    return Err(context.invalid("gzip level 0 to 9", level.to_string()));
-                }
-                _ => {}
-            }
+        self.chain.iter().try_for_each(|codec| codec.check(context))?;
+        let Some(sharding) = &self.shards else { return Ok(()) };
+        if sharding.codecs.endian != self.endian {
+            return Err(context.invalid("the byte order of the chunks inside of a shard", self.endian.name()));
         }
-        Ok(())
+        let shard: Vec<u64> = self.outer_order(ndim).into_iter().map(|d| chunk[d]).collect();
+        sharding.check(&shard, context)
     }
 
     /// The member "codecs" of metadata.
@@ -146,23 +144,127 @@ impl Codecs {
         if !self.order.is_empty() {
             items.push(json!({"name": "transpose", "configuration": {"order": self.order}}));
         }
-        let endian = match self.endian {
-            ByteOrder::Little => "little",
-            ByteOrder::Big => "big",
-        };
-        items.push(match kind.bytes() {
-            1 => json!({"name": "bytes"}),
-            _ => json!({"name": "bytes", "configuration": {"endian": endian}}),
+        items.push(match (&self.shards, kind.bytes()) {
+            (Some(sharding), _) => sharding.to_value(kind),
+            (None, 1) => json!({"name": "bytes"}),
+            (None, _) => json!({"name": "bytes", "configuration": {"endian": self.endian.name()}}),
         });
-        items.extend(self.chain.iter().map(|codec| match codec {
-            BytesCodec::Crc32c => json!({"name": "crc32c"}),
-            BytesCodec::Zstd { level, checksum } => {
-                json!({"name": "zstd", "configuration": {"level": level, "checksum": checksum}})
-            }
-            BytesCodec::Gzip { level } => json!({"name": "gzip", "configuration": {"level": level}}),
-        }));
+        items.extend(self.chain.iter().map(|codec| codec.to_value()));
         Value::Array(items)
     }
+}
+
+/// How a shard holds chunks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Sharding {
+    /// Shape of a chunk inside, whose dimensions are those of the shard as the codecs before leave it.
+    pub chunk_shape: Vec<u64>,
+    /// How the elements of a chunk inside become bytes.
+    pub codecs: Codecs,
+    /// Where the index lies: behind all chunks, or before them.
+    pub index_at_end: bool,
+    /// Order of the bytes of the index's numbers.
+    pub index_endian: ByteOrder,
+    /// Whether a CRC-32C follows the index.
+    pub index_checksum: bool,
+}
+
+impl Sharding {
+    /// Chunks of this shape, with an index at the end that has a checksum, as zarr-python writes them.
+    pub fn new(chunk_shape: &[u64], codecs: Codecs) -> Sharding {
+        Sharding {
+            chunk_shape: chunk_shape.to_vec(),
+            codecs,
+            index_at_end: true,
+            index_endian: ByteOrder::Little,
+            index_checksum: true,
+        }
+    }
+
+    /// How many chunks there are along each dimension of a shard, where they divide it.
+    pub fn chunks_in(&self, shard: &[u64]) -> Option<Vec<u64>> {
+        let divided = |(&shard, &chunk): (&u64, &u64)| (chunk > 0 && shard % chunk == 0).then(|| shard / chunk);
+        (shard.len() == self.chunk_shape.len())
+            .then(|| shard.iter().zip(&self.chunk_shape).map(divided).collect())
+            .flatten()
+    }
+
+    pub(super) fn parse(
+        codec: &mut Named,
+        ndim: usize,
+        kind: Kind,
+        depth: usize,
+        context: Context,
+    ) -> Result<Sharding, Error> {
+        if depth >= DEPTH_MAX {
+            return Err(context.unsupported(format!("at most {DEPTH_MAX} shards in each other"), "more"));
+        }
+        let chunk_shape = lengths(&codec.take("chunk_shape").unwrap_or(Value::Null), "chunk_shape of shards", context)?;
+        let inner = codec.take("codecs").unwrap_or_else(|| json!([]));
+        let codecs = Codecs::parse(inner, ndim, kind, depth + 1, context)?;
+        let index_codecs = codec.take("index_codecs").unwrap_or_else(|| json!([]));
+        let (index_endian, index_checksum) = index_coding(&index_codecs, context)?;
+        let index_at_end = match codec.take("index_location") {
+            None => true,
+            Some(Value::String(at)) if at == "end" => true,
+            Some(Value::String(at)) if at == "start" => false,
+            Some(other) => return Err(context.corrupt("index_location \"start\" or \"end\"", text(&other))),
+        };
+        Ok(Sharding { chunk_shape, codecs, index_at_end, index_endian, index_checksum })
+    }
+
+    /// Refuses chunks that do not fit their shard, whose shape is given as the codecs before leave it.
+    pub(super) fn check(&self, shard: &[u64], context: Context) -> Result<(), Error> {
+        let Some(chunks) = self.chunks_in(shard) else {
+            let expected = format!("chunks that divide their shard of shape {}", shape_text(shard));
+            return Err(context.invalid(expected, shape_text(&self.chunk_shape)));
+        };
+        let count = volume(&chunks).unwrap_or(u64::MAX);
+        if count > SHARD_CHUNKS_MAX {
+            return Err(context.unsupported(format!("at most {SHARD_CHUNKS_MAX} chunks in a shard"), count.to_string()));
+        }
+        self.codecs.check(&self.chunk_shape, context)
+    }
+
+    pub(super) fn to_value(&self, kind: Kind) -> Value {
+        let mut index_codecs = vec![json!({"name": "bytes", "configuration": {"endian": self.index_endian.name()}})];
+        if self.index_checksum {
+            index_codecs.push(json!({"name": "crc32c"}));
+        }
+        let configuration = json!({
+            "chunk_shape": self.chunk_shape,
+            "codecs": self.codecs.to_value(kind),
+            "index_codecs": index_codecs,
+            "index_location": if self.index_at_end { "end" } else { "start" },
+        });
+        json!({"name": "sharding_indexed", "configuration": configuration})
+    }
+}
+
+/// Byte order and checksum of an index. All that its codecs may be must have a size that is known before.
+fn index_coding(value: &Value, context: Context) -> Result<(ByteOrder, bool), Error> {
+    let expected = "index_codecs `bytes`, or `bytes` and `crc32c`";
+    let wrong = || context.unsupported(expected, text(value));
+    let (first, rest) = value.as_array().and_then(|items| items.split_first()).ok_or_else(wrong)?;
+    let mut bytes = Named::parse(first.clone(), "a codec of an index", context)?;
+    if bytes.name != "bytes" {
+        return Err(wrong());
+    }
+    let endian = byte_order(bytes.take("endian"), Kind::UInt64, context)?;
+    bytes.finish(context)?;
+    let checksum = match rest {
+        [] => false,
+        [one] => {
+            let checksum = Named::parse(one.clone(), "a codec of an index", context)?;
+            if checksum.name != "crc32c" {
+                return Err(wrong());
+            }
+            checksum.finish(context)?;
+            true
+        }
+        _ => return Err(wrong()),
+    };
+    Ok((endian, checksum))
 }
 
 /// The storage order when a chunk in `order` is transposed once more.
@@ -175,13 +277,18 @@ fn transposed(order: &[usize], value: Option<Value>, context: Context) -> Result
     Ok(next.into_iter().map(|dimension| order[dimension]).collect())
 }
 
+fn misplaced(name: &str, context: Context) -> Error {
+    let expected = "codecs in the order `transpose`s, one `bytes` or `sharding_indexed`, then others in any order";
+    context.corrupt(expected, format!("`{name}` out of order"))
+}
+
 fn is_permutation(order: &[usize], ndim: usize) -> bool {
     let mut seen = vec![false; ndim];
     order.len() == ndim
         && order.iter().all(|&dimension| dimension < ndim && !std::mem::replace(&mut seen[dimension], true))
 }
 
-fn byte_order(value: Option<Value>, kind: Kind, context: Context) -> Result<ByteOrder, Error> {
+pub(super) fn byte_order(value: Option<Value>, kind: Kind, context: Context) -> Result<ByteOrder, Error> {
     match value.as_ref().map(|value| value.as_str()) {
         Some(Some("little")) => Ok(ByteOrder::Little),
         // One-byte elements have no byte order: one spelling for all of them.
@@ -195,48 +302,6 @@ fn byte_order(value: Option<Value>, kind: Kind, context: Context) -> Result<Byte
     }
 }
 
-fn zstd_levels() -> std::ops::RangeInclusive<i64> {
-    let levels = zstd::compression_level_range();
-    i64::from(*levels.start())..=i64::from(*levels.end())
-}
-
-fn zstd(codec: &mut Named, context: Context) -> Result<BytesCodec, Error> {
-    let checksum = match codec.take("checksum") {
-        None => false,
-        Some(Value::Bool(checksum)) => checksum,
-        Some(other) => return Err(context.corrupt("zstd checksum true or false", text(&other))),
-    };
-    let level = match codec.take("level") {
-        None => 0,
-        Some(value) => match value.as_i64().filter(|level| zstd_levels().contains(level)) {
-            Some(level) => level as i32,
-            None => return Err(context.corrupt("zstd level -131072 to 22", text(&value))),
-        },
-    };
-    Ok(BytesCodec::Zstd { level, checksum })
-}
-
-fn gzip(codec: &mut Named, context: Context) -> Result<BytesCodec, Error> {
-    match codec.take("level") {
-        None => Ok(BytesCodec::Gzip { level: 6 }),
-        Some(value) => match value.as_u64().filter(|&level| level <= 9) {
-            Some(level) => Ok(BytesCodec::Gzip { level: level as u32 }),
-            None => Err(context.corrupt("gzip level 0 to 9", text(&value))),
-        },
-    }
-}
-
-fn refused(name: &str, context: Context) -> Error {
-    let hint = match name {
-        "sharding_indexed" => "write the array without shards; large chunks serve the same end here",
-        "blosc" | "numcodecs.blosc" => "write the array with zstd or gzip instead of blosc",
-        "vlen-utf8" | "vlen-bytes" => "strings are not supported: store numbers",
-        _ => "write the array with `bytes` and any of `transpose`, `crc32c`, `zstd` and `gzip`",
-    };
-    let expected = "codecs `transpose`, `bytes`, `crc32c`, `zstd` or `gzip`";
-    context.unsupported(expected, format!("codec `{}`", excerpt(name))).with_hint(hint)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +309,7 @@ mod tests {
     const CONTEXT: Context = Context { asked: "read", object: "zarr.json" };
 
     fn parse(value: Value, ndim: usize) -> Result<Codecs, Error> {
-        Codecs::parse(value, ndim, Kind::Float64, CONTEXT)
+        Codecs::parse(value, ndim, Kind::Float64, 0, CONTEXT)
     }
 
     #[test]
@@ -258,7 +323,7 @@ mod tests {
         }
         let bytes = Codecs::plain(false).to_value(Kind::UInt8);
         assert_eq!(bytes, json!([{"name": "bytes"}]));
-        assert_eq!(Codecs::parse(bytes, 1, Kind::UInt8, CONTEXT).unwrap(), Codecs::plain(false));
+        assert_eq!(Codecs::parse(bytes, 1, Kind::UInt8, 0, CONTEXT).unwrap(), Codecs::plain(false));
     }
 
     #[test]
@@ -294,7 +359,7 @@ mod tests {
 
     #[test]
     fn unknown_codecs_are_refused_by_name_with_a_hint() {
-        for name in ["blosc", "sharding_indexed", "numcodecs.lz4", "vlen-utf8"] {
+        for name in ["blosc", "numcodecs.lz4", "vlen-utf8"] {
             let error = parse(json!([{"name": "bytes", "configuration": {"endian": "little"}}, name]), 1).unwrap_err();
             assert!(error.is_unsupported());
             assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
@@ -321,5 +386,55 @@ mod tests {
         }
         let long = Value::Array(std::iter::once(little).chain(vec![json!("crc32c"); 99]).collect());
         assert!(parse(long, 1).unwrap_err().is_unsupported());
+    }
+
+    fn shards(change: impl Fn(&mut serde_json::Map<String, Value>)) -> Value {
+        let mut value = Sharding::new(&[2, 3], Codecs::zstd(3, true)).to_value(Kind::Float64);
+        change(value["configuration"].as_object_mut().unwrap());
+        json!([value])
+    }
+
+    #[test]
+    fn shards_round_trip() {
+        let inner = Sharding {
+            index_at_end: false,
+            index_endian: ByteOrder::Big,
+            ..Sharding::new(&[1, 3], Codecs::plain(false))
+        };
+        let nested = Sharding { index_checksum: false, ..Sharding::new(&[2, 3], Codecs::sharded(inner)) };
+        for sharding in [Sharding::new(&[2, 3], Codecs::zstd(3, true)), nested] {
+            let codecs = Codecs { order: vec![1, 0], ..Codecs::sharded(sharding) };
+            assert_eq!(parse(codecs.to_value(Kind::Float64), 2).unwrap(), codecs);
+            assert!(codecs.check(&[6, 4], CONTEXT).is_ok(), "transposed first");
+            assert!(codecs.check(&[4, 6], CONTEXT).unwrap_err().is_invalid());
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let fits = |value| parse(value, 2).and_then(|codecs| codecs.check(&[4, 6], CONTEXT));
+        assert!(fits(shards(|_| ())).is_ok());
+        for (member, value) in [
+            ("chunk_shape", json!([2])),
+            ("chunk_shape", json!([0, 3])),
+            ("chunk_shape", json!([3, 3])),
+            ("chunk_shape", json!("2")),
+            ("codecs", json!([])),
+            ("index_codecs", json!([])),
+            ("index_codecs", json!([{"name": "bytes", "configuration": {"endian": "little"}}, "crc32c", "crc32c"])),
+            ("index_codecs", json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])),
+            ("index_location", json!("middle")),
+            ("surprise", json!(1)),
+        ] {
+            let error = fits(shards(|members| drop(members.insert(member.into(), value.clone()))));
+            assert!(error.is_err(), "{member}: {value}");
+        }
+        let many = Codecs::sharded(Sharding::new(&[1, 1], Codecs::plain(false)));
+        assert!(many.check(&[1 << 20, 1 << 20], CONTEXT).unwrap_err().is_unsupported());
+        let mut deep = Codecs::plain(false);
+        for _ in 0..=DEPTH_MAX {
+            deep = Codecs::sharded(Sharding::new(&[2, 2], deep));
+        }
+        assert!(parse(deep.to_value(Kind::Float64), 2).unwrap_err().is_unsupported());
     }
 }

@@ -68,7 +68,7 @@ impl ArrayMetadata {
         let element = data_type(required(&mut members, "data_type", context)?, context)?;
         let chunk_shape = regular_grid(required(&mut members, "chunk_grid", context)?, &shape, context)?;
         let key_encoding = KeyEncoding::parse(required(&mut members, "chunk_key_encoding", context)?, context)?;
-        let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, context)?;
+        let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?;
         let fill_value = fill::parse(element, &required(&mut members, "fill_value", context)?, context)?;
         let dimension_names = dimension_names(members.shift_remove("dimension_names"), context)?;
         match members.shift_remove("storage_transformers") {
@@ -180,7 +180,7 @@ impl ArrayMetadata {
         if let Some(names) = self.dimension_names.as_ref().filter(|names| names.len() != ndim) {
             return Err(context.invalid(format!("{ndim} dimension names"), names.len().to_string()));
         }
-        self.codecs.check(ndim, context)
+        self.codecs.check(&self.chunk_shape, context)
     }
 }
 

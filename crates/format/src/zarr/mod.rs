@@ -3,6 +3,7 @@
 //! Follows the Zarr core specification, version 3.1, for regular chunk grids. Written metadata are what zarr-python 3
 //! reads; read metadata may come from any writer.
 
+mod bytes_codec;
 mod chain;
 mod codecs;
 pub mod consolidated;
@@ -11,14 +12,21 @@ mod group;
 mod json;
 mod keys;
 mod metadata;
+mod places;
+mod policy;
+mod shard;
 
+pub use bytes_codec::BytesCodec;
 pub use chain::{CHECKSUM_BYTES, Chain};
-pub use codecs::{BytesCodec, Codecs};
+pub use codecs::{Codecs, Sharding};
 pub use fill::{fill_from_json, fill_to_json, fill_zero};
 pub use group::{GroupMetadata, NodeType, node_type};
 pub use keys::{KeyEncoding, KeyStyle, Separator};
 pub use metadata::ArrayMetadata;
+pub use places::InnerChunks;
+pub use policy::SHARD_CHUNKS_MAX;
 pub use serde_json::{Map, Value};
+pub use shard::{ShardCodec, codec_from_bytes};
 
 /// Name of the metadata object within the directory of an array or group.
 pub const METADATA_KEY: &str = "zarr.json";

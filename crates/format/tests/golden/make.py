@@ -44,6 +44,15 @@ ARRAYS = {
     "attributes": dict(shape=(1,), dtype="int8", attributes={"a": {"b": [1, 2.5, None, True, "é\n"]}, "z": [], "c": {}}),
     "blosc": dict(shape=(8,), dtype="int32", compressors=[BloscCodec()]),
     "sharded": dict(shape=(8,), chunks=(2,), shards=(4,), dtype="int32"),
+    "sharded_first": dict(
+        shape=(6, 9),
+        chunks=(2, 3),
+        shards={"shape": (4, 6), "index_location": "start"},
+        dtype="int16",
+        filters=[TransposeCodec(order=(1, 0))],
+        serializer=BytesCodec(endian="big"),
+        compressors=[GzipCodec(level=2), Crc32cCodec()],
+    ),
     "datetime": dict(shape=(2,), dtype="datetime64[s]"),
     "structured": dict(shape=(2,), dtype=[("a", "i4")]),
 }
@@ -58,7 +67,7 @@ def make_zarr() -> None:
     root = zarr.create_group(HERE / "zarr", overwrite=True, attributes={"title": "golden"})
     for name, options in ARRAYS.items():
         array = root.create_array(name, **options)
-        if name in ("blosc", "sharded", "datetime", "structured"):
+        if name in ("blosc", "datetime", "structured"):
             continue
         values = np.arange(1, array.size + 1).reshape(array.shape).astype(array.dtype)
         if array.size:
@@ -70,7 +79,7 @@ def make_zarr() -> None:
         for key in keys[1:]:
             (HERE / "zarr" / name / key).unlink()
         if keys:
-            first = values[tuple(slice(0, n) for n in array.chunks)]
+            first = values[tuple(slice(0, n) for n in array.shards or array.chunks)]
             entry |= {"key": str(keys[0]), "chunk": little_endian(first).hex()}
         expected[name] = entry
     zarr.consolidate_metadata(HERE / "zarr")

@@ -1,5 +1,7 @@
 //! Which object holds what of an array.
 
+use crate::codec::{Codec, Stretch};
+use crate::mesh::volume;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -49,6 +51,8 @@ pub enum Objects {
     /// A table says where each chunk begins, in which object. It is a fact, learned by each rank for the chunks that it
     /// touches; a chunk that is not in it does not exist.
     Table(Arc<Table>),
+    /// Chunks lie in shards, whose indexes say where. To be read only: who writes moves shards as they are.
+    Shards(Arc<Shards>),
 }
 
 /// How the name of a chunk's object is made of its coordinates in the grid.
@@ -113,6 +117,52 @@ pub struct Table {
     pub below: Arc<str>,
     /// The chunks that exist, of those that this rank asked for.
     pub chunks: BTreeMap<Vec<u64>, Address>,
+}
+
+/// Where the chunks of shards lie, in the order of the index; no bytes where there is no chunk.
+pub type Indexes = BTreeMap<Arc<str>, Arc<[Stretch]>>;
+
+/// Objects that hold several chunks of a grid each, and an index of where these lie.
+#[derive(Clone, Debug)]
+pub struct Shards {
+    /// Their names.
+    pub keys: Keys,
+    /// How many chunks a shard has along each dimension.
+    pub chunks: Vec<u64>,
+    /// The dimensions in which the index counts its chunks, from the slowest to the fastest.
+    pub order: Vec<usize>,
+    /// What makes shards; it has an index.
+    pub codec: Arc<dyn Codec>,
+    /// What the indexes say that this rank has read, by the names of the shards that exist: a fact, learned by each rank
+    /// for the shards that it touches. Before, every chunk counts as there.
+    pub known: Option<Arc<Indexes>>,
+}
+
+impl Shards {
+    /// Whether its parts go together, for arrays of so many dimensions.
+    pub(super) fn fit(&self, ndim: usize) -> bool {
+        let permutation = self.order.len() == ndim && (0..ndim).all(|d| self.order.contains(&d));
+        let counted = self.chunks.len() == ndim && !self.chunks.contains(&0) && volume(&self.chunks).is_some();
+        permutation && counted && self.codec.index().is_some()
+    }
+
+    /// The coordinates of the shard that holds the chunk at these, and the chunk's number in the index.
+    pub fn shard_of(&self, at: &[u64]) -> (Vec<u64>, usize) {
+        let shard = at.iter().zip(&self.chunks).map(|(&at, &chunks)| at / chunks).collect();
+        let number = self.order.iter().fold(0, |number, &d| number * self.chunks[d] + at[d] % self.chunks[d]);
+        (shard, number as usize)
+    }
+
+    /// The name of the object that holds a chunk, and where; nothing for a chunk that does not exist. Before it is known where,
+    /// no bytes at the beginning of its shard.
+    pub(super) fn place(&self, at: &[u64]) -> Option<(Arc<str>, Stretch)> {
+        let (shard, number) = self.shard_of(at);
+        let name = self.keys.name(&shard);
+        let Some(known) = &self.known else { return Some((name.into(), (0, 0))) };
+        let (name, stretches) = known.get_key_value(name.as_str())?;
+        let stretch = *stretches.get(number)?;
+        (stretch.1 > 0).then(|| (name.clone(), stretch))
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,11 @@
 //! What follows from how an array lies in storage.
 
-use super::{Address, Change, Coding, Object, Objects, Stored, Strides, Unit};
+use super::{Address, Change, Coding, Object, Objects, Shards, Stored, Stretch, Strides, Unit};
 use crate::codec::Codec;
 use crate::mesh::volume;
 use crate::{Axis, Section, Triplet, View};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// First byte and number of bytes \[B\].
-pub type Stretch = (u64, u64);
 
 /// Units.
 impl Stored {
@@ -72,7 +69,7 @@ impl Stored {
     fn one(&self) -> Option<(&Arc<str>, u64)> {
         match &self.objects {
             Objects::One { name, offset } => Some((name, *offset)),
-            Objects::Keyed(_) | Objects::Table(_) => None,
+            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) => None,
         }
     }
 
@@ -86,6 +83,7 @@ impl Stored {
             Objects::One { name, .. } => name.clone(),
             Objects::Keyed(keys) => keys.prefix.clone(),
             Objects::Table(table) => table.below.clone(),
+            Objects::Shards(shards) => shards.keys.prefix.clone(),
         })
     }
 
@@ -105,6 +103,10 @@ impl Stored {
                 let Address { name, offset, .. } = table.chunks.get(at)?;
                 (name.clone(), self.box_view(section, low, chunk(), *offset))
             }
+            Objects::Shards(shards) => {
+                let (name, (first, _)) = shards.place(at)?;
+                (name, self.box_view(section, low, chunk(), first))
+            }
         };
         Some((self.named(name), view))
     }
@@ -120,24 +122,49 @@ impl Stored {
                 let bytes = bytes.or_else(|| self.chunk_bytes()).unwrap_or(0);
                 (name.clone(), Some((*offset, bytes)))
             }
+            Objects::Shards(shards) => {
+                let (name, stretch) = shards.place(at)?;
+                (name, Some(stretch))
+            }
         };
         Some((self.named(name), stretch))
     }
 
-    /// Whether a table says where its chunks lie.
+    /// Whether a table says where its chunks lie, or an index.
     pub fn has_table(&self) -> bool {
-        matches!(self.objects, Objects::Table(_))
+        matches!(self.objects, Objects::Table(_) | Objects::Shards(_))
     }
 
-    /// Whether where a chunk lies is known only once it is encoded.
+    /// Whether where a chunk lies is known only once it is encoded, or all that lies beside it is.
     pub fn is_placed_when_encoded(&self) -> bool {
-        self.has_table() && self.is_read_whole()
+        self.has_table() && self.is_read_whole() || self.shards().is_some()
+    }
+
+    /// The shards in which its chunks lie, where they do.
+    pub fn shards(&self) -> Option<&Arc<Shards>> {
+        match &self.objects {
+            Objects::Shards(shards) => Some(shards),
+            Objects::One { .. } | Objects::Keyed(_) | Objects::Table(_) => None,
+        }
+    }
+
+    /// Bytes of the indexes of all shards that a section touches, or that lie between such \[B\].
+    pub fn index_bytes(&self, section: &Section) -> u64 {
+        let Some((shards, chunk)) = self.shards().zip(self.chunk()) else { return 0 };
+        let extents = shards.chunks.iter().zip(chunk).map(|(chunks, chunk)| chunks.saturating_mul(*chunk));
+        let touched = section.dims.iter().zip(extents).map(|(triplet, extent)| match triplet.set().hull() {
+            Some((low, high)) => (high - 1) / extent - low / extent + 1,
+            None => 0,
+        });
+        let each = shards.codec.index().map_or(0, |index| index.bytes());
+        touched.fold(each, u64::saturating_mul)
     }
 
     /// Whether the unit at these coordinates has a place in an object: all have, but for chunks that no table knows.
     pub fn has_place(&self, at: &[u64]) -> bool {
         match &self.objects {
             Objects::Table(table) => table.chunks.contains_key(at),
+            Objects::Shards(shards) => shards.place(at).is_some(),
             Objects::One { .. } | Objects::Keyed(_) => true,
         }
     }
@@ -210,14 +237,19 @@ impl Stored {
                 Some("its order of dimensions is no permutation")
             }
             Objects::One { .. } if self.unit != Unit::Free => Some("chunks that lie in one object need a table"),
-            Objects::Keyed(_) | Objects::Table(_) if !chunked => Some("objects of chunks need the shape of a chunk"),
+            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) if !chunked => {
+                Some("objects of chunks need the shape of a chunk")
+            }
             Objects::Keyed(_) if self.change == Change::InPlace => Some("objects of chunks are made or replaced"),
             Objects::One { .. } if self.is_read_whole() => Some("only chunks are encoded"),
-            Objects::Table(_) if self.has_trailer() => Some("only objects of chunks have checksums of their own"),
-            Objects::One { .. } | Objects::Table(_) if self.change == Change::Replace => {
+            Objects::Table(_) | Objects::Shards(_) if self.has_trailer() => {
+                Some("only objects of chunks have checksums of their own")
+            }
+            Objects::Shards(shards) if !shards.fit(ndim) => Some("its shards have no chunks, or no index of them"),
+            Objects::One { .. } | Objects::Table(_) | Objects::Shards(_) if self.change == Change::Replace => {
                 Some("only objects of chunks are replaced")
             }
-            Objects::Keyed(_) | Objects::Table(_) if self.strides.record.is_some() => {
+            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) if self.strides.record.is_some() => {
                 Some("only arrays in one object have records")
             }
             _ => None,

@@ -214,6 +214,10 @@ impl Codec for Twice {
     fn to_bytes(&self) -> Vec<u8> {
         Vec::new()
     }
+
+    fn index(&self) -> Option<&dyn hyperslab_layout::ShardIndex> {
+        None
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Array {
         let mut array = Array { number, stored, values, chunks: BTreeMap::new(), fill, limit, imaginary, write, read };
         for index in oracle::indices(&array.stored.shape.clone()) {
             let exists = match (&array.stored.objects, array.stored.chunk()) {
-                (Objects::One { .. } | Objects::Table(_), _) => true,
+                (Objects::One { .. } | Objects::Table(_) | Objects::Shards(_), _) => true,
                 (Objects::Keyed(_), _) if array.stored.makes_objects() => false,
                 (Objects::Keyed(_), chunk) => {
                     let at: Vec<u64> = index.iter().zip(chunk.unwrap()).map(|(&i, &c)| i / c).collect();
@@ -101,6 +101,7 @@ impl Array {
                 }
             }
             Objects::Table(table) => self.store_by(table, objects),
+            Objects::Shards(_) => panic!("whole calls read shards, since a call learns where chunks lie"),
         }
     }
 
