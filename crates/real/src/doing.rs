@@ -48,7 +48,7 @@ pub fn posix_fault(verb: &'static str, path: &Path, error: &io::Error) -> Fault 
 
 /// What a request left that moved so many bytes by so many calls.
 pub(crate) fn done(bytes: u64, calls: u64) -> Outcome {
-    Outcome::Done(Moved { bytes, calls, content: Vec::new() })
+    Outcome::Done(Moved { bytes, calls, ..Moved::default() })
 }
 
 /// Sends a range of a file's pages to disk, to its end if the length is 0, where the system can.

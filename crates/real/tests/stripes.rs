@@ -6,7 +6,7 @@ use common::{Place, Rows, Told, Waited, seeds};
 use hyperslab_layout::{Durability, Object};
 use hyperslab_pack::Memory;
 use hyperslab_real::{StripedDirectory, Stripes};
-use hyperslab_world::{FaultKind, Names, Outcome, Request};
+use hyperslab_world::{FaultKind, Names, Outcome, Request, Within};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,7 +118,7 @@ fn what_is_asked_of_striped_objects_and_cannot_be_done_is_told() {
     }
     let whole = Request::Put { object: object.clone(), bytes: vec![1], replace: false, durability: Durability::Soon };
     assert_eq!(store.one(whole).unwrap_err().kind, FaultKind::Unsupported);
-    let whole = Request::Get { object: object.clone(), within: None, bytes_max: 1 };
+    let whole = Request::Get { object: object.clone(), within: Within::All, bytes_max: 1 };
     assert_eq!(store.one(whole).unwrap_err().kind, FaultKind::Unsupported);
     // Another unit, or another order, than the file was written with.
     names.create("file", b"", 9_500).unwrap();

@@ -15,7 +15,7 @@ use crate::servers::Server;
 use hyperslab_layout::{Loop, Nest, Object};
 use hyperslab_pack::for_each_run;
 use hyperslab_plan::profile::{self, Cache, Layout, Profile};
-use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket, Within};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -258,7 +258,9 @@ impl Machine {
                 (false, false, vec![(0, moves.bytes() + sum_bytes(*checksum))])
             }
             Request::Put { bytes, .. } => (true, false, vec![(0, bytes.len() as u64)]),
-            Request::Get { within, bytes_max, .. } => (false, false, vec![within.unwrap_or((0, *bytes_max))]),
+            // Where an imagined object ends nobody knows.
+            Request::Get { within: Within::All, bytes_max, .. } => (false, false, vec![(0, *bytes_max)]),
+            Request::Get { within, .. } => (false, false, vec![within.of(0)]),
             Request::Sync { .. } => (false, false, Vec::new()),
         };
         let end = ranges.iter().map(|range| range.0.saturating_add(range.1)).max().unwrap_or(0);
@@ -309,7 +311,7 @@ impl Machine {
         self.note(|| {
             format!("{rank} {} {bytes} B in {calls} calls", if job.write { "wrote" } else { "read or synced" })
         });
-        let moved = Moved { bytes, calls, content: Vec::new() };
+        let moved = Moved { bytes, calls, ..Moved::default() };
         let applied = self.files.contents.as_mut().and_then(|contents| contents.apply(rank, job.request));
         let outcome = applied.unwrap_or(Ok(Outcome::Done(moved)));
         self.files.callers[rank as usize].running -= 1;

@@ -6,13 +6,13 @@ use hyperslab_layout::{CodecError, Durability, Object, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, World, copy_job,
+    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, Within, World, copy_job,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How many steps of a lane are looked at ahead of the first that is not over.
-const WINDOW: usize = 256;
+pub(crate) const WINDOW: usize = 256;
 
 /// What a finished walk did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -166,6 +166,13 @@ impl Walk {
     #[must_use]
     pub fn with_blocking_sends(mut self) -> Walk {
         self.blocking_sends = true;
+        self
+    }
+
+    /// The same, after indexes were read, or were not: then nothing is read or written, but messages go on.
+    #[must_use]
+    pub fn after(mut self, walked: Walked, fault: Option<Fault>) -> Walk {
+        (self.walked, self.fault) = (walked, fault);
         self
     }
 
@@ -565,7 +572,10 @@ impl Walk {
                     None => Request::Write { object, moves, direct, durability },
                 }
             }
-            Action::Get { object, within, bytes_max, .. } => Request::Get { object, within, bytes_max },
+            Action::Get { object, within, bytes_max, .. } => {
+                let within = within.map_or(Within::All, |(first, bytes)| Within::Stretch(first, bytes));
+                Request::Get { object, within, bytes_max }
+            }
             Action::Put { object, register, replace } => {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace, durability }

@@ -4,7 +4,7 @@ mod buckets;
 
 pub use buckets::{bucket, names_of_objects, some_moves, whole_objects};
 
-use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Root, Store};
+use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Root, Store, Within};
 use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Object, Region, View, dense_strides};
 use hyperslab_pack::Memory;
 use std::sync::Arc;
@@ -363,7 +363,7 @@ impl Objects<'_> {
             self.store.poll(&mut done);
         }
         assert!(done.iter().all(|(_, result)| result.is_ok()), "{done:?}");
-        let read = |object: Object| Request::Get { object, within: None, bytes_max: 1 };
+        let read = |object: Object| Request::Get { object, within: Within::All, bytes_max: 1 };
         let found = [0, 1].map(|root| self.moved(read(Object::new(root, "one"))).content);
         assert_eq!(found, [[8], [7]]);
         assert_eq!(Root::full_of(&self.store.roots(), &Object::new(1, "one")), format!("{}/a/one", self.below));
@@ -392,7 +392,7 @@ impl Objects<'_> {
     }
 
     fn content(&mut self, name: &str) -> Vec<u8> {
-        self.moved(Request::Get { object: Object::from(name), within: None, bytes_max: 1 << 24 }).content
+        self.moved(Request::Get { object: Object::from(name), within: Within::All, bytes_max: 1 << 24 }).content
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) {
@@ -573,11 +573,11 @@ impl Objects<'_> {
             self.put("bytes", content);
             assert_eq!(self.content("bytes"), content);
         }
-        self.moved(Request::Get { object: Object::from("bytes"), within: None, bytes_max: 20 });
-        self.corrupt(Request::Get { object: Object::from("bytes"), within: None, bytes_max: 19 });
+        self.moved(Request::Get { object: Object::from("bytes"), within: Within::All, bytes_max: 20 });
+        self.corrupt(Request::Get { object: Object::from("bytes"), within: Within::All, bytes_max: 19 });
         let stretch = |first: u64, bytes: u64| Request::Get {
             object: Object::from("bytes"),
-            within: Some((first, bytes)),
+            within: Within::Stretch(first, bytes),
             bytes_max: 9,
         };
         let [middle, nothing, long, beyond, far] =
@@ -585,6 +585,16 @@ impl Objects<'_> {
         assert_eq!(self.moved(middle).content, b"than");
         assert_eq!(self.moved(nothing).content, b"");
         [long, beyond, far].into_iter().for_each(|request| self.corrupt(request));
+        let end = |bytes: u64, bytes_max: u64| Request::Get {
+            object: Object::from("bytes"),
+            within: Within::End(bytes),
+            bytes_max,
+        };
+        for bytes in [0, 4, 20] {
+            let Moved { content, first, .. } = self.moved(end(bytes, 20));
+            assert_eq!((content.as_slice(), first), (&b"more than there were"[20 - bytes as usize..], 20 - bytes));
+        }
+        [end(21, 30), end(4, 3), end(u64::MAX, u64::MAX)].into_iter().for_each(|request| self.corrupt(request));
     }
 
     fn what_is_missing(&mut self) {
@@ -594,7 +604,7 @@ impl Objects<'_> {
         for request in [
             Request::Read { object: object.clone(), moves: moves.clone(), direct: false },
             Request::ReadWhole { object: object.clone(), moves, checksum: false },
-            Request::Get { object: object.clone(), within: None, bytes_max: 9 },
+            Request::Get { object: object.clone(), within: Within::All, bytes_max: 9 },
         ] {
             assert_eq!(self.carry_out(request), Ok(Outcome::Absent));
         }

@@ -53,7 +53,7 @@ pub use names::{
 };
 pub use process::Process;
 pub use root::{Proof, Root, fingerprint};
-pub use store::{Moved, Moves, Outcome, Request, Store};
+pub use store::{Moved, Moves, Outcome, Request, Store, Within};
 pub use transport::{Event, Exposed, Here, Part, Transport};
 pub use tree::{MemoryTree, TreeStore};
 

@@ -1,6 +1,6 @@
 //! A store in memory: the plainest implementation of the contract, shared by all ranks of a process.
 
-use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ impl MemoryStore {
     fn run(&self, request: Request) -> Result<Outcome, Fault> {
         let mut objects = self.objects.lock().expect("no rank panics while it holds the objects");
         let object = request.object().map(|object| Root::full_of(&self.roots, object)).unwrap_or_default();
-        let moved = |bytes: u64| Ok(Outcome::Done(Moved { bytes, calls: 1, content: Vec::new() }));
+        let moved = |bytes: u64| Ok(Outcome::Done(Moved { bytes, calls: 1, ..Moved::default() }));
         match request {
             Request::Write { moves, .. } => {
                 let content = objects.get_mut(&object).ok_or_else(|| absent(&object))?;
@@ -59,7 +59,7 @@ impl MemoryStore {
                 Some(content) => {
                     let (first, bytes) = got(&object, content.len() as u64, within, bytes_max)?;
                     let content = content[first as usize..(first + bytes) as usize].to_vec();
-                    Ok(Outcome::Done(Moved { bytes, calls: 1, content }))
+                    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }))
                 }
                 None => Ok(Outcome::Absent),
             },
@@ -107,8 +107,8 @@ pub(crate) fn length_fault(object: &str, expected: &str, found: u64) -> Fault {
 ///
 /// # Errors
 /// When they are more than make sense, or not all there.
-pub fn got(object: &str, length: u64, within: Option<(u64, u64)>, bytes_max: u64) -> Result<(u64, u64), Fault> {
-    let (first, bytes) = within.unwrap_or((0, length));
+pub fn got(object: &str, length: u64, within: Within, bytes_max: u64) -> Result<(u64, u64), Fault> {
+    let (first, bytes) = within.of(length);
     if bytes > bytes_max {
         return Err(length_fault(object, &format!("at most {bytes_max} B"), bytes));
     }

@@ -94,8 +94,8 @@ pub enum Request {
     Get {
         /// The object.
         object: Object,
-        /// First byte and number of bytes of the stretch, all of which must be there; the whole object if not given \[B\].
-        within: Option<(u64, u64)>,
+        /// Which of its bytes.
+        within: Within,
         /// Most bytes that make sense \[B\].
         bytes_max: u64,
     },
@@ -123,6 +123,28 @@ impl Request {
     }
 }
 
+/// Which bytes of an object are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Within {
+    /// All of them.
+    All,
+    /// From the first of these on so many, all of which must be there \[B\].
+    Stretch(u64, u64),
+    /// The last so many, all of which must be there \[B\].
+    End(u64),
+}
+
+impl Within {
+    /// The first byte and the number of bytes, of an object of this length; they may not all be there \[B\].
+    pub fn of(self, length: u64) -> (u64, u64) {
+        match self {
+            Within::All => (0, length),
+            Within::Stretch(first, bytes) => (first, bytes),
+            Within::End(bytes) => (length.saturating_sub(bytes), bytes),
+        }
+    }
+}
+
 /// What an operation left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
@@ -132,6 +154,8 @@ pub struct Moved {
     pub calls: u64,
     /// For [`Request::Get`]: the bytes.
     pub content: Vec<u8>,
+    /// For [`Request::Get`]: where the first of them lies in the object \[B\].
+    pub first: u64,
 }
 
 /// How an operation ended.

@@ -13,7 +13,7 @@ use super::tap::Tap;
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::regular;
 use hyperslab_layout::{Durability, Object};
-use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket};
+use hyperslab_world::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Ticket, Within};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -352,7 +352,7 @@ impl Files {
         Ok(done(moves.bytes(), calls))
     }
 
-    fn get(&mut self, object: &Object, within: Option<(u64, u64)>, bytes_max: u64) -> Result<Outcome, Fault> {
+    fn get(&mut self, object: &Object, within: Within, bytes_max: u64) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "reading", path: &path };
         let file = match regular::open(&path, false) {
@@ -361,7 +361,7 @@ impl Files {
             Err(error) => return Err(doing.failed("", &error)),
         };
         let length = file.metadata().map_err(|error| doing.failed("", &error))?.len();
-        let (first, bytes) = within.unwrap_or((0, length));
+        let (first, bytes) = within.of(length);
         if bytes > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{bytes} B")));
         }
@@ -369,10 +369,10 @@ impl Files {
         if end > length {
             return Err(doing.corrupt(&format!("at least {end} B"), &format!("{length} B")));
         }
-        if within.is_some() {
+        if within != Within::All {
             let mut content = vec![0; bytes as usize];
             file.read_exact_at(&mut content, first).map_err(|error| doing.failed("", &error))?;
-            return Ok(Outcome::Done(Moved { bytes, calls: 1, content }));
+            return Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }));
         }
         let mut content = Vec::with_capacity(bytes as usize);
         let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut content);
@@ -380,7 +380,7 @@ impl Files {
         if content.len() as u64 > bytes_max {
             return Err(doing.corrupt(&format!("at most {bytes_max} B"), &format!("{} B", content.len())));
         }
-        Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content }))
+        Ok(Outcome::Done(Moved { bytes: content.len() as u64, calls: 1, content, first }))
     }
 
     /// What was written below, which is then no longer remembered.

@@ -191,7 +191,7 @@ impl<'a> Sink<'a> {
     pub(super) fn finish(mut self) -> Result<(Moved, u64), Fault> {
         self.flush()?;
         let bytes = if self.elements_bytes > 0 { self.elements_bytes } else { self.offset };
-        Ok((Moved { bytes, calls: self.calls, content: Vec::new() }, self.sent))
+        Ok((Moved { bytes, calls: self.calls, ..Moved::default() }, self.sent))
     }
 }
 

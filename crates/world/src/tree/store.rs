@@ -71,7 +71,7 @@ impl TreeStore {
                 let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
                 let mut content = file.read(first + bytes);
                 content.drain(..first as usize);
-                Ok(Moved { bytes: content.len() as u64, calls: 1, content })
+                Ok(Moved { bytes, calls: 1, content, first })
             }),
             Request::Sync { .. } => Ok(Outcome::Done(Moved::default())),
         }
@@ -122,7 +122,7 @@ impl Store for TreeStore {
 }
 
 fn moved(bytes: u64) -> Moved {
-    Moved { bytes, calls: 1, content: Vec::new() }
+    Moved { bytes, calls: 1, ..Moved::default() }
 }
 
 /// The failure of elements that lie outside of the user's memory.
