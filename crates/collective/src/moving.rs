@@ -1,9 +1,9 @@
 //! What moves between the opening and the closing of a call: pieces that no closed form describes, then all elements.
 
 use crate::holding::Exposure;
-use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Spread, Transfer};
+use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Consensus, Party, Question, Telling, Waits, Walk, Walked};
+use hyperslab_walk::{Consensus, Indexed, Indexing, Party, Question, Telling, Waits, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ enum Stage {
     Told(Consensus, Telling),
     /// All hear of pieces that overlap.
     Comparing(Consensus),
+    /// This rank reads where the chunks lie that it will read.
+    Indexing(Box<Indexing>),
     Walking(Walk),
     Over,
 }
@@ -87,6 +89,10 @@ impl Moving {
                     Some(compared) => compared.map(|_| self.walk(world, party)),
                     None => return self.waits_on(Stage::Comparing(consensus)),
                 },
+                Stage::Indexing(mut indexing) => match indexing.poll(world, party) {
+                    Some(indexed) => Ok(self.indexed(world, party, indexed)),
+                    None => return self.waits_on(Stage::Indexing(indexing)),
+                },
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
                     Some(walked) => {
                         world.store().release();
@@ -131,18 +137,36 @@ impl Moving {
         party.open(self.question(fault)).map(Stage::Comparing)
     }
 
+    /// Walks, once this rank knows where the chunks lie that it reads.
     fn walk(&mut self, world: &mut dyn World, party: &mut Party) -> Stage {
+        let in_shards = self.transfer.asks.iter().any(|ask| ask.stored.shards().is_some());
+        if in_shards && self.transfer.direction == Direction::Read {
+            let facts = Arc::new(self.facts.clone());
+            let program = self.program(party, &facts);
+            let bytes_max = self.parameters.buffer_bytes_max;
+            return Stage::Indexing(Box::new(Indexing::new(&self.transfer, program, bytes_max)));
+        }
+        self.indexed(world, party, Indexed::nothing(self.transfer.clone()))
+    }
+
+    fn program(&self, party: &Party, facts: &Arc<Facts>) -> Program {
+        let views: Vec<_> = self.users.iter().map(|user| user.view.clone()).collect();
+        let Moving { transfer, parameters, .. } = self;
+        parameters.strategy.program(transfer, parameters, facts, party.rank(), &views)
+    }
+
+    fn indexed(&mut self, world: &mut dyn World, party: &mut Party, indexed: Indexed) -> Stage {
+        let Indexed { transfer, walked, fault } = indexed;
+        self.transfer = transfer;
         if let Some(trace) = &mut party.trace {
             trace.push(Span::plain(Kind::Plan, self.begin_ns, world.clock().stamp_ns()));
         }
-        let users = std::mem::take(&mut self.users);
-        let views: Vec<_> = users.iter().map(|user| user.view.clone()).collect();
         let facts = Arc::new(std::mem::take(&mut self.facts));
-        let Moving { transfer, parameters, .. } = self;
-        let program = parameters.strategy.program(transfer, parameters, &facts, party.rank(), &views);
-        let names = transfer.asks.iter().map(|ask| ask.name.clone()).collect();
+        let program = self.program(party, &facts);
+        let names = self.transfer.asks.iter().map(|ask| ask.name.clone()).collect();
         party.begin_part();
-        Stage::Walking(Walk::new(program, users).with_names(names).at(party.pace))
+        let walk = Walk::new(program, std::mem::take(&mut self.users)).with_names(names);
+        Stage::Walking(walk.at(party.pace).after(walked, fault))
     }
 
     /// What it waits for.
@@ -150,6 +174,10 @@ impl Moving {
         match &self.stage {
             Stage::Vetting(consensus) | Stage::Told(consensus, _) | Stage::Comparing(consensus) => consensus.waits(),
             Stage::Telling(telling) => format!("{}: {}", self.what, telling.waits_for()).into(),
+            Stage::Indexing(indexing) => {
+                let waits = indexing.waits();
+                Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
+            }
             Stage::Walking(walk) => {
                 let waits = walk.waits();
                 Waits { text: format!("{}: {}", self.what, waits.text), ..waits }

@@ -136,6 +136,13 @@ impl Transfer {
         hasher.finish()
     }
 
+    /// Bytes of the indexes of all shards that it reads \[B\].
+    pub fn index_bytes(&self) -> u64 {
+        let reads = self.direction == Direction::Read;
+        let each = self.asks.iter().filter(|_| reads).map(|ask| ask.stored.index_bytes(&ask.section));
+        each.fold(0, u64::saturating_add)
+    }
+
     /// Bytes that move to or from storage, without padding.
     pub fn stored_bytes(&self) -> u64 {
         self.asks.iter().map(Ask::stored_bytes).fold(0, u64::saturating_add)

@@ -8,13 +8,14 @@
 //!
 //! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
 //! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
-//! ahead; `party.rs` is a rank's life in a communicator and the only loop that waits, within
-//! what `limits.rs` says.
+//! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `party.rs` is a rank's life in a communicator and
+//! the only loop that waits, within what `limits.rs` says.
 #![forbid(unsafe_code)]
 
 mod compared;
 mod consensus;
 mod inbox;
+mod indexing;
 mod limits;
 mod names;
 mod party;
@@ -25,6 +26,7 @@ mod walk;
 
 pub use compared::{Compared, Fields};
 pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
+pub use indexing::{Indexed, Indexing};
 pub use limits::{Limits, Pace, Waits};
 pub use party::Party;
 pub use telling::Telling;
