@@ -3,7 +3,7 @@
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::layout::Held;
 use hyperslab::{
-    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, Value, WriteOptions,
+    ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
     casting_named, exchange_named, limit_of, strategy_named,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -91,6 +91,9 @@ WriteKeywords {
     /// One for each array.
     sections: Vec<RawSection>,
     chunks: Vec<u64>,
+    shards: Vec<u64>,
+    /// That no shards are wanted.
+    unsharded: bool,
     /// Extents of typical requests.
     typical: Vec<Option<u64>>,
     dtype: String,
@@ -125,6 +128,11 @@ impl WriteKeywords {
         let mut options = WriteOptions::default();
         options.section = sections(self.sections);
         (options.chunks, options.typical) = (self.chunks, self.typical);
+        options.shards = match (self.shards, self.unsharded) {
+            (Some(shape), _) => ShardShape::Given(shape),
+            (None, Some(true)) => ShardShape::Never,
+            (None, _) => ShardShape::Chosen,
+        };
         options.element = self.dtype.as_deref().map(element).transpose()?;
         options.codecs = match (self.zstd, self.checksum) {
             (None, None) => None,

@@ -115,15 +115,15 @@ impl Target {
     }
 }
 
-/// Type, shape, chunks, dimension names, attributes and fill value (as JSON).
-type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<Option<String>>>, String, String);
+/// Type, shape, chunks, shards if there are any, dimension names, attributes and fill value (as JSON).
+type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, String, String);
 
 fn raw_info(info: Info) -> RawInfo {
-    let Info { shape, element, chunks, dimension_names, attributes, fill_value } = info;
+    let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value } = info;
     // Of Zarr arrays nobody asks for a byte order.
     let kind =
         if element == ElementType::native(element.kind) { element.kind.numpy_code().into() } else { element.numpy() };
-    (kind, shape, chunks, dimension_names, Value::Object(attributes).to_string(), fill_value.to_string())
+    (kind, shape, chunks, shards, dimension_names, Value::Object(attributes).to_string(), fill_value.to_string())
 }
 
 /// Name, shape and NumPy type of an array of a file.
@@ -249,7 +249,7 @@ impl Target {
         Ok(Value::Object(self.open()?.arrays().attributes()).to_string())
     }
 
-    /// Kind, shape, chunks, dimension names, attributes and fill value (as JSON) of an array.
+    /// Kind, shape, chunks, shards, dimension names, attributes and fill value (as JSON) of an array.
     fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
         self.with_local(py, |target| target.look_at(name)).map(raw_info)
     }

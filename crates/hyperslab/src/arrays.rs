@@ -18,8 +18,10 @@ pub struct Info {
     pub shape: Vec<u64>,
     /// Type of the stored elements.
     pub element: ElementType,
-    /// Shape of a chunk; where an array is not in chunks, its shape.
+    /// Shape of a chunk, inside of a shard if there are any; where an array is not in chunks, its shape.
     pub chunks: Vec<u64>,
+    /// Shape of a shard, where chunks lie in shards.
+    pub shards: Option<Vec<u64>>,
     /// Names of its dimensions, where it has any.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Its attributes.
@@ -31,11 +33,13 @@ pub struct Info {
 impl From<ArrayInfo> for Info {
     fn from(info: ArrayInfo) -> Info {
         let metadata = info.metadata;
+        let chunks = metadata.inner_chunk_shape();
         Info {
             fill_value: fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null),
             element: ElementType::native(metadata.element),
             shape: metadata.shape,
-            chunks: metadata.chunk_shape,
+            chunks,
+            shards: metadata.codecs.shards.is_some().then_some(metadata.chunk_shape),
             dimension_names: metadata.dimension_names,
             attributes: metadata.attributes,
         }

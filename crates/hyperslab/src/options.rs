@@ -163,6 +163,18 @@ impl ArrayOptions {
     }
 }
 
+/// Whether chunks of new arrays lie in shards.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ShardShape {
+    /// Where files are saved by it that are worth it.
+    #[default]
+    Chosen,
+    /// No: each chunk is an object.
+    Never,
+    /// In shards of this shape, which the chunks divide.
+    Given(Vec<u64>),
+}
+
 /// How arrays are written: what new ones become, or which part of those that are there is changed.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -171,6 +183,8 @@ pub struct WriteOptions {
     pub section: Sections,
     /// Shape of the chunks; what one rank holds, or what is worth it more, when not given.
     pub chunks: Option<Vec<u64>>,
+    /// Whether several chunks lie in one object, a shard; where that saves very many files, when not given.
+    pub shards: ShardShape,
     /// Extents of what is read later, of which `None` leaves some open: `chunks` are then where the choice begins.
     pub typical: Option<Vec<Option<u64>>>,
     /// Type of the stored elements; that of the memory when not given. Zarr has no byte order.
@@ -198,6 +212,7 @@ impl Default for WriteOptions {
         WriteOptions {
             section: Sections::Whole,
             chunks: None,
+            shards: ShardShape::Chosen,
             typical: None,
             element: None,
             codecs: None,
@@ -218,6 +233,8 @@ impl WriteOptions {
         section: impl Into<Sections> = section.into();
         /// In chunks of this shape.
         chunks: Vec<u64> = Some(chunks);
+        /// In shards, or in none.
+        shards: ShardShape = shards;
         /// Stored as elements of this type.
         element: ElementType = Some(element);
         /// Encoded so.
@@ -261,6 +278,7 @@ impl WriteOptions {
     /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
     pub(crate) fn compared(&self, others: Compared) -> Compared {
         let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
+        let chunks = (chunks, self.shards.clone());
         let element = self.element.map(ElementType::numpy);
         let codecs = self.codecs.as_ref().map(|codecs| format!("{codecs:?}"));
         let fill = self.fill_value.as_ref().map(Value::to_string);
@@ -270,7 +288,8 @@ impl WriteOptions {
         others.and(said.clone(), move || {
             let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
             vec![
-                ("chunks".into(), plainly(&chunks)),
+                ("chunks".into(), plainly(&chunks.0)),
+                ("shards".into(), format!("{:?}", chunks.1)),
                 ("extents of what is read later".into(), plainly(&typical)),
                 ("type of the stored elements".into(), plainly(&element)),
                 ("codecs".into(), codecs.unwrap_or_else(|| NOT_GIVEN.into())),
@@ -286,6 +305,7 @@ impl WriteOptions {
     fn of_chunks(&self) -> Option<&'static str> {
         let given = [
             ("chunks", self.chunks.is_some() || self.typical.is_some()),
+            ("shards", self.shards != ShardShape::Chosen),
             ("codecs", self.codecs.is_some()),
             ("a fill value", self.fill_value.is_some()),
             ("names of dimensions", self.dimension_names.is_some()),

@@ -9,9 +9,12 @@ mod consolidating;
 mod explain;
 mod known;
 mod opening;
+mod policy;
 mod requests;
 mod shapes;
+mod shards;
 mod step;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod writing;

@@ -39,7 +39,7 @@ __all__ = [
 __version__: str
 
 _Section: TypeAlias = list[tuple[int, int, int, int]]
-_Info: TypeAlias = tuple[str, list[int], list[int], list[str | None] | None, str, str]
+_Info: TypeAlias = tuple[str, list[int], list[int], list[int] | None, list[str | None] | None, str, str]
 
 class _Unready(TypedDict, total=False):
     name: str
@@ -65,6 +65,8 @@ class _OpenKeywords(TypedDict, total=False):
 class _WriteKeywords(TypedDict, total=False):
     sections: list[_Section] | None
     chunks: Sequence[int] | None
+    shards: Sequence[int] | None
+    unsharded: bool
     typical: Sequence[int | None] | None
     dtype: str | None
     checksum: bool

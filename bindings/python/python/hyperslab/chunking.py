@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 
 from hyperslab import _core
 from hyperslab._calls import type_code, type_of
@@ -13,7 +13,7 @@ from hyperslab.distribution import Distribution
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["Chunking", "Chunks", "TypicalRequest", "chunking", "chunking_of_asks"]
+__all__ = ["Chunking", "Chunks", "Shards", "TypicalRequest", "chunking", "chunking_of_asks", "shards_of"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,22 @@ class TypicalRequest:
 
 #: What says how an array is cut into chunks.
 Chunks: TypeAlias = "Sequence[SupportsIndex] | Distribution | TypicalRequest"
+
+
+#: What says whether chunks lie in shards.
+Shards: TypeAlias = "Sequence[SupportsIndex] | Literal['auto', False] | None"
+
+
+def shards_of(shards: Shards) -> list[int] | None:
+    """Shape of shards, where one is given."""
+    if shards is None or shards is False or shards == "auto":
+        return None
+    if isinstance(shards, str) or shards is True:
+        from hyperslab.errors import InvalidError
+
+        message = f'shards={shards!r} is neither a shape nor "auto", False or None'
+        raise InvalidError(message)
+    return [extent.__index__() for extent in shards]
 
 
 #: Shape of the chunks, or that with which a choice begins; and extents of typical requests, if the choice is by these.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -32,7 +31,8 @@ from hyperslab._calls import (
     type_of,
 )
 from hyperslab._frozen import frozen
-from hyperslab.chunking import Chunks, chunking_of_asks
+from hyperslab.arrays import ArrayInfo, info_of
+from hyperslab.chunking import Chunks, Shards, chunking_of_asks, shards_of
 from hyperslab.distribution import Distribution
 from hyperslab.errors import OutdatedError
 from hyperslab.pieces import Boxes, Runs
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Report = _core.Report
-_RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[str | None] | None, str, str]"
 
 T = TypeVar("T")
 
@@ -52,37 +51,6 @@ __all__ = ["ArrayInfo", "Report", "Store"]
 
 #: How often arrays may change between looking at them and reading them.
 LOOKS_MAX = 100
-
-
-@dataclass(frozen=True)
-class ArrayInfo:
-    """What an array on disk is."""
-
-    #: Global shape.
-    shape: tuple[int, ...]
-    #: Type of the elements. That of ml_dtypes for bfloat16; without this package `V2`, two bytes that mean nothing.
-    dtype: np.dtype[Any]
-    #: Shape of a chunk.
-    chunks: tuple[int, ...]
-    #: Names of the dimensions, where they have any.
-    dimension_names: tuple[str | None, ...] | None
-    #: Attributes, which cannot be changed here; ``attributes.copy()`` is an ordinary dict.
-    attributes: Mapping[str, Any]
-    #: What elements are that were never written, as in the metadata.
-    fill_value: Any
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-
-def _info(raw: _RawInfo) -> ArrayInfo:
-    kind, shape, chunks, names, attributes, fill = raw
-    named = None if names is None else tuple(names)
-    return ArrayInfo(
-        tuple(shape), type_of(kind), tuple(chunks), named, frozen(json.loads(attributes)), frozen(json.loads(fill))
-    )
 
 
 class Store:
@@ -158,14 +126,14 @@ class Store:
         Of an array that requests under way make, what it will be, but for its chunks. A rank that holds no piece of it
         and was not told its type waits for the request.
         """
-        return _info(self._store.info(name))
+        return info_of(self._store.info(name))
 
     def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
         """What arrays are, as rank 0 finds them. Collective: no rank waits for storage by itself, without a limit.
 
         Unless it shall be fresh, what all ranks saw before may do: a read finds out whether that still holds.
         """
-        return dict(zip(names, map(_info, self._store.describe(list(names), doing, fresh)), strict=True))
+        return dict(zip(names, map(info_of, self._store.describe(list(names), doing, fresh)), strict=True))
 
     def group(self, name: str) -> Store:
         """Open a group or a published step of this group. Collective."""
@@ -194,6 +162,11 @@ class Store:
             moderate size; or some of these together, or a part of one, where the model expects writing to be clearly
             cheaper: small arrays are one chunk. Give chunks if rows are to be appended one by one later: the chunk
             that they fall into is written anew each time.
+        shards : sequence of int, "auto", False or None
+            Shape of the shards, of which each is one file that holds several chunks; chunks must divide it, and are cut
+            to 1 MiB if no shape is given. With ``"auto"``, chunks lie in shards where that saves many files;
+            with ``False`` or ``None``, each chunk is a file. A section of a shard is read without the rest of it; to
+            change one, its owner reads and writes all of it.
         dtype : optional
             Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known by this name, also
             without ml_dtypes.
@@ -281,6 +254,7 @@ class Store:
         *,
         section: SectionLike | None = None,
         chunks: Chunks | None = None,
+        shards: Shards = "auto",
         dtype: DTypeLike | None = None,
         fill_value: Any = None,
         dimension_names: Sequence[str | None] | None = None,
@@ -303,6 +277,8 @@ class Store:
             "sections": None if section is None else [sectioned(section, infos[str(each)].shape) for each in arrays],
             "chunks": cut,
             "typical": typical,
+            "shards": shards_of(shards),
+            "unsharded": shards is None or shards is False,
             "dtype": None if dtype is None else type_code(dtype),
             "zstd": zstd,
             "fill_value": fill_json(fill_value),
@@ -539,7 +515,7 @@ class Store:
         ...     store.read_local("rho", section=slice(2, 4))
         array([2., 3.])
         """
-        info = _info(self._store.look_local(name))
+        info = info_of(self._store.look_local(name))
         part = section_of(section, info.shape)
         spread = _spread(info, part, None, 1)
         if out is None:

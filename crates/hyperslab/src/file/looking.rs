@@ -96,6 +96,7 @@ fn info(form: &dyn Form, number: usize) -> Info {
     let (array, said) = (form.array(number), form.described(number));
     Info {
         chunks: array.shape.clone(),
+        shards: None,
         shape: array.shape,
         element: array.element,
         dimension_names: said.dimension_names,

@@ -2,6 +2,8 @@
 
 use super::known::check_relied;
 use super::shapes::separator;
+use super::shards::new_array;
+use super::stored::{stored, stored_to_read};
 use super::writing::{Appending, Writing};
 use super::{METADATA_KEY, Store, WriteAsk, read_array};
 use crate::error::{Error, format_fault};
@@ -14,28 +16,13 @@ use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
     check_cast, natural_chunks,
 };
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, NodeType, fill_from_json};
-use hyperslab_layout::stored::{Change, Stored};
+use hyperslab_format::zarr::{ArrayMetadata, NodeType, fill_from_json};
+use hyperslab_layout::Stored;
 use hyperslab_layout::{Durability, ElementType, Policies};
-use hyperslab_pack::convert_scalar;
-use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
+use hyperslab_plan::{Direction, Laid, Parameters, Preference, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The stored array that metadata describe.
-pub(super) fn stored(metadata: &ArrayMetadata, root: u32, fresh: bool) -> Stored {
-    let element = metadata.stored_element();
-    let fill = convert_scalar(&metadata.fill_value, ElementType::native(metadata.element), element);
-    let (keys, coding) = (metadata.key_encoding.keys(""), metadata.codecs.coding());
-    let order = metadata.codecs.permutation(metadata.shape.len());
-    Stored {
-        fill: fill[..element.bytes() as usize].into(),
-        root,
-        change: if fresh { Change::Fresh } else { Change::Replace },
-        ..Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order)
-    }
-}
 
 impl Store {
     /// Metadata of a new array.
@@ -45,8 +32,7 @@ impl Store {
         let shape = holding.shape();
         new.check(&ask.name, shape)?;
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, kind.bytes()));
-        let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
-        let mut metadata = ArrayMetadata::new(&ask.name, shape, kind, &chunks, codecs).map_err(format_fault)?;
+        let mut metadata = new_array(&ask.name, shape, kind, &chunks, new)?;
         if let Some(value) = &new.fill_value {
             // The same words as for a value that was read, but here it is the caller's.
             let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
@@ -300,8 +286,19 @@ impl Store {
         laid: &[Option<Laid>],
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
-        decided(self.comm.plans(), &self.place(), transfer, &self.options.preference, self.held, laid, shaped)
+        let preference = set_aside(&self.options.preference, transfer.index_bytes());
+        decided(self.comm.plans(), &self.place(), transfer, &preference, self.held, laid, shaped)
     }
+}
+
+/// What is wanted when a rank that serves keeps indexes of shards of so many bytes, which share its budget with its buffers:
+/// at most half of it, which is then the limit of each.
+fn set_aside(wanted: &Preference, index_bytes: u64) -> Preference {
+    if index_bytes == 0 {
+        return wanted.clone();
+    }
+    let all = wanted.buffer_bytes_max.unwrap_or(Parameters::default().buffer_bytes_max);
+    Preference { buffer_bytes_max: Some(all - index_bytes.min(all / 2)), ..wanted.clone() }
 }
 
 /// Rank 0's side of a read.
@@ -321,9 +318,9 @@ impl Target for Reading {
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(store.directory(), names.iter().map(|name| format!("{base}{name}")));
         let each = names.iter().zip(relied).zip(0..).map(|((name, &relied), root)| {
-            let (_, stored, proof) = store.found(name, root)?;
+            let (metadata, _, proof) = store.found(name, root)?;
             check_relied(name, relied, &proof)?;
-            Ok((stored, proof))
+            Ok((stored_to_read(&metadata, root), proof))
         });
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
         self.held = Some((held?, proofs));

@@ -1,13 +1,14 @@
 //! What a transfer would do, without doing it.
 
-use super::call::stored;
 use super::shapes::{Open, reshaped};
-use crate::error::{Error, format_fault};
+use super::shards::new_array;
+use super::stored::{stored, stored_to_read};
+use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::planning::said_of_chunks;
 use hyperslab_collective::{Holding, checked_section, natural_chunks, number_parts};
 use hyperslab_format::raw::Order;
-use hyperslab_format::zarr::{ArrayMetadata, Codecs};
+use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::mesh::{balanced, volume};
 use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section};
 use hyperslab_plan::{
@@ -155,7 +156,10 @@ impl Planned {
                         shaped = Some(self.shaped(name, shape, size, new, planner)?);
                     }
                     let (metadata, _) = shaped.as_ref().expect("made for the first array, which all are like");
-                    stored(metadata, root, self.is_new())
+                    match self.direction {
+                        Direction::Write => stored(metadata, root, self.is_new()),
+                        Direction::Read => stored_to_read(metadata, root),
+                    }
                 }
                 Layout::Raw { order, header_bytes } => {
                     let (stored, bytes) = self.in_file(name, shape, *order, header_bytes.saturating_add(end))?;
@@ -184,13 +188,12 @@ impl Planned {
         planner: &Planner<'_>,
     ) -> Result<(ArrayMetadata, String), Fault> {
         let kind = new.element.map_or(self.element.kind, |element| element.kind);
-        let codecs = new.codecs.clone().unwrap_or_else(|| Codecs::plain(true));
         new.check(name, shape)?;
         let whole = self.whole(shape, size)?;
         // What is wanted of reading or changing an array was not wanted of writing it.
         let wish = if self.is_new() { self.wish() } else { Preference::default() };
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
-        let metadata = ArrayMetadata::new(name, shape, kind, &chunks, codecs).map_err(format_fault)?;
+        let metadata = new_array(name, shape, kind, &chunks, new)?;
         let ask = Ask {
             name: name.to_string(),
             section: Section::whole(shape),

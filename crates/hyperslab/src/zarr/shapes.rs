@@ -5,7 +5,7 @@
 //! has for itself, are better few. Who says what is read later gets chunks that suit those requests
 //! (Disk Resident Arrays), priced as often as they cover the array.
 
-use super::call::stored;
+use super::stored::stored;
 use crate::options::WriteOptions;
 use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};

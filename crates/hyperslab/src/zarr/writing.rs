@@ -1,8 +1,9 @@
 //! What rank 0 does for a write of arrays: metadata and markers before bytes move, publishing or taking back afterwards.
 
-use super::call::{grow, stored};
+use super::call::grow;
 use super::consolidating::{drop_again, drop_consolidated};
 use super::shapes::{Open, reshaped};
+use super::stored::stored;
 use super::{METADATA_KEY, Store, read_array};
 use crate::error::format_fault;
 use crate::held::Held;

@@ -1,0 +1,35 @@
+//! Arrays of Zarr as they lie in storage.
+
+use hyperslab_format::zarr::{ArrayMetadata, InnerChunks};
+use hyperslab_layout::ElementType;
+use hyperslab_layout::stored::{Change, Stored};
+use hyperslab_pack::convert_scalar;
+use std::sync::Arc;
+
+/// The stored array that metadata describe, whose chunks are objects: of one in shards, the shards.
+pub(super) fn stored(metadata: &ArrayMetadata, root: u32, fresh: bool) -> Stored {
+    let (element, fill) = (metadata.stored_element(), stored_fill(metadata));
+    let (keys, coding) = (metadata.key_encoding.keys(""), metadata.coding(&fill));
+    let order = metadata.codecs.permutation(metadata.shape.len());
+    let change = if fresh { Change::Fresh } else { Change::Replace };
+    let stored = Stored::in_chunks(&metadata.shape, element, &metadata.chunk_shape, keys, coding).ordered(order);
+    Stored { fill, root, change, ..stored }
+}
+
+/// The stored array as it is read: of one in shards, the chunks inside, of which a part may be read.
+pub(super) fn stored_to_read(metadata: &ArrayMetadata, root: u32) -> Stored {
+    let fill = stored_fill(metadata);
+    let Some(InnerChunks { chunk, coding, shards }) = metadata.inner(&fill) else {
+        return stored(metadata, root, false);
+    };
+    let order = metadata.codecs.permutation(metadata.shape.len());
+    let stored = Stored::in_shards(&metadata.shape, metadata.stored_element(), &chunk, shards, coding).ordered(order);
+    Stored { fill, root, ..stored }
+}
+
+/// One element that was never written, in stored byte order.
+fn stored_fill(metadata: &ArrayMetadata) -> Arc<[u8]> {
+    let element = metadata.stored_element();
+    let fill = convert_scalar(&metadata.fill_value, ElementType::native(metadata.element), element);
+    fill[..element.bytes() as usize].into()
+}
