@@ -3,7 +3,8 @@
 //! The rank's own program says which shards it reads: those, and no others, have their indexes read, by the rank itself, a few
 //! at a time. Nothing is told to other ranks.
 
-use crate::party::{Party, Waits};
+use crate::limits::Waits;
+use crate::party::Party;
 use crate::walk::{WINDOW, Walked};
 use hyperslab_layout::Object;
 use hyperslab_layout::stored::{Indexes, Objects, Shards};

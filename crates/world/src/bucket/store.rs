@@ -3,7 +3,7 @@
 use super::memory::{ObjectMemory, SCHEME};
 use super::{ATTEMPT_TAG, Bucket, Head, Tags, When};
 use crate::memory_store::{got, length_fault, read, read_whole, write};
-use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
+use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn carry_out(
         }
         Request::Put { bytes, .. } => {
             put(bucket, (key, name), attempts, &bytes)?;
-            Ok(Outcome::Done(Moved { bytes: bytes.len() as u64, calls: 1, content: Vec::new() }))
+            Ok(Outcome::Done(Moved { bytes: bytes.len() as u64, calls: 1, ..Moved::default() }))
         }
         Request::Read { moves, .. } => {
             let (first, end) = range(&moves);
@@ -102,7 +102,7 @@ fn carry_out(
 }
 
 fn moved(moves: &Moves) -> Moved {
-    Moved { bytes: moves.bytes(), calls: 1, content: Vec::new() }
+    Moved { bytes: moves.bytes(), calls: 1, ..Moved::default() }
 }
 
 /// The bytes of the object between the first and the last that elements take \[B\].
@@ -122,20 +122,21 @@ fn found(object: Option<(Head, Vec<u8>)>, run: impl FnOnce(&[u8]) -> Result<Move
 }
 
 /// Reads an object, or a stretch of it, and no more than that.
-fn get(
-    bucket: &dyn Bucket,
-    (key, name): (&str, &str),
-    within: Option<(u64, u64)>,
-    bytes_max: u64,
-) -> Result<Outcome, Fault> {
-    let Some((head, content)) = bucket.get(key, Some(within.unwrap_or((0, bytes_max))))? else {
-        return Ok(Outcome::Absent);
+fn get(bucket: &dyn Bucket, (key, name): (&str, &str), within: Within, bytes_max: u64) -> Result<Outcome, Fault> {
+    let range = match within {
+        Within::All => (0, bytes_max),
+        Within::Stretch(first, bytes) => (first, bytes),
+        Within::End(_) => match bucket.head(key)? {
+            Some(head) => within.of(head.bytes),
+            None => return Ok(Outcome::Absent),
+        },
     };
-    let (_, bytes) = got(name, head.bytes, within, bytes_max)?;
+    let Some((head, content)) = bucket.get(key, Some(range))? else { return Ok(Outcome::Absent) };
+    let (first, bytes) = got(name, head.bytes, within, bytes_max)?;
     if content.len() as u64 != bytes {
         return Err(length_fault(name, &format!("{bytes} B"), content.len() as u64));
     }
-    Ok(Outcome::Done(Moved { bytes, calls: 1, content }))
+    Ok(Outcome::Done(Moved { bytes, calls: 1, content, first }))
 }
 
 /// Puts a whole object: over nothing, or over what one of these attempts put; over anything, where none is named.
