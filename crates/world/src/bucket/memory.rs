@@ -167,7 +167,7 @@ impl ObjectMemory {
     pub fn wait_stopped(&self, limit: Duration) -> bool {
         let is_stopped = |state: &mut State| !state.programs[self.program as usize].stopped;
         let waited = self.shared.stopping.wait_timeout_while(self.state(), limit, is_stopped);
-        waited.map_or(false, |(_, waited)| !waited.timed_out())
+        waited.is_ok_and(|(_, waited)| !waited.timed_out())
     }
 
     /// Lets this program go on.
