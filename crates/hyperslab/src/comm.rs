@@ -1,11 +1,13 @@
 //! A rank's membership in a communicator.
 
+use crate::driver::{Driver, Elsewhere};
 use crate::environment;
 use crate::line::{Finished, Line, Outcome};
 use crate::listing::Listings;
 use crate::planning::{Planning, Plans};
 use crate::recording::Recording;
 use hyperslab_collective::attempts::Attempts;
+use hyperslab_plan::profile::Profile;
 use hyperslab_real::mpi::MpiWire;
 use hyperslab_real::relay::relay;
 use hyperslab_real::renumber::Renumbered;
@@ -49,6 +51,8 @@ struct Shared {
     attempts: Mutex<Vec<Weak<Attempts>>>,
     /// What is known of the groups that are open on it.
     listings: Listings,
+    /// Where its machine is, if not here.
+    elsewhere: Option<Elsewhere>,
 }
 
 /// Keeps a membership while its line works.
@@ -94,10 +98,30 @@ pub(crate) struct Member {
 
 impl Comm {
     fn over(wire: Box<dyn Wire>, servers: &[u32], description: String, processes: bool) -> Comm {
+        Comm::made(wire, servers, description, processes, None)
+    }
+
+    /// The membership of a rank, of so many, on a machine of this profile, whose calls this driver carries out. Calls that do
+    /// not block are not for it.
+    pub fn elsewhere((rank, size): (u32, u32), driver: Arc<dyn Driver>, profile: Arc<Profile>) -> Comm {
+        let elsewhere = Elsewhere { rank, size, driver, profile };
+        let wire = thread_wires(1).pop().expect("one wire for one rank");
+        let description = format!("{} ranks on machine '{}'", elsewhere.size, elsewhere.profile.name);
+        Comm::made(Box::new(wire), &[], description, false, Some(elsewhere))
+    }
+
+    fn made(
+        wire: Box<dyn Wire>,
+        servers: &[u32],
+        description: String,
+        processes: bool,
+        elsewhere: Option<Elsewhere>,
+    ) -> Comm {
         let mut party = Party::new(wire.rank(), wire.size(), Limits::default());
         party.dedicate(servers.to_vec());
         let (servers, clients) = (servers.len() as u32, party.clients());
         let (rank, size) = if party.is_server() { (party.rank() - clients, servers) } else { (party.rank(), clients) };
+        let (rank, size) = elsewhere.as_ref().map_or((rank, size), |elsewhere| (elsewhere.rank, elsewhere.size));
         let (wire, pump): (Box<dyn Wire>, _) = match wire.bound_to() {
             Some(owner) => {
                 let (relayed, pump) = relay(wire, owner);
@@ -115,8 +139,11 @@ impl Comm {
                 machine.count_by(pump.clone());
             }
             let member = Mutex::new(Member { machine, party, observer: None });
-            let plans = Plans::new(processes, clients, servers);
-            let recording = Mutex::new(Recording::from_environment());
+            let (plans, recording) = match &elsewhere {
+                None => (Plans::new(processes, clients, servers), Recording::from_environment()),
+                Some(elsewhere) => (Plans::on(elsewhere.profile.clone(), size), Recording::default()),
+            };
+            let recording = Mutex::new(recording);
             Shared {
                 rank,
                 size,
@@ -128,6 +155,7 @@ impl Comm {
                 recording,
                 attempts: Mutex::default(),
                 listings: Listings::default(),
+                elsewhere,
             }
         });
         Comm { shared, inside: None }
@@ -219,6 +247,11 @@ impl Comm {
         let wire = mpi_wire(fortran, hint, limit, interrupted)?;
         let description = wire.library().to_string();
         Comm::dedicated(Box::new(wire), servers, description, true)
+    }
+
+    /// Who carries out calls instead of this machine.
+    pub(crate) fn driver(&self) -> Option<&Arc<dyn Driver>> {
+        self.shared.elsewhere.as_ref().map(|elsewhere| &elsewhere.driver)
     }
 
     /// The member, once all calls before this one are over.
@@ -406,6 +439,9 @@ impl Comm {
         if self.line().check_process().is_err() {
             return;
         }
+        if let Some(driver) = self.driver() {
+            return driver.later(Box::new(work));
+        }
         let desk = self.member().machine.names_desk();
         desk.later(work, at_once);
         if at_once && !desk.is_idle() {
@@ -440,6 +476,9 @@ impl Comm {
                 .hint("open it on a communicator without dedicated servers, or give a path"));
         }
         self.line().check_process()?;
+        if let Some(driver) = self.driver() {
+            return driver.names(location);
+        }
         self.member().machine.names(location)
     }
 }

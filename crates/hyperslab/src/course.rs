@@ -41,6 +41,10 @@ impl Comm {
         question: Question,
         decide: impl FnOnce() -> Result<Vec<u8>, Fault>,
     ) -> Result<Vec<u8>, Fault> {
+        if let Some(driver) = self.driver() {
+            let mut decide = Some(decide);
+            return driver.decide(question, &mut || decide.take().expect("it is decided once")());
+        }
         self.as_call(question, |machine, party, question| {
             let (serves, mut decide) = (self.servers() > 0, Some(decide));
             let agreed = party.agree(machine, question, || {
@@ -92,6 +96,9 @@ impl Comm {
     }
 
     fn agree_by(&self, question: Question, begin: Begin) -> Result<Vec<u8>, Fault> {
+        if let Some(driver) = self.driver() {
+            return driver.agree(question, begin);
+        }
         self.as_call(question, |machine, party, question| agreed(machine, party, question, begin))
     }
 
@@ -146,6 +153,9 @@ impl Comm {
     /// Carries out a collective transfer.
     pub(crate) fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
         self.line().check_process().map_err(|fault| fault.context(&arguments.what))?;
+        if let Some(driver) = self.driver() {
+            return driver.transfer(arguments);
+        }
         let mut member = self.settled_member();
         let Member { machine, party, observer } = &mut *member;
         self.heed_environment(machine, party)?;
@@ -206,6 +216,9 @@ impl Comm {
     pub(crate) fn sync_and(&self, end: End, target: u64, publish: Publish) -> Result<(), Fault> {
         let End { what, fields, sync, fault } = end;
         self.line().check_process().map_err(|fault| fault.context(&what))?;
+        if let Some(driver) = self.driver() {
+            return driver.end(Question::opening(what, fields, fault), sync, publish.0);
+        }
         let mut member = self.settled_member();
         let Member { machine, party, .. } = &mut *member;
         self.heed_environment(machine, party)?;

@@ -39,7 +39,7 @@
 // - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
 //   common, `alone.rs` the door for a rank alone; `held.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
-//   machine. `measuring.rs` is the door for who measures it.
+//   machine. `measuring.rs` is the door for who measures it, `driver.rs` that for who is on another one, as in a simulation.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
 //   `trace.rs` is the form of it; `environment.rs`
 //   is where environment variables are read, `stderr.rs` what goes to the error output.
@@ -48,6 +48,7 @@ mod alone;
 mod arrays;
 mod comm;
 mod course;
+mod driver;
 mod environment;
 mod error;
 mod file;
@@ -70,6 +71,7 @@ mod zarr;
 pub use arrays::{Arrays, Info};
 pub use comm::{Comm, Observer, Unready};
 pub use course::decode;
+pub use driver::Driver;
 pub use error::Error;
 pub use file::{Contents, File, FileArray, NetcdfOptions};
 pub use hyperslab_collective::attempts::{Cleaned, clean};

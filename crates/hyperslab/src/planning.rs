@@ -5,7 +5,7 @@ mod trials;
 
 use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Report, predicted};
-use hyperslab_plan::profile::Profile;
+use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Planner, Preference, Resource, Strategy,
     Taken, Transfer, Use, explain,
@@ -47,11 +47,36 @@ pub(crate) struct Plans {
     servers: u32,
     /// Whether nothing is told of what is chosen, and nothing learned of it.
     quiet: AtomicBool,
+    /// That of the machine, if it is not this one.
+    profile: Option<Arc<Profile>>,
 }
 
 impl Plans {
     pub(crate) fn new(processes: bool, clients: u32, servers: u32) -> Plans {
-        Plans { kept: Mutex::default(), processes, clients, servers, quiet: AtomicBool::new(false) }
+        let quiet = AtomicBool::new(false);
+        Plans { kept: Mutex::default(), processes, clients, servers, quiet, profile: None }
+    }
+
+    /// Of ranks on a machine of this profile, of which nothing is learned.
+    pub(crate) fn on(profile: Arc<Profile>, clients: u32) -> Plans {
+        let kept = Mutex::new(Planning { learned: Learned::nothing(), ..Planning::default() });
+        let quiet = AtomicBool::new(true);
+        Plans { kept, processes: false, clients, servers: 0, quiet, profile: Some(profile) }
+    }
+
+    /// What the machine is taken to be, and how so many ranks lie on it.
+    fn machine(&self, ranks: u32) -> (Arc<Profile>, Machine) {
+        match &self.profile {
+            Some(profile) => {
+                let Nodes { ranks_per_node, cores_per_node } = profile.nodes;
+                (profile.clone(), Machine { ranks_per_node, cores_per_node })
+            }
+            None => {
+                let profile = crate::profile::at_hand();
+                let machine = machine_at_hand(&profile, self.ranks_per_node(ranks));
+                (profile, machine)
+            }
+        }
     }
 
     /// What is kept from call to call.
@@ -192,8 +217,7 @@ pub(crate) fn decided(
     let choice = match known {
         Some(choice) => choice,
         None => {
-            let profile = crate::profile::at_hand();
-            let machine = machine_at_hand(&profile, plans.ranks_per_node(transfer.ranks));
+            let (profile, machine) = plans.machine(transfer.ranks);
             let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
             let choice = Arc::new(
                 planner
@@ -255,9 +279,8 @@ pub(crate) fn choose_shape(
     if let Some(taken) = planning.shapes.get(&key) {
         return taken.clone();
     }
-    let profile = crate::profile::at_hand();
     let ranks = natural.first().map_or(1, |one| one.transfer.ranks);
-    let machine = machine_at_hand(&profile, plans.ranks_per_node(ranks));
+    let (profile, machine) = plans.machine(ranks);
     let taken =
         Planner { profile: &profile, machine, strategies: &Strategy::ALL }.cheapest_layout(first, ladders, uses);
     if planning.shapes.len() >= PLANS_MAX {

@@ -359,6 +359,22 @@ impl Names for SimNames {
         Ok(())
     }
 
+    fn overwrite(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        let long = self.long().long.get(&self.inner(name)).copied();
+        let kept = self.tree().length(name).unwrap_or(0);
+        let needed = bytes.len() as u64;
+        if kept < needed && long.is_some_and(|long| needed <= long) {
+            // Of a long file the tree has only as much as it needed so far.
+            self.tree().resize(name, needed)?;
+        }
+        self.tree().overwrite(name, bytes, sync)?;
+        self.wrote(name, bytes.len(), sync);
+        if let Some(long) = long {
+            self.long().long.insert(self.inner(name), long);
+        }
+        Ok(())
+    }
+
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
         self.note(Deed::Query);
         let kept = self.tree().length(name).unwrap_or(0);

@@ -60,6 +60,11 @@ pub(super) struct Learned {
 }
 
 impl Learned {
+    /// Nothing, whatever was kept.
+    pub(crate) fn nothing() -> Learned {
+        Learned { kept: Some(Kept::default()), ..Learned::default() }
+    }
+
     /// By what the price of a transfer of a kind is multiplied that this bounds and that this strategy carries out: agreeing,
     /// moving data, publishing.
     pub(super) fn of(&mut self, kind: &str, bound: Resource, strategy: Strategy) -> Corrections {

@@ -13,6 +13,7 @@ from hyperslab.reproduce._ross01_program import (
     CHECKPOINT,
     GATHER_SECONDS,
     KINDS,
+    OBJECT_BYTES,
     ZONES,
     Kind,
     Written,
@@ -102,11 +103,12 @@ def _parallel_end(written: Written) -> float:
 
 
 def _writes_end(report_log: str, ranks: int) -> list[list[int]]:
-    """When each process ended its writes [ns]: by dataset, then by process."""
+    """When each process ended its writes of data [ns]: by dataset, then by process."""
     ends: list[list[int]] = [[] for _ in range(ranks)]
     for line in report_log.splitlines():
-        at, rank, what = (line.split(" ", 3) + [""] * 3)[:3]
-        if what == "wrote":
+        at, rank, what, nbytes = (line.split(" ", 4) + [""] * 4)[:4]
+        # Process 0 writes metadata besides.
+        if what == "wrote" and (int(rank) > 0 or int(nbytes) != OBJECT_BYTES):
             ends[int(rank)].append(int(at))
     return [list(each) for each in zip(*ends, strict=True)]
 
