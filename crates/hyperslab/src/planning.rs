@@ -290,6 +290,14 @@ pub(crate) fn choose_shape(
     taken
 }
 
+/// Whether a use can be carried out.
+pub(crate) fn is_possible(plans: &Plans, one: &Use) -> bool {
+    let one = as_served(plans, one.clone());
+    let profile = crate::profile::at_hand();
+    let machine = machine_at_hand(&profile, plans.ranks_per_node(one.transfer.ranks));
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.can(&one)
+}
+
 /// A use as dedicated servers would carry it out.
 fn as_served(plans: &Plans, one: Use) -> Use {
     // Who reads later has servers of his own, if any.

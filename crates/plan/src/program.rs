@@ -123,7 +123,7 @@ pub enum Action {
         whole: Option<Whole>,
         /// What elements are when there is no such object; without it that is an error.
         absent: Option<Arc<[u8]>>,
-        /// A wish to bypass the system's cache.
+        /// A hint to bypass the system's cache.
         direct: bool,
     },
     /// Write elements to an object.
@@ -140,7 +140,7 @@ pub enum Action {
         whole: Option<Whole>,
         /// Whether readers may see the object already, so that it must change at once.
         replace: bool,
-        /// A wish to bypass the system's cache.
+        /// A hint to bypass the system's cache.
         direct: bool,
     },
     /// Read an encoded object, or a stretch of one, into a register.

@@ -387,11 +387,6 @@ impl Names for SimNames {
         Ok(())
     }
 
-    fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault> {
-        self.note(Deed::Query);
-        self.tree().overwrite(name, prefix, sync)
-    }
-
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         self.tree().rename(from, to)?;
         self.moved(from, to);

@@ -1,7 +1,7 @@
 //! What a transfer would do, without doing it.
 
 use super::shapes::{Open, reshaped};
-use super::shards::new_array;
+use super::shards::{choose_shards, new_array};
 use super::stored::{stored, stored_to_read};
 use crate::error::Error;
 use crate::options::WriteOptions;
@@ -211,8 +211,14 @@ impl Planned {
             policies: written(Direction::Write),
         };
         let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
-        let said = if self.is_new() { said_of_chunks(name, &taken, &chunks) } else { String::new() };
-        Ok((reshaped(&metadata, taken.chunk), said))
+        let mut said = said_of_chunks(name, &taken, &chunks);
+        let mut metadata = reshaped(&metadata, taken.chunk);
+        let (natural, budget) = (natural_chunks(&whole, kind.bytes()), self.wish.buffer_bytes_max);
+        let chosen = choose_shards(&open, new, &metadata, &natural, budget, |one| planner.can(one));
+        if let Some((made, saved)) = chosen {
+            (metadata, said) = (made, said + &saved);
+        }
+        Ok((metadata, if self.is_new() { said } else { String::new() }))
     }
 
     /// How the stored arrays may have been held by those who wrote them whole.

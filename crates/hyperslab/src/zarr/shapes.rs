@@ -91,27 +91,27 @@ impl Open<'_> {
         vec![smaller]
     }
 
-    /// What the array is for in chunks of this shape: it is written, and read as is typical.
-    pub(super) fn uses(&self, new: &WriteOptions, chunk: &[u64]) -> Vec<Use> {
-        let metadata = reshaped(self.metadata, chunk.to_vec());
-        let ask = |fresh: bool, root: u32| Ask { stored: stored(&metadata, root, fresh), ..self.ask.clone() };
+    /// A write of it, when it is stored so, and of those like it.
+    pub(super) fn write(&self, metadata: &ArrayMetadata) -> Use {
         let some = self.arrays.min(ARRAYS_MAX) as u32;
-        let asks = (0..some).map(|root| ask(true, root)).collect();
-        let write = Use {
-            transfer: Arc::new(Transfer {
-                direction: Direction::Write,
-                asks,
-                ranks: self.ranks,
-                policies: self.policies,
-            }),
+        let asks = (0..some).map(|root| Ask { stored: stored(metadata, root, true), ..self.ask.clone() }).collect();
+        let (direction, ranks, policies) = (Direction::Write, self.ranks, self.policies);
+        Use {
+            transfer: Arc::new(Transfer { direction, asks, ranks, policies }),
             times: self.arrays as f64 / some.max(1) as f64,
             wish: self.wish.clone(),
             laid: vec![self.laid.clone(); some as usize],
-        };
+        }
+    }
+
+    /// What the array is for in chunks of this shape: it is written, and read as is typical.
+    pub(super) fn uses(&self, new: &WriteOptions, chunk: &[u64]) -> Vec<Use> {
+        let metadata = reshaped(self.metadata, chunk.to_vec());
+        let write = self.write(&metadata);
         let Some(request) = &new.typical else { return vec![write] };
         let (section, times) = typical(&self.metadata.shape, request);
         let spread = Distribution::replicated(&section.shape(), 1).map_or(Spread::Explicit, Spread::Regular);
-        let asks = vec![Ask { section, spread, ..ask(false, 0) }];
+        let asks = vec![Ask { section, spread, stored: stored(&metadata, 0, false), ..self.ask.clone() }];
         let read = Use {
             transfer: Arc::new(Transfer { direction: Direction::Read, asks, ranks: 1, policies: Policies::default() }),
             times: times * self.arrays as f64,

@@ -1,11 +1,13 @@
 //! New arrays whose chunks lie in shards: objects that hold many, so that small chunks do not make very many files.
 
-use super::policy::INNER_BYTES_MAX;
-use super::shapes::separator;
+use super::policy::{FILES_SAVED_MIN, INNER_BYTES_MAX, SHARD_BUFFERS_PART, SHARD_BYTES_MAX};
+use super::shapes::{Open, separator};
 use crate::error::format_fault;
 use crate::options::{ShardShape, WriteOptions};
-use hyperslab_format::zarr::{ArrayMetadata, Codecs, Sharding};
-use hyperslab_layout::Kind;
+use hyperslab_format::zarr::{ArrayMetadata, Codecs, SHARD_CHUNKS_MAX, Sharding};
+use hyperslab_layout::mesh::volume;
+use hyperslab_layout::{Kind, cut};
+use hyperslab_plan::{Parameters, Use};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Metadata of a new array in chunks of this shape, coded and put into shards as the options say.
@@ -42,6 +44,50 @@ pub(super) fn in_shards(name: &str, metadata: &ArrayMetadata, shard: &[u64]) -> 
     Ok(metadata)
 }
 
+/// The same as `metadata` in shards, and a word on it, where nobody says whether a new array shall be in shards, they save many
+/// files, and it can be written so. `natural` is the shape of what ranks write at once, and `budget` that of a rank's buffers \[B\].
+pub(super) fn choose_shards(
+    open: &Open<'_>,
+    new: &WriteOptions,
+    metadata: &ArrayMetadata,
+    natural: &[u64],
+    budget: Option<u64>,
+    possible: impl FnOnce(&Use) -> bool,
+) -> Option<(ArrayMetadata, String)> {
+    if new.shards != ShardShape::Chosen || metadata.codecs.shards.is_some() {
+        return None;
+    }
+    let budget = budget.unwrap_or(Parameters::default().buffer_bytes_max);
+    let saving = saving_files(&open.ask.name, metadata, natural, budget)?;
+    possible(&open.write(&saving.0)).then_some(saving)
+}
+
+/// The same array in shards, and a word on it, where that saves many files and a rank has buffers for them. `natural` is the
+/// shape of what ranks write at once: shards are made of the chunks that fit it, so that most have one owner.
+fn saving_files(
+    name: &str,
+    metadata: &ArrayMetadata,
+    natural: &[u64],
+    buffer_bytes_max: u64,
+) -> Option<(ArrayMetadata, String)> {
+    let chunk = &metadata.chunk_shape;
+    let most = SHARD_BYTES_MAX.min(buffer_bytes_max / SHARD_BUFFERS_PART);
+    let fitting = natural.iter().zip(chunk).map(|(natural, chunk)| (natural / chunk).max(1)).collect();
+    let counts = cut(fitting, metadata.chunk_bytes(), most);
+    let shard: Vec<u64> = chunk.iter().zip(&counts).map(|(chunk, count)| chunk * count).collect();
+    let files = |extents: &[u64]| -> u64 {
+        let each = metadata.shape.iter().zip(extents).map(|(length, extent)| length.div_ceil(*extent));
+        each.fold(1, u64::saturating_mul)
+    };
+    let (before, after) = (files(chunk), files(&shard));
+    if before - after <= FILES_SAVED_MIN || volume(&counts)? > SHARD_CHUNKS_MAX {
+        return None;
+    }
+    let sharded = in_shards(name, metadata, &shard).ok()?;
+    let said = format!("; chunks {chunk:?} of '{name}' lie in shards {shard:?}, since {before} files become {after}");
+    Some((sharded, said))
+}
+
 /// The largest part of a shard that divides it and is small enough, cut along its slowest dimensions.
 fn divided(shard: &[u64], element_bytes: u64) -> Vec<u64> {
     let mut chunk = shard.to_vec();
@@ -69,6 +115,26 @@ mod tests {
         assert_eq!(divided(&[3, 1 << 20], 8), [1, 1 << 17]);
         assert_eq!(divided(&[7919, 100_000], 8), [1, 100_000]);
         assert_eq!(divided(&[], 8), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn shards_are_chosen_where_they_save_many_files() {
+        let chosen = |shape: &[u64], chunk: &[u64], natural: &[u64], buffers: u64| {
+            let metadata = ArrayMetadata::new("a", shape, Kind::Float64, chunk, Codecs::plain(true)).unwrap();
+            saving_files("a", &metadata, natural, buffers).map(|(made, said)| (made.chunk_shape, said))
+        };
+        let (shard, said) = chosen(&[4000, 1000], &[2, 1000], &[1000, 1000], 1 << 28).unwrap();
+        assert_eq!(shard, [1000, 1000]);
+        assert!(
+            said.ends_with("chunks [2, 1000] of 'a' lie in shards [1000, 1000], since 2000 files become 4"),
+            "{said}"
+        );
+        assert!(chosen(&[2004, 1000], &[2, 1000], &[1000, 1000], 1 << 28).is_none(), "999 files are saved");
+        // Blocks that are no whole number of chunks; a bound that is smaller than they are.
+        assert_eq!(chosen(&[40_000], &[4], &[9999], 1 << 28).unwrap().0, [9996]);
+        assert_eq!(chosen(&[40_000], &[4], &[10_000], 8 * 4000).unwrap().0, [500]);
+        assert!(chosen(&[40_000], &[4], &[10_000], 8).is_none());
+        assert!(chosen(&[0, 4], &[1, 1], &[1, 1], 1 << 28).is_none());
     }
 
     #[test]

@@ -3,18 +3,19 @@
 use super::call::grow;
 use super::consolidating::{drop_again, drop_consolidated};
 use super::shapes::{Open, reshaped};
+use super::shards::choose_shards;
 use super::stored::stored;
 use super::{METADATA_KEY, Store, read_array};
 use crate::error::format_fault;
 use crate::held::Held;
 use crate::options::WriteOptions;
-use crate::planning::{Shaped, choose_shape, said_of_chunks};
+use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
 use hyperslab_collective::attempts::{ARRAY, Change, Entry, Growing, MARKER, Marker, New};
-use hyperslab_collective::{ArrayRequest, Decision, Target};
+use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
-use hyperslab_plan::{Ask, Laid, Parameters, Transfer};
+use hyperslab_plan::{Ask, Laid, Parameters, Transfer, Use};
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Root};
 use std::sync::Arc;
 use std::time::Instant;
@@ -168,8 +169,19 @@ impl Writing {
             let ladders = open.ladders(&self.new);
             let taken = choose_shape(self.store.comm.plans(), usual, &ladders, |chunk| open.uses(&self.new, chunk));
             said += &said_of_chunks(&self.arrays[first].name, &taken, usual);
-            for number in kind {
+            for &number in &kind {
                 metadata[number] = reshaped(&self.metadata[number], taken.chunk.clone());
+            }
+            let Some(holding) = self.arrays[first].holding.as_deref() else { continue };
+            let budget = self.store.options.preference.buffer_bytes_max;
+            let natural = natural_chunks(holding, metadata[first].element.bytes());
+            let possible = |one: &Use| is_possible(self.store.comm.plans(), one);
+            let chosen = choose_shards(&open, &self.new, &metadata[first], &natural, budget, possible);
+            let Some((sharded, saved)) = chosen else { continue };
+            said += &saved;
+            for number in kind {
+                let (codecs, chunk) = (sharded.codecs.clone(), sharded.chunk_shape.clone());
+                metadata[number] = reshaped(&ArrayMetadata { codecs, ..metadata[number].clone() }, chunk);
             }
         }
         self.metadata = metadata;

@@ -93,6 +93,11 @@ impl Planner<'_> {
         Taken { chunk: best.to_vec(), times: usual / least }
     }
 
+    /// Whether a use can be carried out.
+    pub fn can(&self, one: &Use) -> bool {
+        self.choose(&one.transfer, &one.wish, &|_| None).is_ok()
+    }
+
     /// What all uses of a layout cost while data move, infinite where one cannot be carried out \[ns\]; and how many steps
     /// of programs were looked at for it, or what takes as long. Agreements cost the same in all layouts.
     fn glance(&self, uses: &[Use]) -> (f64, f64) {
