@@ -6,14 +6,12 @@
 
 use crate::compared::{Compared, Fields};
 use crate::inbox::tag;
-use crate::limits::Waits;
+use crate::limits::{RANKS_NAMED_MAX, Waits};
 use crate::names::{Names, list};
 use crate::party::Party;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
-/// Ranks named in a message about a difference.
-pub(crate) const RANKS_NAMED_MAX: usize = 8;
 /// Different answers told apart; further ones are only counted.
 const GROUPS_MAX: usize = 4;
 /// Failures of single ranks that travel to rank 0.

@@ -66,6 +66,15 @@ impl Inbox {
         Ok(())
     }
 
+    /// Tells rank 0, if it asks, that this rank is here, and what it waits for.
+    pub(crate) fn answer(&mut self, world: &mut dyn World, waits_for: &str) {
+        if std::mem::take(&mut self.pinged) {
+            let mut pong = vec![tag::PONG];
+            pong.extend(waits_for.as_bytes());
+            world.transport().signal(0, pong);
+        }
+    }
+
     /// Sorts a signal in. Returns a call in which the sender waits to know that this rank has heard.
     fn signal(&mut self, from: u32, bytes: &[u8]) -> Option<u64> {
         let mut reader = Reader::new(bytes);

@@ -9,9 +9,10 @@
 //! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
 //! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
 //! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `party.rs` is a rank's life in a communicator and
-//! the only loop that waits, within what `limits.rs` says.
+//! the only loop that waits, within what `limits.rs` says; `closing.rs` is how a call ends that cannot go on.
 #![forbid(unsafe_code)]
 
+mod closing;
 mod compared;
 mod consensus;
 mod inbox;
@@ -28,6 +29,6 @@ pub use compared::{Compared, Fields};
 pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use indexing::{Indexed, Indexing};
 pub use limits::{Limits, Pace, Waits};
-pub use party::Party;
+pub use party::{Driving, Party};
 pub use telling::Telling;
 pub use walk::{Walk, Walked};

@@ -48,3 +48,14 @@ pub struct Pace {
     /// Steps that are derived ahead; as many as are best when not given.
     pub window: Option<usize>,
 }
+
+/// What messages get to leave, before a rank looks after them no more.
+pub(crate) const LEAVING: Duration = Duration::from_millis(20);
+
+/// Ranks named in a message about a difference.
+pub(crate) const RANKS_NAMED_MAX: usize = 8;
+
+/// Nanoseconds of a duration.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}

@@ -1,9 +1,10 @@
 //! One rank's part in a communicator over its life: calls in order, limits on waiting, and failure.
 
+use crate::closing::{Closing, EndOfCall, abort_of, grace, stalled, unnamed};
 use crate::compared::Compared;
-use crate::consensus::{Consensus, Question, RANKS_NAMED_MAX};
+use crate::consensus::{Consensus, Question};
 use crate::inbox::{Inbox, tag};
-use crate::limits::{Limits, Pace, Waits};
+use crate::limits::{LEAVING, Limits, Pace, RANKS_NAMED_MAX, Waits, nanos};
 use crate::names::Names;
 use crate::trace::Recorder;
 use crate::tree::{ARITY, Tree};
@@ -18,9 +19,6 @@ const EAGER_POLLS: u32 = 2;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longest doze; also bounds how late Ctrl-C is noticed.
 const DOZE: Duration = Duration::from_millis(2);
-
-/// What messages get to leave, before a rank looks after them no more.
-const LEAVING: Duration = Duration::from_millis(20);
 
 /// How long a rank whose call failed waits for rank 0 to release its locks.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -57,6 +55,30 @@ impl Watch {
         let advance = world.store().advance();
         let part = party.part;
         Watch { part, start, last: start, mine: start, told: start, own: false, quiet: 0, advance, heard, lost: None }
+    }
+}
+
+/// Waiting for something that is polled, and how the call ends if that cannot go on.
+pub struct Driving {
+    watch: Watch,
+    closing: Option<Closing>,
+}
+
+impl Driving {
+    /// Whether the call cannot go on: what it waited for is polled no more.
+    pub fn ends(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// Whether there was no news for some time.
+    fn rests(&self) -> bool {
+        self.ends() || self.watch.quiet > EAGER_POLLS
+    }
+
+    /// When to look again, though nothing happens until then \[ns\].
+    pub fn looks_again_ns(&self, party: &Party, now_ns: u64) -> u64 {
+        let usual = now_ns + nanos(party.limits.progress) / 8;
+        self.closing.as_ref().and_then(Closing::until_ns).map_or(usual, |until| (until + 1).clamp(now_ns + 1, usual))
     }
 }
 
@@ -260,81 +282,118 @@ impl Party {
         world: &mut dyn World,
         mut step: impl FnMut(&mut dyn World, &mut Party) -> Option<Waits>,
     ) -> Result<(), Fault> {
-        let mut watch = Watch::new(world, self);
+        let mut driving = self.driving(world);
         loop {
-            let begin_ns = self.trace.is_some().then(|| world.clock().stamp_ns());
-            // What an earlier call left may move no more: the others have been told that it failed.
-            if let Err(fault) = self.pump_alive(world) {
-                return Err(self.give_up(world, fault, false));
-            }
-            if let (Some(trace), Some(begin_ns)) = (&mut self.trace, begin_ns) {
-                trace.moving(begin_ns, world.clock().stamp_ns());
-            }
-            let Some(waits) = step(world, self) else { return Ok(()) };
-            if watch.part != self.part {
-                watch = Watch::new(world, self);
-            }
-            if let Some(fault) = self.look(world, &mut watch, &waits) {
+            if let Some(fault) = self.attend(world, &mut driving) {
                 return Err(fault);
             }
-            if watch.quiet > EAGER_POLLS {
+            if !driving.ends() {
+                let Some(waits) = step(world, self) else { return Ok(()) };
+                if let Some(fault) = self.look(world, &mut driving, &waits) {
+                    return Err(fault);
+                }
+            }
+            if driving.rests() {
                 world.doze(DOZE);
             }
         }
     }
 
-    /// Looks whether the others are there and go on, and whether this rank does. Gives the failure of the call once it has
-    /// ended.
-    fn look(&mut self, world: &mut dyn World, watch: &mut Watch, waits: &Waits) -> Option<Fault> {
+    /// Begins to wait for something that is polled; what [`Party::drive`] does is done step by step then.
+    pub fn driving(&self, world: &mut dyn World) -> Driving {
+        Driving { watch: Watch::new(world, self), closing: None }
+    }
+
+    /// The first half of a step: takes what has arrived, and goes on with how a call ends that cannot go on. Gives the failure
+    /// of the call once it has ended.
+    pub fn attend(&mut self, world: &mut dyn World, driving: &mut Driving) -> Option<Fault> {
+        if let Some(closing) = driving.closing.take() {
+            return match self.ending().go_on(world, closing) {
+                Ok(fault) => Some(self.poison(fault)),
+                Err(closing) => {
+                    driving.closing = Some(closing);
+                    None
+                }
+            };
+        }
+        let begin_ns = self.trace.is_some().then(|| world.clock().stamp_ns());
+        // What an earlier call left may move no more: the others have been told that it failed.
+        if let Err(fault) = self.pump_alive(world) {
+            let arriving = unnamed(&fault, false);
+            driving.closing = Some(self.ending().begin(world, fault, arriving));
+            return None;
+        }
+        if let (Some(trace), Some(begin_ns)) = (&mut self.trace, begin_ns) {
+            trace.moving(begin_ns, world.clock().stamp_ns());
+        }
+        None
+    }
+
+    /// The second half, after a poll that has left something to wait for: looks whether the others are there and go on. Gives
+    /// the failure of the call once it has ended.
+    pub fn look(&mut self, world: &mut dyn World, driving: &mut Driving, waits: &Waits) -> Option<Fault> {
+        if driving.watch.part != self.part {
+            driving.watch = Watch::new(world, self);
+        }
+        match self.look_around(world, &mut driving.watch, waits)? {
+            Closing::Over(fault) => Some(self.poison(fault)),
+            closing => {
+                driving.closing = Some(closing);
+                None
+            }
+        }
+    }
+
+    /// Looks whether the others are there and go on, and whether this rank does. Gives how the call ends once it cannot go on.
+    fn look_around(&mut self, world: &mut dyn World, watch: &mut Watch, waits: &Waits) -> Option<Closing> {
         let Waits { text: waits_for, storage, arrival } = waits;
         let now = world.clock().now_ns();
-        self.answer(world, waits_for);
+        self.inbox.answer(world, waits_for);
         let tells = self.hear_of_progress(world, watch, *storage, now);
         if let Some(fault) = self.watch_servers(world, &mut watch.heard, tells, now) {
-            return Some(self.end_call(world, fault, None));
+            return Some(self.ending().begin(world, fault, None));
         }
         let (since, limit) = match arrival {
             // Who finds by itself that it took too long comes first.
-            _ if self.patient => (watch.last, self.limits.storage.max(self.limits.progress) + self.grace()),
+            _ if self.patient => (watch.last, self.limits.storage.max(self.limits.progress) + grace(self.limits)),
             // Those whom a server serves may come whenever they like.
             true if self.is_server() => (watch.start, FOREVER),
             true => (watch.start, self.limits.arrival),
             false => (watch.last, self.limits.progress),
         };
         if let Some(fault) = self.inbox.abort.take() {
-            return Some(self.poison(fault));
+            return Some(Closing::Over(fault));
         }
         if world.clock().interrupted() {
             let text = format!("{}: interrupted by the user on rank {}", self.what, self.rank);
-            return Some(self.give_up(world, Fault::new(FaultKind::Interrupted, text), false));
+            return Some(self.ending().begin(world, Fault::new(FaultKind::Interrupted, text), None));
         }
         if watch.lost.is_some_and(|since| now - since > nanos(self.limits.progress) / 4) {
             // What it said last has arrived by now.
-            return Some(self.end_without_rank_0(world));
+            return Some(self.ending().without_rank_0(world));
         }
         if *storage {
             if now - watch.mine > nanos(self.limits.storage) {
-                return Some(self.end_stalled(world, self.rank, waits_for, self.limits.storage));
+                let fault = stalled(self.rank, waits_for, self.limits.storage);
+                return Some(self.ending().begin(world, fault, None));
             }
         } else if self.patient && now - since > nanos(limit) {
-            return Some(self.end_stalled(world, 0, waits_for, limit));
+            return Some(self.ending().begin(world, stalled(0, waits_for, limit), None));
         } else if now - since > nanos(limit) {
             let text = format!("{waits_for}, for {:.1} s without progress", limit.as_secs_f64());
-            return Some(self.give_up(world, Fault::new(FaultKind::Timeout, text), *arrival));
+            return Some(self.ending().begin(world, Fault::new(FaultKind::Timeout, text), Some(*arrival)));
         }
         if let Some(&gone) = self.inbox.gone.first() {
             let text = format!("{}: rank {gone} ended its program without this call", self.what);
             let fault = Fault::new(FaultKind::Peer, text)
                 .hint("every rank of the communicator must make the call; look at what that rank printed");
-            return Some(self.end_call(world, fault, None));
+            return Some(self.ending().begin(world, fault, None));
         }
         let (from, fault, known) = self.inbox.reports.first().cloned()?;
         let late = fault.kind == FaultKind::Timeout;
         let fault = if late { fault } else { fault.context(format!("rank {from} gave up")) };
-        Some(match known {
-            true => self.end_call(world, fault, None),
-            false => self.give_up(world, fault, *arrival),
-        })
+        let arriving = Some(*arrival).filter(|_| late && !known);
+        Some(self.ending().begin(world, fault, arriving))
     }
 
     /// Takes note of who came forward since the last look, and says now and then that this rank does. Returns whether it is
@@ -389,14 +448,6 @@ impl Party {
         )
     }
 
-    fn answer(&mut self, world: &mut dyn World, waits_for: &str) {
-        if std::mem::take(&mut self.inbox.pinged) {
-            let mut pong = vec![tag::PONG];
-            pong.extend(waits_for.as_bytes());
-            world.transport().signal(0, pong);
-        }
-    }
-
     /// Tells each neighbour in the tree when this rank, or one on another branch, makes progress. Nobody hears
     /// back what only he said, so ranks that all wait do not keep each other waiting.
     fn tell_alive(&mut self, world: &mut dyn World, own: bool) {
@@ -410,7 +461,31 @@ impl Party {
 
     /// Ends a call that this rank cannot go on with, on all ranks, without waiting for a limit.
     pub fn abandon(&mut self, world: &mut dyn World, fault: Fault) -> Fault {
-        self.give_up(world, fault, false)
+        let arriving = unnamed(&fault, false);
+        let closing = self.ending().begin(world, fault, arriving);
+        self.end_by(world, closing)
+    }
+
+    /// The same, and waits for that: since storage does not answer a rank.
+    pub(crate) fn end_stalled(&mut self, world: &mut dyn World, rank: u32, waits_for: &str, limit: Duration) -> Fault {
+        let closing = self.ending().begin(world, stalled(rank, waits_for, limit), None);
+        self.end_by(world, closing)
+    }
+
+    fn end_by(&mut self, world: &mut dyn World, mut closing: Closing) -> Fault {
+        loop {
+            match self.ending().go_on(world, closing) {
+                Ok(fault) => return self.poison(fault),
+                Err(going_on) => closing = going_on,
+            }
+            world.doze(DOZE);
+        }
+    }
+
+    /// What of this rank takes part in how a call ends that cannot go on.
+    fn ending(&mut self) -> EndOfCall<'_> {
+        let Party { rank, size, call, limits, .. } = *self;
+        EndOfCall { rank, size, what: &self.what, call, limits, inbox: &mut self.inbox, names: &self.names }
     }
 
     /// Ends whatever all ranks are at, or come to next, since this one's program ends: each is told by this rank itself,
@@ -464,107 +539,6 @@ impl Party {
         fault
     }
 
-    /// Ends the call on all ranks with one failure. Rank 0 decides which, after asking who is still there; when it
-    /// does not answer, each rank is left with its own.
-    fn give_up(&mut self, world: &mut dyn World, fault: Fault, arriving: bool) -> Fault {
-        let unnamed = fault.kind == FaultKind::Timeout;
-        self.end_call(world, fault, unnamed.then_some(arriving))
-    }
-
-    /// As [`Party::give_up`]; `arriving` is not there when it is known already who is missing.
-    fn end_call(&mut self, world: &mut dyn World, fault: Fault, arriving: Option<bool>) -> Fault {
-        let grace = self.grace();
-        if self.rank > 0 {
-            let mut report = vec![tag::REPORT, u8::from(arriving.is_none())];
-            report.extend(fault.to_bytes());
-            world.transport().signal(0, report);
-            let decided = self.wait(world, grace * 2, |inbox| inbox.abort.is_some());
-            let abort = self.inbox.abort.take();
-            let silent = || fault.clone().context(format!("rank 0 does not answer; on rank {}", self.rank));
-            let fault = if decided { abort.unwrap_or_else(silent) } else { silent() };
-            if !decided {
-                // Servers, which wait without a limit, must not wait for a rank 0 that is gone.
-                self.names.servers().for_each(|server| world.transport().signal(server, abort_of(&fault)));
-                self.wait(world, LEAVING, |_| false);
-            }
-            return self.poison(fault);
-        }
-        let others = self.size - 1;
-        self.inbox.pongs.clear();
-        (1..self.size).for_each(|rank| world.transport().signal(rank, vec![tag::PING]));
-        self.wait(world, grace, |inbox| inbox.pongs.len() + inbox.reports.len() >= others as usize);
-        let fault = match arriving {
-            Some(arriving) => self.name_the_missing(fault, arriving),
-            None => fault,
-        };
-        (1..self.size).for_each(|rank| world.transport().signal(rank, abort_of(&fault)));
-        // Give the messages a moment to leave.
-        self.wait(world, LEAVING, |_| false);
-        self.poison(fault)
-    }
-
-    /// How long others may take to notice, and to answer.
-    fn grace(&self) -> Duration {
-        (self.limits.progress / 4).clamp(Duration::from_secs(1), Duration::from_secs(4))
-    }
-
-    /// As [`Party::end_call`], since storage does not answer a rank.
-    pub(crate) fn end_stalled(&mut self, world: &mut dyn World, rank: u32, waits_for: &str, limit: Duration) -> Fault {
-        let text = format!("{waits_for}; storage has not answered rank {rank} for {:.1} s", limit.as_secs_f64());
-        let fault = Fault::new(FaultKind::Timeout, text).hint(
-            "look at the file system of that rank's node: a server that is down, a mount that hangs; storage_seconds= \
-             allows more",
-        );
-        self.end_call(world, fault, None)
-    }
-
-    /// As [`Party::end_call`], since rank 0 has ended while the others waited for what it did in storage. Who knows tells all
-    /// others, who may be on another host.
-    fn end_without_rank_0(&mut self, world: &mut dyn World) -> Fault {
-        let text = format!("{}: rank 0 ended in the middle of the call, while it worked in storage for all", self.what);
-        let fault = Fault::new(FaultKind::Timeout, text)
-            .hint("the process died; what it was writing is not published, or opening the store to write completes it");
-        for rank in (1..self.size).filter(|&rank| rank != self.rank) {
-            world.transport().signal(rank, abort_of(&fault));
-        }
-        self.wait(world, LEAVING, |_| false);
-        self.poison(fault)
-    }
-
-    fn name_the_missing(&self, fault: Fault, arriving: bool) -> Fault {
-        let here =
-            |rank: u32| self.inbox.pongs.iter().any(|p| p.0 == rank) || self.inbox.reports.iter().any(|r| r.0 == rank);
-        let missing: Vec<u32> = (1..self.size).filter(|&rank| !here(rank)).collect();
-        if missing.is_empty() {
-            let mut lines: Vec<String> = vec![format!("rank 0: {}", fault.text())];
-            lines.extend(self.inbox.pongs.iter().map(|(rank, waits)| format!("rank {rank}: {waits}")));
-            lines.extend(self.inbox.reports.iter().map(|(rank, fault, _)| format!("rank {rank}: {}", fault.text())));
-            lines.dedup();
-            lines.truncate(9);
-            let limit = self.limits.progress.as_secs_f64();
-            let text = format!("{}: no rank made progress for {limit:.1} s:\n  {}", self.what, lines.join("\n  "));
-            return Fault::new(FaultKind::Timeout, text)
-                .hint("raise the limit on progress if the storage is that slow");
-        }
-        let named = &missing[..missing.len().min(RANKS_NAMED_MAX)];
-        let more = missing.len() - named.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let who = format!("{}{more}", self.names.list(named));
-        let of = |fault: Fault| Fault::on(fault, named, "").context(&self.what);
-        if arriving {
-            let limit = self.limits.arrival.as_secs_f64();
-            let text = format!("{who} did not arrive at call {} within {limit:.1} s", self.call);
-            of(Fault::new(FaultKind::Timeout, text)).hint(
-                "every rank of the communicator must make the call; a rank that raised before it, or died, cannot",
-            )
-        } else {
-            let limit = self.limits.progress.as_secs_f64();
-            let text = format!("{who} stopped answering in the middle of the call (no progress for {limit:.1} s)");
-            of(Fault::new(FaultKind::Timeout, text))
-                .hint("the process died or hangs; what it was writing is not published")
-        }
-    }
-
     /// Waits, while messages move, until something is over or so much time is; no other limit holds. Returns whether it is
     /// over.
     pub fn linger(
@@ -597,19 +571,9 @@ impl Party {
             if world.clock().now_ns() - start > nanos(limit) || self.inbox.pump(world).is_err() {
                 return false;
             }
-            self.answer(world, "waits for rank 0 to decide how the call ends");
+            self.inbox.answer(world, "waits for rank 0 to decide how the call ends");
             world.doze(DOZE);
         }
         true
     }
-}
-
-fn abort_of(fault: &Fault) -> Vec<u8> {
-    let mut abort = vec![tag::ABORT];
-    abort.extend(fault.to_bytes());
-    abort
-}
-
-fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }
