@@ -53,6 +53,7 @@ pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> b
         lengths: built.lengths.clone(),
         tree: MemoryTree::new(),
         payload: Payload::Lengths,
+        faults: None,
         traced: spec.log,
     };
     let machine = rehearsal.profile.name.clone();

@@ -70,6 +70,7 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
         lengths: Vec::new(),
         tree: MemoryTree::new(),
         payload: Payload::Lengths,
+        faults: None,
         traced: false,
     };
     (bytes, rehearsal)

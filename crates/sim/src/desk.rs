@@ -38,11 +38,13 @@ pub(crate) struct DeskLine {
     /// What was done and is not paid for, and what came of it where somebody asks.
     waiting: VecDeque<(VecDeque<Deed>, Option<DeskTold>)>,
     busy: bool,
+    /// Whether it answers no more.
+    silent: bool,
 }
 
 impl DeskLine {
     pub(crate) fn is_idle(&self) -> bool {
-        !self.busy && self.waiting.is_empty()
+        !self.busy && !self.silent && self.waiting.is_empty()
     }
 }
 
@@ -57,6 +59,21 @@ pub(crate) struct Books {
 }
 
 impl Machine {
+    /// Lets a rank's desk do nothing until a moment \[ns\], or for good.
+    pub(crate) fn hold_desk(&mut self, rank: u32, until_ns: Option<u64>) {
+        let line = &mut self.desks[rank as usize];
+        if line.busy {
+            return;
+        }
+        line.silent = true;
+        if let Some(until) = until_ns {
+            self.kernel.at(until, move |machine| {
+                machine.desks[rank as usize].silent = false;
+                machine.next_at_desk(rank);
+            });
+        }
+    }
+
     /// A rank's desk has done something; `told` is given once that is paid for.
     pub(crate) fn at_desk(&mut self, rank: u32, deeds: Vec<Deed>, told: Option<DeskTold>) {
         let line = &mut self.desks[rank as usize];
@@ -71,7 +88,7 @@ impl Machine {
 
     fn next_at_desk(&mut self, rank: u32) {
         let line = &mut self.desks[rank as usize];
-        if line.busy {
+        if line.busy || line.silent {
             return;
         }
         let Some((deeds, told)) = line.waiting.pop_front() else { return };

@@ -9,7 +9,7 @@
 //!
 //! `kernel.rs` keeps virtual time and the order of events; `machine.rs` is what they happen to. `world.rs` is a rank's
 //! seams over it; `scene.rs` says what ranks can live through, `scenes.rs` has what is no collective call, and
-//! `rehearsal.rs` runs ranks through all of it; `limits.rs` refuses what would need too much. `messages.rs` charges processors
+//! `rehearsal.rs` runs ranks through all of it; `limits.rs` refuses what would need too much, and `faults.rs` lets things go wrong. `messages.rs` charges processors
 //! and wires (`network.rs`) for messages. `names.rs` keeps names and small files, `contents.rs` bytes where any move, and
 //! `desk.rs` charges for what is done to names. `files.rs` and `calls.rs` are files as callers see them, `servers.rs` what serves them, `blocks.rs` and `behind.rs` its caches, `drive.rs` the line before a
 //! disk, `disk/` the disks themselves; `placing.rs`, `allocation.rs` and `order.rs` say where on them files lie.
@@ -23,6 +23,7 @@ mod contents;
 mod desk;
 mod disk;
 mod drive;
+mod faults;
 mod files;
 mod kernel;
 mod limits;
@@ -41,6 +42,7 @@ mod tally;
 mod world;
 
 pub use drive::DiskTimes;
+pub use faults::{End, Faults, Harm, Mishap, Seam};
 pub use limits::room;
 pub use machine::{Size, WhatIf, Work};
 pub use names::SimNames;

@@ -68,7 +68,12 @@ pub(crate) struct Mail {
     /// Whether the program's own work is over.
     pub(crate) worked: bool,
     queued: bool,
+    /// Up to when the rank has stopped \[ns\]; for good when it has died.
+    pub(crate) stopped_ns: u64,
 }
+
+/// Until when a rank has stopped that has died \[ns\].
+pub(crate) const DEAD: u64 = 1 << 62;
 
 /// Ranks that run on a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,6 +175,25 @@ impl Machine {
         let spent = &mut processor.spent_ns[kind as usize];
         *spent = spent.saturating_add(whole_ns(ns));
         processor.time.take(now, ns)
+    }
+
+    /// Stops a rank until a moment \[ns\].
+    pub(crate) fn stop(&mut self, rank: u32, until_ns: u64) {
+        let mail = &mut self.mail[rank as usize];
+        mail.stopped_ns = mail.stopped_ns.max(until_ns);
+        if until_ns < DEAD {
+            self.kernel.at(until_ns, move |machine| machine.post(rank, |_| ()));
+        }
+    }
+
+    /// Whether a rank has died.
+    pub(crate) fn is_dead(&self, rank: u32) -> bool {
+        self.mail[rank as usize].stopped_ns >= DEAD
+    }
+
+    /// Whether a rank has stopped.
+    pub(crate) fn is_stopped(&self, rank: u32) -> bool {
+        self.mail[rank as usize].stopped_ns > self.kernel.now_ns()
     }
 
     /// Has something for a rank.

@@ -1,7 +1,8 @@
 //! Names in virtual time: what is done to them is done at once, to a tree in memory, and noted; the machine charges for what
 //! was noted before whoever asked for it hears that it is done.
 
-use hyperslab_world::{Change, Claim, Fault, Hold, Lock, Locked, Locks, MemoryTree, Names, Process, Then};
+use crate::faults::{Harm, Seam, Watched};
+use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, MemoryTree, Names, Process, Then};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,8 +53,16 @@ impl Directories {
     }
 
     /// As a rank sees them.
-    pub(crate) fn on(&self, rank: u32) -> SimNames {
-        SimNames { shared: self.0.clone(), rank, root: String::new(), deeds: Arc::default(), held: Arc::default() }
+    pub(crate) fn on(&self, rank: u32, watched: Watched) -> SimNames {
+        let watched = Arc::new(Mutex::new(Endangered { watched, ..Endangered::default() }));
+        SimNames {
+            shared: self.0.clone(),
+            rank,
+            root: String::new(),
+            deeds: Arc::default(),
+            held: Arc::default(),
+            watched,
+        }
     }
 
     /// The name that an object has in the tree for bytes.
@@ -72,6 +81,16 @@ pub struct SimNames {
     root: String,
     deeds: Arc<Mutex<Vec<Deed>>>,
     held: Arc<Mutex<Vec<Hold>>>,
+    watched: Arc<Mutex<Endangered>>,
+}
+
+/// What is to go wrong with a rank's changes of names, and what has since somebody asked.
+#[derive(Default)]
+struct Endangered {
+    watched: Watched,
+    harm: Option<Harm>,
+    /// Whether the rank has died: it changes nothing more.
+    dead: bool,
 }
 
 impl SimNames {
@@ -86,8 +105,27 @@ impl SimNames {
     }
 
     /// What was done since this was asked last.
-    pub(crate) fn take_deeds(&self) -> Vec<Deed> {
-        std::mem::take(&mut locked(&self.deeds))
+    pub(crate) fn take_deeds(&self) -> (Vec<Deed>, Option<Harm>) {
+        let harm = locked(&self.watched).harm.take();
+        (std::mem::take(&mut locked(&self.deeds)), harm)
+    }
+
+    /// The rank has died: it changes nothing more.
+    pub(crate) fn die(&self) {
+        locked(&self.watched).dead = true;
+    }
+
+    /// Before a change: whether it can be made.
+    fn change(&self) -> Result<(), Fault> {
+        let mut watched = locked(&self.watched);
+        let error = || Err(Fault::new(FaultKind::Storage, "an imagined error of the file system"));
+        if watched.dead {
+            return error();
+        }
+        let Some(mishap) = watched.watched.next(Seam::Names) else { return Ok(()) };
+        watched.harm = Some(mishap.harm);
+        watched.dead = mishap.harm == Harm::Dies;
+        if matches!(mishap.harm, Harm::Fails | Harm::Dies) { error() } else { Ok(()) }
     }
 
     fn note(&self, deed: Deed) {
@@ -259,6 +297,7 @@ impl Names for SimNames {
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {
+        self.change()?;
         self.note(Deed::Open);
         self.tree().make(name)
     }
@@ -270,11 +309,13 @@ impl Names for SimNames {
     }
 
     fn make_new(&self, name: &str) -> Result<bool, Fault> {
+        self.change()?;
         self.note(Deed::Open);
         self.tree().make_new(name)
     }
 
     fn write(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change()?;
         self.tree().write(name, bytes, sync)?;
         self.wrote(name, bytes.len(), sync);
         // It took the place of an older one by a rename.
@@ -283,6 +324,7 @@ impl Names for SimNames {
     }
 
     fn claim(&self, name: &str, note: &[u8], sync: bool) -> Result<Claim, Fault> {
+        self.change()?;
         self.note(Deed::Open);
         let lock = |inner| Box::new(SimLock { names: self.clone(), name: name.to_string(), inner });
         Ok(match self.tree().claim(name, note, sync)? {
@@ -299,12 +341,14 @@ impl Names for SimNames {
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        self.change()?;
         self.tree().append(name, bytes)?;
         self.wrote(name, bytes.len(), false);
         Ok(())
     }
 
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
+        self.change()?;
         let mut bytes = 0;
         let mut counted = |before: Vec<u8>| {
             let after = change(before);
@@ -351,6 +395,7 @@ impl Names for SimNames {
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
+        self.change()?;
         self.tree().create(name, prefix, prefix.len() as u64)?;
         self.wrote(name, prefix.len(), false);
         if bytes > prefix.len() as u64 {
@@ -360,6 +405,7 @@ impl Names for SimNames {
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change()?;
         let long = self.long().long.get(&self.inner(name)).copied();
         let kept = self.tree().length(name).unwrap_or(0);
         let needed = bytes.len() as u64;
@@ -376,6 +422,7 @@ impl Names for SimNames {
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {
+        self.change()?;
         self.note(Deed::Query);
         let kept = self.tree().length(name).unwrap_or(0);
         self.tree().resize(name, kept.min(bytes))?;
@@ -388,12 +435,14 @@ impl Names for SimNames {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
+        self.change()?;
         self.tree().rename(from, to)?;
         self.moved(from, to);
         Ok(())
     }
 
     fn rename_new(&self, from: &str, to: &str) -> Result<bool, Fault> {
+        self.change()?;
         let done = self.tree().rename_new(from, to)?;
         if done {
             self.moved(from, to);
@@ -402,6 +451,7 @@ impl Names for SimNames {
     }
 
     fn exchange(&self, a: &str, b: &str) -> Result<bool, Fault> {
+        self.change()?;
         let between = format!("{a}.exchanged");
         self.tree().exchange(a, b)?;
         // One change, by which each has the other's bytes.
@@ -424,27 +474,36 @@ impl Names for SimNames {
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {
+        self.change()?;
         self.tree().remove(name)?;
         self.gone(name);
         Ok(())
     }
 
     fn discard(&self, name: &str) {
+        if self.change().is_err() {
+            return;
+        }
         self.tree().discard(name);
         self.gone(name);
     }
 
     fn remove_empty(&self, name: &str) {
+        if self.change().is_err() {
+            return;
+        }
         self.note(Deed::Query);
         self.tree().remove_empty(name);
     }
 
     fn sync_files(&self, names: &[String]) -> Result<(), Fault> {
+        self.change()?;
         self.note(Deed::Sync);
         self.tree().sync_files(names)
     }
 
     fn sync(&self, name: &str) -> Result<(), Fault> {
+        self.change()?;
         self.note(Deed::Sync);
         self.tree().sync(name)
     }
@@ -457,29 +516,33 @@ mod tests {
     #[test]
     fn names_in_virtual_time_keep_the_contract() {
         let all = Directories::new(MemoryTree::new(), 7);
-        hyperslab_world::conformance::names(&all.on(0));
-        all.on(0).make("a/b").unwrap();
-        hyperslab_world::conformance::names(&*all.on(0).at("/a/b"));
-        assert_eq!(all.on(0).list("").unwrap(), ["a"], "nothing is left, and nothing went elsewhere");
+        hyperslab_world::conformance::names(&all.on(0, Watched::default()));
+        all.on(0, Watched::default()).make("a/b").unwrap();
+        hyperslab_world::conformance::names(&*all.on(0, Watched::default()).at("/a/b"));
+        assert_eq!(
+            all.on(0, Watched::default()).list("").unwrap(),
+            ["a"],
+            "nothing is left, and nothing went elsewhere"
+        );
     }
 
     #[test]
     fn what_is_done_is_noted_for_the_rank_that_did_it() {
         let all = Directories::new(MemoryTree::new(), 7);
-        let (one, other) = (all.on(0), all.on(1));
+        let (one, other) = (all.on(0, Watched::default()), all.on(1, Watched::default()));
         one.create("file", b"head", 1 << 50).unwrap();
         assert_eq!(other.length("file"), Some(1 << 50), "no memory is needed for it");
         one.rename("file", "done").unwrap();
         assert_eq!((other.length("file"), other.length("done")), (None, Some(1 << 50)));
         let written = Deed::Bytes("/file".into(), 4, true);
         let renamed = Deed::Renamed("/file".into(), "/done".into());
-        assert_eq!(one.take_deeds(), [Deed::Open, written, Deed::Close, Deed::Open, renamed]);
-        assert_eq!(other.take_deeds(), vec![Deed::Query; 3]);
+        assert_eq!(one.take_deeds().0, [Deed::Open, written, Deed::Close, Deed::Open, renamed]);
+        assert_eq!(other.take_deeds().0, vec![Deed::Query; 3]);
     }
 
     #[test]
     fn one_seed_gives_the_same_tokens() {
-        let token = |seed| Directories::new(MemoryTree::new(), seed).on(0).token();
+        let token = |seed| Directories::new(MemoryTree::new(), seed).on(0, Watched::default()).token();
         assert_eq!((token(3).len(), token(3)), (32, token(3)));
         assert_ne!(token(3), token(4));
     }

@@ -2,6 +2,7 @@
 //! machines.
 
 use crate::contents::FileBytes;
+use crate::faults::{End, Faults, Watched};
 use crate::files::Files;
 use crate::limits;
 use crate::machine::{Machine, Size, WhatIf};
@@ -14,7 +15,7 @@ use crate::world::RankWorld;
 use hyperslab_layout::Object;
 use hyperslab_plan::profile::Profile;
 use hyperslab_walk::trace::Recorded;
-use hyperslab_walk::{Limits, Pace, Party};
+use hyperslab_walk::{Driving, Pace, Party};
 use hyperslab_world::{Fault, FaultKind, MemoryStore, MemoryTree};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -67,6 +68,8 @@ pub struct Rehearsal {
     pub tree: MemoryTree,
     /// What moves.
     pub payload: Payload,
+    /// What goes wrong. Limits on waiting hold then, and a call that fails ends the program of a rank, not the rehearsal.
+    pub faults: Option<Faults>,
     /// Whether to write down what happens.
     pub traced: bool,
 }
@@ -131,6 +134,10 @@ struct Rank {
     begun_ns: u64,
     /// What it is at, and in which part of that.
     at: Option<(Box<dyn Task>, usize)>,
+    /// How it waits, where it may wait in vain; when it looks again \[ns\].
+    driving: Option<Driving>,
+    looks_ns: u64,
+    end: Option<End>,
 }
 
 /// A rehearsal that is under way.
@@ -140,6 +147,45 @@ struct Stage<'a, 's> {
     first: Vec<usize>,
     spans: Vec<Span>,
     sink: Option<Sink<'s>>,
+    /// Whether something may go wrong.
+    guarded: bool,
+}
+
+impl Rank {
+    /// Goes on with what it is at, within the limits on waiting. Returns whether that is over.
+    fn go_on_within_limits(&mut self) -> Result<bool, Fault> {
+        let Some((task, _)) = &mut self.at else { return Ok(true) };
+        let Rank { world, party, .. } = self;
+        let driving = self.driving.get_or_insert_with(|| party.driving(world));
+        let failed = match party.attend(world, driving) {
+            None if driving.ends() => None,
+            None => {
+                let over = task.poll(world, party).transpose()?.is_some();
+                // Who has stopped in the middle notices nothing more.
+                if over || world.is_stopped() {
+                    self.driving = None;
+                    return Ok(over);
+                }
+                party.look(world, driving, &task.waits())
+            }
+            failed => failed,
+        };
+        if let Some(fault) = failed {
+            return Err(task.broken(world, party, fault));
+        }
+        let now = world.time_ns();
+        let next = driving.looks_again_ns(party, now);
+        if self.looks_ns <= now || next < self.looks_ns {
+            self.looks_ns = next;
+            world.wake_at(next);
+        }
+        Ok(false)
+    }
+
+    /// Whether nothing more will happen to it.
+    fn is_over(&self, machine: &Rc<RefCell<Machine>>, number: u32) -> bool {
+        self.end.is_some() || machine.borrow().is_dead(number)
+    }
 }
 
 impl Rehearsal {
@@ -170,7 +216,7 @@ impl Rehearsal {
         let recorded = sink.is_some();
         let mut ranks: Vec<Rank> =
             (0..self.size.ranks).map(|rank| self.rank(&machine, rank, &directories, recorded)).collect();
-        let mut stage = Stage::new(&self.scenes, sink);
+        let mut stage = Stage::new(&self.scenes, sink, self.faults.is_some());
         for (number, rank) in ranks.iter_mut().enumerate() {
             stage.advance(rank, number as u32)?;
         }
@@ -181,18 +227,22 @@ impl Rehearsal {
                 let Some(rank) = next else { break };
                 stage.advance(&mut ranks[rank as usize], rank)?;
             }
-            if !pacing.turn(&mut machine.borrow_mut())? {
+            let over = stage.guarded && ranks.iter().zip(0..).all(|(rank, number)| rank.is_over(&machine, number));
+            if over || !pacing.turn(&mut machine.borrow_mut())? {
                 break;
             }
         }
-        self.all_through(&ranks)?;
+        let ends = match stage.guarded {
+            false => self.all_through(&ranks).map(|()| Vec::new())?,
+            true => ranks.iter().map(|rank| rank.end.clone().unwrap_or(End::Dead)).collect(),
+        };
         // What ranks held they let go of, at no time.
         drop(ranks);
         let mut machine = machine.borrow_mut();
         machine.flush_all();
         while pacing.turn(&mut machine)? {}
         go_on(&machine, pacing.interrupted)?;
-        Ok(Outcome::new(&machine, stage.spans))
+        Ok(Outcome::new(&machine, stage.spans, ends))
     }
 
     /// The machine, with the files that are open from the beginning.
@@ -216,17 +266,19 @@ impl Rehearsal {
     }
 
     fn rank(&self, machine: &Rc<RefCell<Machine>>, rank: u32, directories: &Directories, recorded: bool) -> Rank {
-        let mut party = Party::new(rank, self.size.ranks, Limits::default());
+        let faults = self.faults.clone().unwrap_or_default();
+        let mut party = Party::new(rank, self.size.ranks, faults.limits);
         if self.period.linear_start {
             party = party.with_arity(self.size.ranks);
         }
         let Period { blocking_sends, look_ahead, .. } = self.period;
         let pace = Pace { blocking_sends, window: (look_ahead > 0).then_some(look_ahead) };
-        let world = RankWorld::new(machine, rank, directories.on(rank), pace);
+        let watched = Watched::of(&faults, rank);
+        let world = RankWorld::new(machine, rank, directories.on(rank, watched.clone()), pace, watched);
         party.pace = world.pace(false);
         // Time is virtual: there is nothing to measure.
         party.trace = recorded.then(Box::default);
-        Rank { world, party, scene: 0, begun_ns: 0, at: None }
+        Rank { world, party, scene: 0, begun_ns: 0, at: None, driving: None, looks_ns: 0, end: None }
     }
 
     /// Whether all ranks came to the end.
@@ -246,19 +298,35 @@ impl Rehearsal {
 }
 
 impl<'a, 's> Stage<'a, 's> {
-    fn new(scenes: &'a [Scene], sink: Option<Sink<'s>>) -> Stage<'a, 's> {
+    fn new(scenes: &'a [Scene], sink: Option<Sink<'s>>, guarded: bool) -> Stage<'a, 's> {
         let mut parts = 0;
         let first = scenes.iter().map(|scene| {
             parts += scene.parts;
             parts - scene.parts
         });
         let first = first.collect();
-        Stage { scenes, first, spans: vec![Span::default(); parts], sink }
+        Stage { scenes, first, spans: vec![Span::default(); parts], sink, guarded }
     }
 
     /// Goes on with a rank as far as it can.
     fn advance(&mut self, rank: &mut Rank, number: u32) -> Result<(), Fault> {
-        rank.party.pump(&mut rank.world)?;
+        if rank.end.is_some() || rank.world.is_stopped() {
+            return Ok(());
+        }
+        let lived = if self.guarded { Ok(()) } else { rank.party.pump(&mut rank.world) };
+        let lived = lived.and_then(|()| self.live(rank, number));
+        match lived {
+            Err(fault) if self.guarded => rank.end = Some(End::Failed(rank.scene, fault)),
+            lived => lived?,
+        }
+        if self.guarded && rank.scene == self.scenes.len() {
+            rank.end = Some(End::Through);
+        }
+        Ok(())
+    }
+
+    /// Goes on through as many scenes as it can.
+    fn live(&mut self, rank: &mut Rank, number: u32) -> Result<(), Fault> {
         while let Some(scene) = self.scenes.get(rank.scene) {
             let first = self.first[rank.scene];
             if rank.at.is_none() {
@@ -268,6 +336,7 @@ impl<'a, 's> Stage<'a, 's> {
             }
             let over = match &mut rank.at {
                 None => true,
+                Some(_) if self.guarded => rank.go_on_within_limits()?,
                 Some((course, _)) => course.poll(&mut rank.world, &mut rank.party).transpose()?.is_some(),
             };
             let now = rank.world.time_ns();

@@ -19,6 +19,12 @@ pub trait Task {
 
     /// What it waits for.
     fn waits(&self) -> Waits;
+
+    /// It cannot go on: the call has ended on all ranks with this failure.
+    fn broken(&mut self, world: &mut RankWorld, party: &mut Party, fault: Fault) -> Fault {
+        let _ = (world, party);
+        fault
+    }
 }
 
 /// Begins an scene on a rank, which leaves it out when this gives nothing.

@@ -1,13 +1,14 @@
 //! The seams of one rank over the machine.
 
 use crate::desk::Metadata;
-use crate::machine::{Machine, Size, Work};
+use crate::faults::{Harm, Seam, Watched};
+use crate::machine::{DEAD, Machine, Size, Work};
 use crate::names::SimNames;
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_walk::Pace;
 use hyperslab_world::{
-    self as world, Clock, Compute, Cost, Desk, Event, Exposed, Fault, Job, Outcome, Part, Request, Root, Store, Ticket,
-    Transport, World,
+    self as world, Clock, Compute, Cost, Desk, Event, Exposed, Fault, FaultKind, Job, Outcome, Part, Request, Root,
+    Store, Ticket, Transport, World,
 };
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,11 +26,48 @@ pub struct RankWorld {
     names: SimNames,
     /// How systems of the time walked.
     pace: Pace,
+    /// What is to go wrong.
+    watched: Watched,
 }
 
 impl RankWorld {
-    pub(crate) fn new(machine: &Rc<RefCell<Machine>>, rank: u32, names: SimNames, pace: Pace) -> RankWorld {
-        RankWorld { machine: machine.clone(), rank, names, pace }
+    pub(crate) fn new(
+        machine: &Rc<RefCell<Machine>>,
+        rank: u32,
+        names: SimNames,
+        pace: Pace,
+        watched: Watched,
+    ) -> RankWorld {
+        RankWorld { machine: machine.clone(), rank, names, pace, watched }
+    }
+
+    /// What goes wrong at the next request of this seam; a rank that stops does so now.
+    fn harm(&mut self, seam: Seam) -> Option<Harm> {
+        let harm = self.watched.next(seam)?.harm;
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.kernel.now_ns();
+        match harm {
+            Harm::Stalls(ns) => machine.stop(self.rank, now + ns),
+            Harm::Dies => {
+                machine.stop(self.rank, DEAD);
+                self.names.die();
+            }
+            _ => {}
+        }
+        Some(harm)
+    }
+
+    /// What went wrong while something was done to names: the desk is late, or answers no more.
+    fn suffer(&mut self, harm: Option<Harm>) {
+        let mut machine = self.machine.borrow_mut();
+        let now = machine.kernel.now_ns();
+        match harm {
+            Some(Harm::Late(ns)) => machine.hold_desk(self.rank, Some(now + ns)),
+            Some(Harm::Lost) => machine.hold_desk(self.rank, None),
+            Some(Harm::Stalls(ns)) => machine.stop(self.rank, now + ns),
+            Some(Harm::Dies) => machine.stop(self.rank, DEAD),
+            Some(Harm::Fails) | None => {}
+        }
     }
 
     /// The ranks of the machine.
@@ -46,6 +84,17 @@ impl RankWorld {
     pub fn pace(&self, serves: bool) -> Pace {
         let many = self.size().ranks > MANY_RANKS && !serves;
         Pace { window: self.pace.window.or(many.then_some(FEW_STEPS)), ..self.pace }
+    }
+
+    /// Whether this rank has stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.machine.borrow().is_stopped(self.rank)
+    }
+
+    /// Has this rank looked after at a moment \[ns\], whatever happens until then.
+    pub(crate) fn wake_at(&mut self, at_ns: u64) {
+        let rank = self.rank;
+        self.machine.borrow_mut().kernel.at(at_ns, move |machine| machine.post(rank, |_| ()));
     }
 
     /// Virtual time \[ns\].
@@ -110,7 +159,9 @@ impl Desk for RankWorld {
     /// It is done at once, and told of when its time has passed.
     fn begin(&mut self, work: world::Work, _at_once: bool) {
         let told = work();
-        self.machine.borrow_mut().at_desk(self.rank, self.names.take_deeds(), Some(told));
+        let (deeds, harm) = self.names.take_deeds();
+        self.suffer(harm);
+        self.machine.borrow_mut().at_desk(self.rank, deeds, Some(told));
     }
 
     fn poll(&mut self) -> Option<Result<Vec<u8>, Fault>> {
@@ -119,7 +170,9 @@ impl Desk for RankWorld {
 
     fn later(&mut self, work: Box<dyn FnOnce() + Send>, _at_once: bool) {
         work();
-        self.machine.borrow_mut().at_desk(self.rank, self.names.take_deeds(), None);
+        let (deeds, harm) = self.names.take_deeds();
+        self.suffer(harm);
+        self.machine.borrow_mut().at_desk(self.rank, deeds, None);
     }
 
     fn is_idle(&self) -> bool {
@@ -153,7 +206,17 @@ impl Transport for RankWorld {
     }
 
     fn signal(&mut self, to: u32, bytes: Vec<u8>) {
-        self.machine.borrow_mut().signal(self.rank, to, bytes);
+        let (harm, rank) = (self.harm(Seam::Signals), self.rank);
+        let mut machine = self.machine.borrow_mut();
+        match harm {
+            Some(Harm::Late(ns)) => {
+                let at = machine.kernel.now_ns() + ns;
+                machine.kernel.at(at, move |machine| machine.signal(rank, to, bytes));
+            }
+            // It is not sent any more.
+            Some(Harm::Dies) => {}
+            _ => machine.signal(rank, to, bytes),
+        }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), Fault> {
@@ -164,7 +227,20 @@ impl Transport for RankWorld {
 
 impl Store for RankWorld {
     fn submit(&mut self, ticket: Ticket, request: Request) {
-        self.machine.borrow_mut().submit(self.rank, ticket, request);
+        let (harm, rank) = (self.harm(Seam::Store), self.rank);
+        let mut machine = self.machine.borrow_mut();
+        match harm {
+            Some(Harm::Fails) => {
+                let fault = Fault::new(FaultKind::Storage, "an imagined error of the file system");
+                machine.post(rank, |mail| mail.stored.push((ticket, Err(fault))));
+            }
+            Some(Harm::Late(ns)) => {
+                let at = machine.kernel.now_ns() + ns;
+                machine.kernel.at(at, move |machine| machine.submit(rank, ticket, request));
+            }
+            Some(Harm::Lost | Harm::Dies) => {}
+            Some(Harm::Stalls(_)) | None => machine.submit(rank, ticket, request),
+        }
     }
 
     fn poll(&mut self, done: &mut Vec<(Ticket, Result<Outcome, Fault>)>) {

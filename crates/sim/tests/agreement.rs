@@ -69,6 +69,7 @@ impl Call<'_> {
             lengths: self.lengths.clone(),
             tree: MemoryTree::new(),
             payload,
+            faults: None,
             traced: true,
         };
         rehearsal.run().unwrap_or_else(|fault| panic!("{told}\n{fault}"))

@@ -57,6 +57,7 @@ fn run(profile: &Profile, scenes: Vec<Scene>, lengths: Vec<(Object, u64)>) -> Ou
         lengths,
         tree: MemoryTree::new(),
         payload: Payload::Lengths,
+        faults: None,
         traced: false,
     };
     rehearsal.run().unwrap_or_else(|fault| panic!("{}: {}", profile.name, fault.text()))

@@ -102,6 +102,7 @@ fn rehearsal(profile: Profile, (clients, servers): (u32, u32), scenes: Vec<Scene
         lengths: vec![("file".into(), 1 << 20)],
         tree: MemoryTree::new(),
         payload: Payload::Lengths,
+        faults: None,
         traced: false,
     }
 }

@@ -33,7 +33,7 @@ pub(super) enum CallEnd {
     /// How an agreement ended.
     Agreed(Result<Vec<u8>, Fault>),
     /// How a transfer ended.
-    ChosenCall(Box<Result<Done, Fault>>),
+    Transferred(Box<Result<Done, Fault>>),
     /// How a call ended that moved nothing.
     Ended(Result<(), Fault>),
 }
@@ -118,7 +118,7 @@ impl Driver for DriverEnd {
 
     fn transfer(&self, arguments: Arguments) -> Result<Done, Fault> {
         self.errand(Errand::Transfer(Box::new(arguments)));
-        if let CallEnd::ChosenCall(moved) = self.hear()? { *moved } else { Err(over()) }
+        if let CallEnd::Transferred(moved) = self.hear()? { *moved } else { Err(over()) }
     }
 
     fn end(&self, question: Question, below: Option<Root>, publish: Option<(Work, bool)>) -> Result<(), Fault> {

@@ -72,6 +72,20 @@ impl ProgramTask {
         None
     }
 
+    /// Lets a program whose call has failed come to its end: it makes no call that does not fail.
+    fn give_up(&mut self, world: &mut RankWorld, party: &mut Party) -> Result<(), Fault> {
+        loop {
+            let errand = self.program.borrow().channel.errand()?;
+            if let Some(over) = self.begin(errand, world, party) {
+                return over;
+            }
+            if let Some(told) = self.go_on(world, party) {
+                self.program.borrow().channel.tell(told);
+            }
+            self.at = At::Program;
+        }
+    }
+
     /// Goes on with what the program waits for; gives what it is told.
     fn go_on(&mut self, world: &mut RankWorld, party: &mut Party) -> Option<CallEnd> {
         let program = &self.program;
@@ -100,7 +114,7 @@ impl ProgramTask {
                     }
                 }
                 self.part += usize::from(self.part == 1 && call.left().is_some());
-                moved.map(|moved| CallEnd::ChosenCall(Box::new(moved)))
+                moved.map(|moved| CallEnd::Transferred(Box::new(moved)))
             }
             At::Ending(ending) => ending.poll(world, party).map(CallEnd::Ended),
         }
@@ -125,6 +139,26 @@ impl Task for ProgramTask {
             let told = self.go_on(world, party)?;
             self.at = At::Program;
             self.program.borrow().channel.tell(told);
+        }
+    }
+
+    fn broken(&mut self, world: &mut RankWorld, party: &mut Party, fault: Fault) -> Fault {
+        let program = self.program.borrow();
+        match &mut self.at {
+            At::Moving(call) => {
+                let fault = call.broken(world, party, fault.clone());
+                program.channel.tell(CallEnd::Transferred(Box::new(Err(fault))));
+            }
+            At::Deciding(_) | At::Agreeing(_) => program.channel.tell(CallEnd::Agreed(Err(fault.clone()))),
+            At::Ending(_) => program.channel.tell(CallEnd::Ended(Err(fault.clone()))),
+            At::Program => {}
+        }
+        drop(program);
+        self.at = At::Program;
+        // The program gives up, too; what it clears up is done before it ends.
+        match self.give_up(world, party) {
+            Ok(()) => fault,
+            Err(own) => own,
         }
     }
 

@@ -96,6 +96,10 @@ impl Task for Calling {
         self.0.poll(world, party).map(|done| done.map(drop))
     }
 
+    fn broken(&mut self, world: &mut RankWorld, party: &mut Party, fault: Fault) -> Fault {
+        self.0.broken(world, party, fault)
+    }
+
     fn part(&self) -> usize {
         usize::from(self.0.opened().is_some()) + usize::from(self.0.left().is_some())
     }
