@@ -25,6 +25,7 @@ mod clean;
 mod home;
 mod journal;
 mod marks;
+mod opening;
 mod owner;
 mod publish;
 mod putting;
@@ -33,213 +34,79 @@ mod recover;
 mod renaming;
 mod way;
 
-pub use clean::{Cleaned, clean};
+pub use clean::Cleaned;
+use clean::homes_of;
 pub use home::Home;
-use hyperslab_world::{Fault, FaultKind, Hold, Lock, Locked, Names, Proof, Root, is_in_memory};
+use hyperslab_world::{Fault, FaultKind, Hold, Names, Proof, Publishing, Root};
 pub use journal::Entry;
 pub use marks::{Change, Marker};
-use owner::Owner;
+pub use opening::Opening;
 pub use owner::is_token;
+use putting::ByMetadata;
 pub use records::{ARRAY, INSIDE, MARKER, STEP, is_torn};
-use records::{OWNER, PARTS, UPDATES, shown};
-pub use recover::{Found, Whose, complete, drop_idle_marker, recover};
+pub use recover::{Found, Whose, complete, drop_idle_marker};
+use renaming::ByRename;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 pub use way::{Growing, New};
-use way::{Small, Way, way_of};
+use way::{PublishWay, Small};
 
-/// How often another owner may remove a directory in which this one makes something.
-const TURNS_MAX: usize = 100;
+/// The way of the place with these names.
+fn way_of(names: &dyn Names) -> Arc<dyn PublishWay> {
+    match names.publishing() {
+        Publishing::Rename => Arc::new(ByRename),
+        Publishing::Metadata(bucket) => Arc::new(ByMetadata::new(bucket)),
+    }
+}
+
+/// What other owners left beside or in a store or file. That of `whose` is rolled forward or removed.
+///
+/// # Errors
+/// When the storage refuses.
+pub fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
+    way_of(&*home.names).recover(home, whose)
+}
+
+/// Removes what is hidden beside or in a store or file, but for what owners have who certainly live; or only says what
+/// would be removed. Updates in place that did not end stay named, but nobody owns them any more.
+///
+/// # Errors
+/// When there is nothing at the path, or the storage refuses.
+pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
+    let mut cleaned = Vec::new();
+    for home in homes_of(names)? {
+        way_of(&*home.names).clean(&home, dry_run, &mut cleaned)?;
+    }
+    Ok(cleaned)
+}
 
 /// What an open store or file writes and has not yet published.
 pub struct Attempts {
-    /// Where it lies.
-    pub home: Home,
-    /// A number that no other opening has.
-    pub opening: u64,
-    /// Whether names are asked for on the caller's own thread.
-    at_once: bool,
-    durable: bool,
-    /// The store, so that it is noticed if another one takes its place. On rank 0.
-    held: Option<Hold>,
-    state: Mutex<State>,
-    /// Whether it was given up, perhaps while its root is being made.
-    lost: AtomicBool,
-    last: AtomicU64,
-    way: Arc<dyn Way>,
-    /// A child of this process has a copy of all this, and must not end what is its parent's.
-    process: u32,
+    inner: Opening,
+    way: Arc<dyn PublishWay>,
 }
 
-#[derive(Default)]
-struct State {
-    made: Option<Made>,
-    /// The directory for what replaces something.
-    updates: Option<String>,
-    /// Arrays that were updated in place, and whether readers may see a half of it.
-    updated: BTreeSet<(String, bool)>,
-    /// Stands for this opening in markers, where nothing hidden was made.
-    token: Option<String>,
-    /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
-    kept: Vec<(String, String)>,
-}
+impl Deref for Attempts {
+    type Target = Opening;
 
-struct Made {
-    path: String,
-    line: Vec<u8>,
-    /// Tells others that the owner lives.
-    lock: Box<dyn Lock>,
+    fn deref(&self) -> &Opening {
+        &self.inner
+    }
 }
 
 impl Attempts {
     /// For a store or file that was opened just now.
     pub fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Attempts {
-        let (process, way) = (home.names.process().pid, way_of(&*home.names));
-        Attempts {
-            home,
-            opening,
-            at_once,
-            durable,
-            held,
-            state: Mutex::default(),
-            lost: AtomicBool::new(false),
-            last: AtomicU64::new(0),
-            way,
-            process,
-        }
+        let way = way_of(&*home.names);
+        Attempts { inner: Opening::new(home, opening, at_once, durable, held), way }
     }
 
     /// The same for the store that is held from now on.
     pub fn holding(mut self, held: Hold) -> Attempts {
-        self.held = Some(held);
+        self.inner.held = Some(held);
         self
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn names(&self) -> &dyn Names {
-        &*self.home.names
-    }
-
-    /// Whether work with so many names is done on the caller's thread.
-    pub fn at_once(&self, names: usize) -> bool {
-        const NAMES_MAX: usize = 64;
-        self.at_once && names <= NAMES_MAX
-    }
-
-    /// The same of work that makes names durable, and waits for a disk, which may take long: then a thread of its own costs
-    /// little.
-    pub fn at_once_durable(&self, names: usize) -> bool {
-        let waits = self.durable && !is_in_memory(&self.names().full(""));
-        self.at_once(names) && !waits
-    }
-
-    /// The root, which is made if it is not there.
-    fn root(&self) -> Result<String, Fault> {
-        let mut state = self.state();
-        if let Some(made) = &state.made {
-            return Ok(made.path.clone());
-        }
-        let token = state.token.clone().unwrap_or_else(|| self.names().token());
-        let made = self.way.make_root(self, &token)?;
-        let path = made.path.clone();
-        state.made = Some(made);
-        drop(state);
-        self.check_kept().map(|()| path)
-    }
-
-    /// Lets go of what was made when nobody waited for it any more.
-    ///
-    /// # Errors
-    /// When that is so.
-    fn check_kept(&self) -> Result<(), Fault> {
-        if !self.lost.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        self.let_go();
-        let text = format!("writing to '{}' was given up meanwhile", self.home.shown());
-        Err(Fault::new(FaultKind::Poisoned, text)
-            .hint("open it again; on a fresh communicator, if a limit was reached"))
-    }
-
-    /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].
-    pub fn file(&self) -> String {
-        self.home.root(&self.token())
-    }
-
-    /// Makes a new raw file under its hidden name.
-    pub fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
-        let token = self.token();
-        let made = self.make(&token, |path, _| {
-            self.names().create(path, header, bytes)?;
-            match self.names().lock(path)? {
-                Locked::Ours(lock) => Ok(lock),
-                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
-            }
-        })?;
-        self.state().made = Some(made);
-        self.check_kept()
-    }
-
-    /// Gives a new raw file, as long as it is hidden, other first bytes.
-    pub fn begin_file(&self, header: &[u8]) -> Result<(), Fault> {
-        self.names().overwrite(&self.file(), header, false)
-    }
-
-    /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
-    /// for that of a dead owner.
-    fn make(&self, token: &str, make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>) -> Result<Made, Fault> {
-        let parts = self.names().parts().to_string();
-        let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[(PARTS, &*parts)]));
-        for turn in 1.. {
-            if self.home.is_inside() {
-                self.names().make_new(INSIDE)?;
-            }
-            let mut made = None;
-            let mut list = |mut before: Vec<u8>| {
-                before.extend(&line);
-                before
-            };
-            // Listed first: of what is not listed nobody would ever know.
-            let mut then = || {
-                made = Some(make(&path, &line)?);
-                Ok(())
-            };
-            let listed = match self.names().edit(&self.home.owners(), &mut list, &mut then) {
-                // Whoever is stopped while he has the list to himself keeps nobody from making something new.
-                Err(fault) if fault.kind == FaultKind::Timeout => {
-                    self.names().append(&self.home.owners(), &line).and_then(|()| then())
-                }
-                listed => listed,
-            };
-            match (listed, made) {
-                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock }),
-                // Somebody removed the empty directory for hidden things.
-                (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
-                (edited, _) => {
-                    self.names().discard(&path);
-                    let _ = self.home.strike(&line);
-                    edited?;
-                }
-            }
-        }
-        unreachable!("the last turn returns")
-    }
-
-    /// A name in the root that never comes again; `what` and `of` tell people what lies there.
-    pub fn next(&self, what: &str, of: &str) -> Result<String, Fault> {
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        Ok(format!("{}/{number}-{what}-{}", self.root()?, shown(of)))
-    }
-
-    /// A new directory, to be published with what is in it.
-    pub fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
-        let path = self.next(what, of)?;
-        self.names().make_new(&path)?;
-        Ok(path)
     }
 
     /// Begins something new; gives the hidden name below which its metadata lie until it is published.
@@ -281,50 +148,6 @@ impl Attempts {
         let root = self.state().made.as_ref().map(|made| Proof::Directory(self.names().full(&made.path).into()));
         let via = Some(self.names().full(via).into());
         Root { via, proofs: root.into_iter().chain([proof]).collect(), ..self.ground(directory) }
-    }
-
-    /// The directory in which what replaces something is made, one for the life of the root: where somebody took it away,
-    /// another one.
-    pub fn updates(&self) -> Result<String, Fault> {
-        let known = self.state().updates.clone();
-        if let Some(known) = known.filter(|known| self.names().exists(known)) {
-            return Ok(known);
-        }
-        let made = self.directory(UPDATES, "")?;
-        self.state().updates = Some(made.clone());
-        Ok(made)
-    }
-
-    /// Whether the store is still the one that was opened.
-    ///
-    /// # Errors
-    /// When it is not.
-    pub fn check_still_there(&self) -> Result<(), Fault> {
-        let Some(held) = &self.held else { return Ok(()) };
-        if self.names().identity(&self.home.base).is_ok_and(|found| found == held.identity) {
-            return Ok(());
-        }
-        let text = format!(
-            "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
-            self.home.shown()
-        );
-        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
-    }
-
-    /// The token of this opening.
-    fn token(&self) -> String {
-        let mut state = self.state();
-        let of_root = state.made.as_ref().and_then(|made| made.path.strip_prefix(&self.home.prefix)).map(String::from);
-        of_root.unwrap_or_else(|| state.token.get_or_insert_with(|| self.names().token()).clone())
-    }
-
-    /// Makes durable by what the next opening finds this root: the list, the root's name and what its owner noted.
-    fn secure(&self) -> Result<(), Fault> {
-        let root = self.state().made.as_ref().map(|made| made.path.clone());
-        let Some(root) = root.filter(|_| self.durable) else { return Ok(()) };
-        self.names().sync_files(&[self.home.owners(), format!("{root}/{OWNER}")])?;
-        self.names().sync(&root)?;
-        self.names().sync(root.rsplit_once('/').map_or("", |(above, _)| above))
     }
 
     /// Keeps others from changing something that is made longer, until the marker is dropped.
@@ -402,99 +225,14 @@ impl Attempts {
         if self.durable { self.names().sync(above) } else { Ok(()) }
     }
 
-    /// Makes the name of what was published durable.
+    /// Makes attempts visible, one after another. When one cannot be, those before it are taken back. After a death in
+    /// between, the next opening makes the others visible too.
     ///
     /// # Errors
-    /// When that cannot be known, though it is visible.
-    pub fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
-        self.names().sync(above).map_err(|fault| {
-            let published = self.names().full(published);
-            let what = format!(
-                "'{published}' is published, whole and visible, but it is not known whether it survives a loss of power"
-            );
-            fault
-                .as_kind(FaultKind::Unsynced)
-                .context(what)
-                .about(published)
-                .hint("look at the disk; do not write it again under the same name")
-        })
-    }
-
-    /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
-    /// in place at this moment, who would have a marker of this name.
-    pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
-        let (from, to) = (self.file(), self.home.base.clone());
-        if self.durable {
-            // Ranks sync what they write, and may have written nothing.
-            self.names().sync_files(std::slice::from_ref(&from))?;
-        }
-        let taken = || {
-            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
-            Fault::new(FaultKind::Exists, text).hint("mode w replaces it")
-        };
-        let exists = replaces && self.names().exists(&to);
-        let mut marked = None;
-        let published = match exists {
-            false => match self.names().rename_new(&from, &to) {
-                Ok(false) if replaces => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
-                Ok(false) => Err(taken()),
-                renamed => renamed.map(drop),
-            },
-            true => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
-        };
-        // Of a file with parts in several directories, the first decides, and the others may have failed.
-        self.unless_half(published).map_err(|fault| match fault.kind {
-            FaultKind::Unsynced => {
-                let owners = self.names().full(&self.home.owners());
-                fault.also(format!("what is left to do is named in '{owners}'"))
-            }
-            _ => fault,
-        })?;
-        let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
-        // An update that did not end is replaced, too.
-        let unmarked = marked.map_or(Ok(()), |marker| {
-            let name = self.names().full(&marker.name);
-            self.unmark(marker, false).map_err(|fault| {
-                let what = format!("'{}' is published, but the marker of its update may stay", self.names().full(&to));
-                let fault = fault.as_kind(FaultKind::Unsynced).context(what).about(&*name);
-                fault.hint(format!("remove '{name}' if it is there and nobody changes the file"))
-            })
-        });
-        let made = self.state().made.take();
-        let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
-        synced.and(unmarked).and(struck.map_err(|fault| self.left_behind(&self.home.owners(), fault)))
-    }
-
-    /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
-    fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
-        let marked = self.mark_replaced(marker, to, false)?;
-        if let Err(fault) = self.names().rename(from, to) {
-            marked.into_iter().for_each(|marker| self.withdraw(marker));
-            return Err(fault);
-        }
-        Ok(marked)
-    }
-
-    /// All is published, but something hidden could not be removed.
-    pub fn left_behind(&self, name: &str, why: Fault) -> Fault {
-        let (shown, name) = (self.home.shown(), self.names().full(name));
-        let owners = self.names().full(&self.home.owners());
-        let what = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}'");
-        why.as_kind(FaultKind::Unsynced)
-            .context(what)
-            .about(name)
-            .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
-    }
-
-    /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
-    /// on, and the next opening removes it.
-    pub fn let_go(&self) {
-        self.lost.store(true, Ordering::SeqCst);
-        // Who is at work with it, and perhaps hangs, does so when he is done.
-        if let Ok(mut state) = self.state.try_lock() {
-            state.made = None;
-            state.updates = None;
-        }
+    /// When one cannot be.
+    pub fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
+        self.check_still_there()?;
+        self.way.publish(self, entries)
     }
 
     /// Ends the root and all that was not published.
@@ -528,7 +266,7 @@ impl Attempts {
 impl Drop for Attempts {
     /// A store that nobody closed leaves nothing behind, where that waits for nothing far away.
     fn drop(&mut self) {
-        if self.at_once {
+        if self.inner.at_once {
             let _ = self.end();
         }
     }

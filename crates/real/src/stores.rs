@@ -35,7 +35,7 @@ impl Stores {
         self.memory.mount(tree);
     }
 
-    /// The store that is at hand of which this says that it holds all that a request names.
+    /// The store in memory in which all lies that a request names, if one is.
     fn in_memory(&mut self, request: &Request) -> Option<&mut dyn Store> {
         let lies = |object: &Object, is_for: fn(&str) -> bool| {
             self.roots.get(object.root as usize).is_some_and(|root| is_for(&root.at))

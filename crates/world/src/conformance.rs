@@ -1,8 +1,6 @@
 //! What every implementation of a seam must keep, as tests to run on it.
 
-mod buckets;
-
-pub use buckets::{bucket, names_of_objects, some_moves, whole_objects};
+pub mod buckets;
 
 use crate::{Claim, Fault, FaultKind, Moved, Moves, Names, Outcome, Request, Root, Store, Within};
 use hyperslab_layout::{Durability, ElementType, IndexSet, Kind, Object, Region, View, dense_strides};
@@ -20,7 +18,7 @@ pub fn names(names: &dyn Names) {
     a_claim_keeps_others_out_until_it_is_dropped(names);
     a_shared_file_is_edited_and_ends_with_its_last_word(names);
     new_names_replace_nothing(names);
-    buckets::a_new_file_is_written_once(names);
+    a_new_file_is_written_once(names);
     a_file_is_created_long_and_resized(names);
     directories_are_made_and_listed(names);
     a_rename_takes_all_along(names);
@@ -149,6 +147,20 @@ fn new_names_replace_nothing(names: &dyn Names) {
     names.hold("nothing").map(drop).expect_err("nothing to hold");
     names.identity("nothing").expect_err("nothing to tell apart");
     ["a", "g"].iter().for_each(|name| names.remove(name).expect("removes"));
+}
+
+fn a_new_file_is_written_once(names: &dyn Names) {
+    assert!(names.write_new("n", b"first", true).expect("writes"));
+    assert!(!names.write_new("n", b"second", false).expect("is taken"));
+    assert_eq!(names.read("n").expect("reads").as_deref(), Some(&b"first"[..]));
+    assert_eq!(listed(names, ""), ["n"], "it leaves nothing beside");
+    let seen = names.version("n").expect("is there");
+    assert!(names.replace("n", b"second, longer", &seen).expect("replaces"));
+    assert_eq!(names.read("n").expect("reads").as_deref(), Some(&b"second, longer"[..]));
+    if !seen.is_empty() {
+        assert!(!names.replace("n", b"third", &seen).expect("it has changed"));
+    }
+    names.remove("n").expect("removes");
 }
 
 fn a_file_is_created_long_and_resized(names: &dyn Names) {

@@ -39,7 +39,8 @@ mod tree;
 pub mod wrappers;
 
 pub use bucket::{
-    ATTEMPT_TAG, Bucket, BucketNames, BucketStore, Death, Head, ObjectMemory, Page, Placed, Tags, Trouble, When,
+    ATTEMPT_TAG, Bucket, BucketNames, BucketStore, Death, ObjectHead, ObjectMemory, Page, PutOutcome, Tags, Trouble,
+    When,
 };
 pub use bytes::{Reader, Writer};
 pub use clock::Clock;

@@ -1,6 +1,7 @@
 //! Names: what rank 0 makes, lists, renames and removes before and after data move.
 
-use crate::{Bucket, Fault, FaultKind, Process};
+use crate::bucket::contract::Bucket;
+use crate::{Fault, FaultKind, Process};
 use std::sync::Arc;
 
 /// Longest file of metadata that is believed \[B\]. The consolidated metadata of 100,000 arrays have some 100 MB.

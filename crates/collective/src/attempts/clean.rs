@@ -4,7 +4,6 @@ use super::home::Home;
 use super::owner::{Owner, is_token, lines};
 use super::records::{MARKER, OWNER, disowned_line, is_disowned, is_torn, parts_of};
 use super::recover::{Fate, Marked, Whose, fate, marked_by, recover_home};
-use super::way::way_of;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 
 /// Something that is hidden or marked: what kind of thing, its name or path, and what is or would be done about it.
@@ -18,12 +17,8 @@ pub struct Cleaned {
     pub note: String,
 }
 
-/// Removes what is hidden beside or in a store or file, but for what owners have who certainly live; or only says what
-/// would be removed. Updates in place that did not end stay named, but nobody owns them any more.
-///
-/// # Errors
-/// When there is nothing at the path, or the storage refuses.
-pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
+/// Where something of a store or file may be hidden.
+pub(super) fn homes_of(names: &dyn Names) -> Result<Vec<Home>, Fault> {
     let path = names.resolve()?;
     let directory = names.at(&path);
     let real = if directory.is_link("") { directory.followed()? } else { None };
@@ -42,11 +37,7 @@ pub fn clean(names: &dyn Names, dry_run: bool) -> Result<Vec<Cleaned>, Fault> {
             format!("'{path}' does not exist, and nothing hidden lies beside it"),
         ));
     }
-    let mut cleaned = Vec::new();
-    for home in homes {
-        way_of(&*home.names).clean(&home, dry_run, &mut cleaned)?;
-    }
-    Ok(cleaned)
+    Ok(homes)
 }
 
 pub(super) fn clean_home(home: &Home, dry_run: bool, cleaned: &mut Vec<Cleaned>) -> Result<(), Fault> {
@@ -139,6 +130,7 @@ fn disown(names: &dyn Names, marker: &str, lock: &dyn Lock) -> Result<(), Fault>
 
 #[cfg(test)]
 mod tests {
+    use super::super::clean;
     use super::*;
     use hyperslab_world::MemoryTree;
 

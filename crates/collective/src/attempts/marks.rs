@@ -1,8 +1,8 @@
 //! Markers: what tells others that something is being changed in place, or about to be replaced, and keeps them from doing
 //! the same.
 
-use super::Attempts;
 use super::home::Home;
+use super::opening::Opening;
 use super::owner::{Owner, line_of, lines};
 use super::records::{UPDATES, disowned_line, is_attempt, is_disowned, is_torn, unfinished_line};
 use hyperslab_world::{Claim, Fault, FaultKind, Lock, Names, Proof, fingerprint};
@@ -50,7 +50,7 @@ impl Marker {
     }
 }
 
-impl Attempts {
+impl Opening {
     /// Marks something that is about to be changed, and keeps other owners from doing the same until the marker is dropped.
     ///
     /// # Errors

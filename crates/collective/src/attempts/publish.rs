@@ -1,12 +1,10 @@
 //! Publishing: attempts take their visible names.
 
-use super::Attempts;
 use super::journal::{Entry, Noted, end_journal, half_published, journal_of, replace};
+use super::marks::Marker;
+use super::opening::{Opening, TURNS_MAX};
 use super::records::{ASIDE, NEW};
 use hyperslab_world::{Fault, FaultKind, Names};
-
-/// How often a name may be taken and set free by others meanwhile.
-const TURNS_MAX: usize = 100;
 
 /// How something took its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,17 +15,63 @@ enum Took {
     Replaced,
 }
 
-impl Attempts {
-    /// Makes attempts visible, one after another. When one cannot be, those before it are taken back. After a death in
-    /// between, the next opening makes the others visible too.
-    ///
-    /// # Errors
-    /// When one cannot be.
-    pub fn publish(&self, entries: &[Entry]) -> Result<(), Fault> {
-        self.check_still_there()?;
-        self.way.publish(self, entries)
+impl Opening {
+    /// Publishes a raw file: its hidden name is gone then, and so is its owner. What it replaces, if anything, nobody changes
+    /// in place at this moment, who would have a marker of this name.
+    pub fn publish_file(&self, replaces: bool, marker: &str) -> Result<(), Fault> {
+        let (from, to) = (self.file(), self.home.base.clone());
+        if self.durable {
+            // Ranks sync what they write, and may have written nothing.
+            self.names().sync_files(std::slice::from_ref(&from))?;
+        }
+        let taken = || {
+            let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
+            Fault::new(FaultKind::Exists, text).hint("mode w replaces it")
+        };
+        let exists = replaces && self.names().exists(&to);
+        let mut marked = None;
+        let published = match exists {
+            false => match self.names().rename_new(&from, &to) {
+                Ok(false) if replaces => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
+                Ok(false) => Err(taken()),
+                renamed => renamed.map(drop),
+            },
+            true => self.replace_file(&from, &to, marker).map(|marker| marked = marker),
+        };
+        // Of a file with parts in several directories, the first decides, and the others may have failed.
+        self.unless_half(published).map_err(|fault| match fault.kind {
+            FaultKind::Unsynced => {
+                let owners = self.names().full(&self.home.owners());
+                fault.also(format!("what is left to do is named in '{owners}'"))
+            }
+            _ => fault,
+        })?;
+        let synced = if self.durable { self.sync_published("", &to) } else { Ok(()) };
+        // An update that did not end is replaced, too.
+        let unmarked = marked.map_or(Ok(()), |marker| {
+            let name = self.names().full(&marker.name);
+            self.unmark(marker, false).map_err(|fault| {
+                let what = format!("'{}' is published, but the marker of its update may stay", self.names().full(&to));
+                let fault = fault.as_kind(FaultKind::Unsynced).context(what).about(&*name);
+                fault.hint(format!("remove '{name}' if it is there and nobody changes the file"))
+            })
+        });
+        let made = self.state().made.take();
+        let struck = made.map_or(Ok(()), |made| self.home.strike(&made.line));
+        synced.and(unmarked).and(struck.map_err(|fault| self.left_behind(&self.home.owners(), fault)))
     }
 
+    /// Renames a file over another one, which nobody changes in place meanwhile. Gives its marker.
+    fn replace_file(&self, from: &str, to: &str, marker: &str) -> Result<Option<Marker>, Fault> {
+        let marked = self.mark_replaced(marker, to, false)?;
+        if let Err(fault) = self.names().rename(from, to) {
+            marked.into_iter().for_each(|marker| self.withdraw(marker));
+            return Err(fault);
+        }
+        Ok(marked)
+    }
+
+    /// Makes attempts visible, one rename after another.
     pub(super) fn publish_by_renames(&self, entries: &[Entry]) -> Result<(), Fault> {
         let names = &*self.home.names;
         if let [entry] = entries {

@@ -17,120 +17,36 @@
 //! one of the two puts is first, and makes the other one fail. What was decided is carried out by whoever meets it, so no
 //! metadata of an attempt come after others have taken its name.
 
+mod begun;
 mod claims;
 mod decisions;
 mod left;
 
-use super::way::{Growing, New, Small, Way};
-use super::{Attempts, Change, Cleaned, Entry, Found, Home, MARKER, Made, Marker, Whose};
+use super::clean::Cleaned;
+use super::home::Home;
+use super::journal::Entry;
+use super::marks::{Change, Marker};
+use super::opening::{Made, Opening};
+use super::records::MARKER;
+use super::recover::{Found, Whose};
+use super::way::{Growing, New, PublishWay, Small};
+use begun::Begun;
+pub(super) use begun::ByMetadata;
 use claims::Claimed;
-use hyperslab_world::{ATTEMPT_TAG, Bucket, Claim, Fault, FaultKind, Names, Root};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use hyperslab_world::{Fault, FaultKind, Root};
 
-/// The way of object stores.
-pub(super) struct Putting {
-    bucket: Arc<dyn Bucket>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// What was begun and is not over, by its hidden name.
-    begun: BTreeMap<String, Begun>,
-    /// What is or was made longer, by its name: the attempt that does, and those whose objects it may replace.
-    grown: BTreeMap<String, Vec<Arc<str>>>,
-}
-
-/// Something that is begun.
-struct Begun {
-    /// Its visible name, below the home.
-    to: String,
-    /// The attempt that makes it, and those whose objects it may replace.
-    attempts: Vec<Arc<str>>,
-    record: Marker,
-}
-
-impl Putting {
-    pub(super) fn new(bucket: Arc<dyn Bucket>) -> Putting {
-        Putting { bucket, state: Mutex::default() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn bucket(&self) -> &dyn Bucket {
-        &*self.bucket
-    }
-
-    /// The key of a name below the home.
-    fn key(&self, names: &dyn Names, name: &str) -> String {
-        let full = names.full(name.trim_end_matches('/'));
-        full.strip_prefix(&*self.bucket.label()).unwrap_or(&full).trim_start_matches('/').to_string()
-    }
-
-    /// Keys of all that lies below a name, and their names in it.
-    fn below(&self, names: &dyn Names, name: &str) -> Result<Vec<(String, String)>, Fault> {
-        let prefix = format!("{}/", self.key(names, name));
-        let prefix = prefix.trim_start_matches('/');
-        let keys = self.bucket().keys(prefix)?;
-        let named = |key: String| (key.clone(), key[prefix.len()..].to_string());
-        Ok(keys.into_iter().map(named).collect())
-    }
-
-    /// Of what was begun and has this name or has something of this name in it: the visible name, the attempt, and those
-    /// whose objects it may replace.
-    fn inside(&self, name: &str) -> Option<(String, Vec<Arc<str>>)> {
-        let name = name.trim_end_matches('/');
-        self.state().begun.iter().find_map(|(hidden, begun)| {
-            let rest = name.strip_prefix(&**hidden).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
-            Some((format!("{}{rest}", begun.to), begun.attempts.clone()))
-        })
-    }
-
-    /// Deletes objects below a name that one of these attempts put.
-    fn delete_of(&self, names: &dyn Names, name: &str, attempts: &[Arc<str>]) -> Result<(), Fault> {
-        for (key, _) in self.below(names, name)? {
-            let head = self.bucket.head(&key)?;
-            let of = head.as_ref().and_then(|head| head.tags.get(ATTEMPT_TAG));
-            if of.is_some_and(|of| attempts.iter().any(|known| **known == **of)) {
-                self.bucket().remove(&key)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes what lies below a name; of a root, its owner last.
-    fn remove_hidden(&self, names: &dyn Names, name: &str) -> Result<(), Fault> {
-        let mut all = self.below(names, name)?;
-        all.sort_by_key(|(_, name)| name == super::records::OWNER);
-        all.iter().try_for_each(|(key, _)| self.bucket().remove(key))
-    }
-}
-
-impl Way for Putting {
-    fn make_root(&self, of: &Attempts, token: &str) -> Result<Made, Fault> {
-        let path = of.home.root(token);
-        let line = super::Owner::of(token, of.names()).line(&[]);
-        match of.names().claim(&format!("{path}/{}", super::records::OWNER), &line, false)? {
-            Claim::New(lock) => Ok(Made { path, line, lock }),
-            _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
-        }
-    }
-
-    fn end_root(&self, of: &Attempts, made: Made) -> Result<(), Fault> {
+impl PublishWay for ByMetadata {
+    fn end_root(&self, of: &Opening, made: Made) -> Result<(), Fault> {
         let left: Vec<String> = self.state().begun.keys().cloned().collect();
         left.iter().for_each(|hidden| self.discard(of, hidden));
         self.remove_hidden(of.names(), &made.path).map_err(|fault| of.left_behind(&made.path, fault))
     }
 
-    /// What has metadata is there.
-    fn is_taken(&self, of: &Attempts, name: &str, key: &str) -> Result<bool, Fault> {
-        Ok(self.bucket.head(&self.key(of.names(), &format!("{name}/{key}")))?.is_some())
+    fn is_taken(&self, of: &Opening, name: &str, key: &str) -> Result<bool, Fault> {
+        self.has_metadata(of.names(), name, key)
     }
 
-    fn begin(&self, of: &Attempts, new: &New) -> Result<String, Fault> {
+    fn begin(&self, of: &Opening, new: &New) -> Result<String, Fault> {
         let hidden = of.next(new.kind, new.of)?;
         if new.overwrite && self.is_taken(of, new.to, new.key)? {
             let text = format!("'{}' exists already, and an object store cannot replace it at once", new.of);
@@ -141,23 +57,23 @@ impl Way for Putting {
         Ok(hidden)
     }
 
-    fn renew(&self, of: &Attempts, hidden: &str) -> Result<(), Fault> {
+    fn renew(&self, of: &Opening, hidden: &str) -> Result<(), Fault> {
         let Some((to, attempts)) = self.inside(hidden) else { return Ok(()) };
         self.remove_hidden(of.names(), hidden)?;
         self.delete_of(of.names(), &to, &attempts)
     }
 
-    fn ground(&self, of: &Attempts, name: &str) -> Root {
+    fn ground(&self, of: &Opening, name: &str) -> Root {
         let grown = || (name.to_string(), self.state().grown.get(name).cloned().unwrap_or_default());
         let (at, attempts) = self.inside(name).unwrap_or_else(grown);
         Root { opening: of.opening, attempts, ..Root::new(of.names().full(&at)) }
     }
 
-    fn publish(&self, of: &Attempts, entries: &[Entry]) -> Result<(), Fault> {
+    fn publish(&self, of: &Opening, entries: &[Entry]) -> Result<(), Fault> {
         self.decide(of, entries)
     }
 
-    fn discard(&self, of: &Attempts, hidden: &str) {
+    fn discard(&self, of: &Opening, hidden: &str) {
         let Some(Begun { to, attempts, record }) = self.state().begun.remove(hidden) else {
             // Something in it, perhaps.
             return drop(self.renew(of, hidden));
@@ -170,7 +86,7 @@ impl Way for Putting {
         }
     }
 
-    fn begin_growing(&self, of: &Attempts, growing: &Growing) -> Result<Marker, Fault> {
+    fn begin_growing(&self, of: &Opening, growing: &Growing) -> Result<Marker, Fault> {
         if self.inside(growing.at).is_some() {
             return of.mark(growing.marker, growing.of, &Change::Unseen(&of.updates()?));
         }
@@ -182,11 +98,11 @@ impl Way for Putting {
     }
 
     /// What nobody sees is this attempt's alone.
-    fn changes_units(&self, _of: &Attempts, name: &str) -> bool {
+    fn changes_units(&self, _of: &Opening, name: &str) -> bool {
         self.inside(name).is_some()
     }
 
-    fn sweep(&self, of: &Attempts, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
+    fn sweep(&self, of: &Opening, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
         if self.inside(name).is_some() {
             return Ok(());
         }
@@ -198,7 +114,7 @@ impl Way for Putting {
     }
 
     /// Metadata first: whoever reads meanwhile finds less and less, and nothing by half.
-    fn erase(&self, of: &Attempts, names: &[String], key: &str) -> Result<(), Fault> {
+    fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault> {
         self.check_idle(&of.home)?;
         let each = names.iter().map(|name| self.below(of.names(), name));
         let mut keys: Vec<String> = Vec::new();
@@ -209,11 +125,11 @@ impl Way for Putting {
         keys.iter().try_for_each(|key| self.bucket().remove(key))
     }
 
-    fn seen(&self, of: &Attempts, name: &str) -> Result<String, Fault> {
+    fn seen(&self, of: &Opening, name: &str) -> Result<String, Fault> {
         of.names().version(name)
     }
 
-    fn replace(&self, of: &Attempts, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
+    fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
         holds()?;
         if of.names().replace(small.name, small.bytes, small.seen)? {
             return Ok(());

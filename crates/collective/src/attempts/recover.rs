@@ -7,7 +7,6 @@ use super::owner::{Owner, line_of, lines};
 use super::records::{
     ARRAY, ASIDE, MARKER, OWNER, is_attempt, is_disowned, is_torn, parts_of, path_of, unfinished_line,
 };
-use super::way::way_of;
 use crate::naming::is_path;
 use hyperslab_world::{Fault, FaultKind, Lock, Locked, Names};
 use serde_json::{Map, Value};
@@ -67,15 +66,7 @@ fn is_marked(home: &Home, name: &str) -> bool {
     marker_of(home, name).is_some_and(|marker| home.names.exists(&marker))
 }
 
-/// What other owners left beside or in a store or file. That of `whose` is rolled forward or removed.
-///
-/// # Errors
-/// When the storage refuses.
-pub fn recover(home: &Home, whose: Whose) -> Result<Found, Fault> {
-    way_of(&*home.names).recover(home, whose)
-}
-
-/// The same, where attempts lie in hidden directories.
+/// What other owners left where attempts lie in hidden directories. That of `whose` is rolled forward or removed.
 pub(super) fn recover_home(home: &Home, whose: Whose) -> Result<Found, Fault> {
     let names = &*home.names;
     let mut found = Found::default();

@@ -1,27 +1,20 @@
 //! Publishing by a rename: what is begun lies in a hidden directory, with all its objects.
 
-use super::clean::clean_home;
-use super::records::{ARRAY, OWNER};
-use super::recover::recover_home;
-use super::way::{Growing, New, Small, Way};
-use super::{Attempts, Change, Cleaned, Entry, Found, Home, Made, Marker, Whose};
-use hyperslab_world::{Claim, Fault, FaultKind, Proof, Root};
+use super::clean::{Cleaned, clean_home};
+use super::home::Home;
+use super::journal::Entry;
+use super::marks::{Change, Marker};
+use super::opening::{Made, Opening};
+use super::records::ARRAY;
+use super::recover::{Found, Whose, recover_home};
+use super::way::{Growing, New, PublishWay, Small};
+use hyperslab_world::{Fault, Proof, Root};
 
 /// The way of directories.
-pub(super) struct Renaming;
+pub(super) struct ByRename;
 
-impl Way for Renaming {
-    fn make_root(&self, of: &Attempts, token: &str) -> Result<Made, Fault> {
-        of.make(token, |path, line| {
-            of.names().make_new(path)?;
-            match of.names().claim(&format!("{path}/{OWNER}"), line, false)? {
-                Claim::New(lock) => Ok(lock),
-                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
-            }
-        })
-    }
-
-    fn end_root(&self, of: &Attempts, made: Made) -> Result<(), Fault> {
+impl PublishWay for ByRename {
+    fn end_root(&self, of: &Opening, made: Made) -> Result<(), Fault> {
         of.names().discard(&made.path);
         let removed = of.names().remove(&made.path);
         drop(made.lock);
@@ -35,52 +28,52 @@ impl Way for Renaming {
         struck.map_err(|fault| of.left_behind(&of.home.owners(), fault))
     }
 
-    fn is_taken(&self, of: &Attempts, name: &str, _key: &str) -> Result<bool, Fault> {
+    fn is_taken(&self, of: &Opening, name: &str, _key: &str) -> Result<bool, Fault> {
         Ok(of.names().exists(name))
     }
 
     /// A new directory, to be published with what is in it. Of an array that may take the place of one, the name tells which.
-    fn begin(&self, of: &Attempts, new: &New) -> Result<String, Fault> {
+    fn begin(&self, of: &Opening, new: &New) -> Result<String, Fault> {
         let replaced = new.kind == ARRAY && new.overwrite && of.names().exists(new.to);
         let number = Some(new.to).filter(|_| replaced).and_then(|name| of.names().identity(name).ok());
         let what = number.map_or(new.kind.into(), |(_, number)| format!("{}.{number}", new.kind));
         of.directory(&what, new.of)
     }
 
-    fn renew(&self, of: &Attempts, hidden: &str) -> Result<(), Fault> {
+    fn renew(&self, of: &Opening, hidden: &str) -> Result<(), Fault> {
         of.names().remove(hidden)?;
         of.names().make_new(hidden).map(drop)
     }
 
-    fn ground(&self, of: &Attempts, name: &str) -> Root {
+    fn ground(&self, of: &Opening, name: &str) -> Root {
         let root = of.state().made.as_ref().map(|made| made.path.clone());
         let hidden = root.iter().filter(|root| name.strip_prefix(&***root).is_some_and(|rest| rest.starts_with('/')));
         let proofs = hidden.map(|root| Proof::Directory(of.names().full(root).into())).collect();
         Root { opening: of.opening, proofs, ..Root::new(of.names().full(name)) }
     }
 
-    fn publish(&self, of: &Attempts, entries: &[Entry]) -> Result<(), Fault> {
+    fn publish(&self, of: &Opening, entries: &[Entry]) -> Result<(), Fault> {
         of.publish_by_renames(entries)
     }
 
-    fn discard(&self, of: &Attempts, hidden: &str) {
+    fn discard(&self, of: &Opening, hidden: &str) {
         of.names().discard(hidden);
     }
 
-    fn begin_growing(&self, of: &Attempts, growing: &Growing) -> Result<Marker, Fault> {
+    fn begin_growing(&self, of: &Opening, growing: &Growing) -> Result<Marker, Fault> {
         of.mark(growing.marker, growing.of, &Change::Unseen(&of.updates()?))
     }
 
-    fn changes_units(&self, _of: &Attempts, _name: &str) -> bool {
+    fn changes_units(&self, _of: &Opening, _name: &str) -> bool {
         true
     }
 
     /// Chunks beyond the end are replaced like any others.
-    fn sweep(&self, _of: &Attempts, _name: &str, _is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
+    fn sweep(&self, _of: &Opening, _name: &str, _is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault> {
         Ok(())
     }
 
-    fn erase(&self, of: &Attempts, names: &[String], key: &str) -> Result<(), Fault> {
+    fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault> {
         let mut names: Vec<&String> = names.iter().collect();
         names.sort_by_key(|name| *name != key);
         for name in names {
@@ -91,11 +84,11 @@ impl Way for Renaming {
         Ok(())
     }
 
-    fn seen(&self, _of: &Attempts, _name: &str) -> Result<String, Fault> {
+    fn seen(&self, _of: &Opening, _name: &str) -> Result<String, Fault> {
         Ok(String::new())
     }
 
-    fn replace(&self, of: &Attempts, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
+    fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
         let made = of.next("metadata", "")?;
         of.names().create(&made, small.bytes, small.bytes.len() as u64)?;
         if small.sync {

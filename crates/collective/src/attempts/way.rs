@@ -1,11 +1,13 @@
 //! Ways in which what is written becomes visible: one for places that can rename, one for those that can put if absent. A
 //! target begins something, writes where it is told, and publishes or discards it, and does not ask which way it is.
 
-use super::putting::Putting;
-use super::renaming::Renaming;
-use super::{Attempts, Cleaned, Entry, Found, Home, Made, Marker, Whose};
-use hyperslab_world::{Fault, Names, Publishing, Root};
-use std::sync::Arc;
+use super::clean::Cleaned;
+use super::home::Home;
+use super::journal::Entry;
+use super::marks::Marker;
+use super::opening::{Made, Opening};
+use super::recover::{Found, Whose};
+use hyperslab_world::{Fault, Root};
 
 /// Something new that is begun.
 pub struct New<'a> {
@@ -22,35 +24,33 @@ pub struct New<'a> {
 }
 
 /// One way in which what is written becomes visible. What is begun is known by a hidden name, below which its metadata lie.
-pub(super) trait Way: Send + Sync {
-    /// Makes the root of an opening, with its owner.
-    fn make_root(&self, of: &Attempts, token: &str) -> Result<Made, Fault>;
+pub(super) trait PublishWay: Send + Sync {
     /// Ends a root, with all that was not published.
-    fn end_root(&self, of: &Attempts, made: Made) -> Result<(), Fault>;
+    fn end_root(&self, of: &Opening, made: Made) -> Result<(), Fault>;
     /// Whether something visible has this name.
-    fn is_taken(&self, of: &Attempts, name: &str, key: &str) -> Result<bool, Fault>;
+    fn is_taken(&self, of: &Opening, name: &str, key: &str) -> Result<bool, Fault>;
     /// Begins something new; gives its hidden name.
-    fn begin(&self, of: &Attempts, new: &New) -> Result<String, Fault>;
+    fn begin(&self, of: &Opening, new: &New) -> Result<String, Fault>;
     /// Makes room for something new in what was begun and is hidden.
-    fn renew(&self, of: &Attempts, hidden: &str) -> Result<(), Fault>;
+    fn renew(&self, of: &Opening, hidden: &str) -> Result<(), Fault>;
     /// Where the objects lie of what has this name, hidden or visible; of what was begun, who writes them.
-    fn ground(&self, of: &Attempts, name: &str) -> Root;
+    fn ground(&self, of: &Opening, name: &str) -> Root;
     /// Makes what was begun visible, all or nothing.
-    fn publish(&self, of: &Attempts, entries: &[Entry]) -> Result<(), Fault>;
+    fn publish(&self, of: &Opening, entries: &[Entry]) -> Result<(), Fault>;
     /// Removes what was begun and never published, as far as that goes.
-    fn discard(&self, of: &Attempts, hidden: &str);
+    fn discard(&self, of: &Opening, hidden: &str);
     /// Keeps others from making longer what has this name, until the marker is dropped.
-    fn begin_growing(&self, of: &Attempts, growing: &Growing) -> Result<Marker, Fault>;
+    fn begin_growing(&self, of: &Opening, growing: &Growing) -> Result<Marker, Fault>;
     /// What can be changed where it lies, of what has this name: units as they are found, or only those that are new.
-    fn changes_units(&self, of: &Attempts, name: &str) -> bool;
+    fn changes_units(&self, of: &Opening, name: &str) -> bool;
     /// Removes what is hidden of what is made longer: all that `is_seen` does not know, of names in it.
-    fn sweep(&self, of: &Attempts, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault>;
+    fn sweep(&self, of: &Opening, name: &str, is_seen: &dyn Fn(&str) -> bool) -> Result<(), Fault>;
     /// Takes things of the store, metadata first, out of sight and away.
-    fn erase(&self, of: &Attempts, names: &[String], key: &str) -> Result<(), Fault>;
+    fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault>;
     /// What tells a small file that readers see from what it becomes by a change, where the way needs to know.
-    fn seen(&self, of: &Attempts, name: &str) -> Result<String, Fault>;
+    fn seen(&self, of: &Opening, name: &str) -> Result<String, Fault>;
     /// Replaces a small file that was seen like this, if that holds when all is ready.
-    fn replace(&self, of: &Attempts, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault>;
+    fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault>;
     /// What other owners left; that of `whose` is rolled forward or removed.
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault>;
     /// Removes what is hidden, but for what owners have who live, or says what would be removed.
@@ -75,12 +75,4 @@ pub(super) struct Small<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) sync: bool,
     pub(super) seen: &'a str,
-}
-
-/// The way of the place with these names.
-pub(super) fn way_of(names: &dyn Names) -> Arc<dyn Way> {
-    match names.publishing() {
-        Publishing::Rename => Arc::new(Renaming),
-        Publishing::Metadata(bucket) => Arc::new(Putting::new(bucket)),
-    }
 }

@@ -1,7 +1,8 @@
 //! A bucket in the memory of this process.
 
-use super::trouble::{Fate, Program, unanswered};
-use super::{Bucket, Death, Head, Page, Tags, Trouble, When};
+use super::contract::{Bucket, ObjectHead, Page, Tags, When};
+use super::policy::PAGE_MAX;
+use super::trouble::{Befalls, BucketProgram, Death, Trouble, unanswered};
 use crate::{Fault, Process};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,12 +13,9 @@ use std::time::Duration;
 /// What absolute names of objects in memory begin with.
 pub(super) const SCHEME: &str = "objects://";
 
-/// Most keys and beginnings of one page.
-const PAGE_MAX: usize = 1000;
-
 /// Buckets of this process, by their names; none is kept alive. Ranks that are threads find the same ones, also those that
 /// only serve and never opened one.
-static BUCKETS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+static BUCKETS: Mutex<Vec<Weak<BucketShared>>> = Mutex::new(Vec::new());
 /// Buckets made so far: each has a name of its own.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
@@ -27,61 +25,61 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 /// objects live until the last of them all is dropped.
 #[derive(Clone)]
 pub struct ObjectMemory {
-    shared: Arc<Shared>,
+    shared: Arc<BucketShared>,
     /// The number of the program.
     program: u64,
     /// What keys begin with, without a slash at the end; empty for the whole bucket.
     pub(super) root: String,
 }
 
-struct Shared {
+struct BucketShared {
     label: String,
-    state: Mutex<State>,
+    state: Mutex<BucketState>,
     /// Rung when a program is stopped or goes on.
     stopping: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    objects: BTreeMap<String, Kept>,
+struct BucketState {
+    objects: BTreeMap<String, StoredObject>,
     /// Versions and tokens given so far.
     given: u64,
-    programs: Vec<Program>,
-    late: Vec<Change>,
+    programs: Vec<BucketProgram>,
+    late: Vec<BucketChange>,
 }
 
-struct Kept {
+struct StoredObject {
     version: String,
     content: Arc<[u8]>,
     tags: Tags,
 }
 
 /// A change that was asked for.
-enum Change {
+enum BucketChange {
     Put { key: String, content: Arc<[u8]>, tags: Tags, when: When },
     Delete { key: String },
 }
 
-impl Change {
+impl BucketChange {
     fn shown(&self, label: &str) -> String {
         match self {
-            Change::Put { key, when: When::Absent, .. } => format!("put '{label}/{key}' if absent"),
-            Change::Put { key, .. } => format!("put '{label}/{key}' if unchanged"),
-            Change::Delete { key } => format!("delete '{label}/{key}'"),
+            BucketChange::Put { key, when: When::Absent, .. } => format!("put '{label}/{key}' if absent"),
+            BucketChange::Put { key, .. } => format!("put '{label}/{key}' if unchanged"),
+            BucketChange::Delete { key } => format!("delete '{label}/{key}'"),
         }
     }
 }
 
-impl State {
+impl BucketState {
     fn next(&mut self) -> u64 {
         self.given += 1;
         self.given
     }
 
     /// Carries out a change; gives the version, if its condition holds.
-    fn carry_out(&mut self, change: &Change) -> Option<String> {
+    fn carry_out(&mut self, change: &BucketChange) -> Option<String> {
         match change {
-            Change::Put { key, content, tags, when } => {
+            BucketChange::Put { key, content, tags, when } => {
                 let holds = match (when, self.objects.get(key)) {
                     (When::Absent, found) => found.is_none(),
                     (When::Version(version), found) => found.is_some_and(|kept| kept.version == *version),
@@ -90,11 +88,11 @@ impl State {
                     return None;
                 }
                 let version = format!("v{}", self.next());
-                let kept = Kept { version: version.clone(), content: content.clone(), tags: tags.clone() };
+                let kept = StoredObject { version: version.clone(), content: content.clone(), tags: tags.clone() };
                 self.objects.insert(key.clone(), kept);
                 Some(version)
             }
-            Change::Delete { key } => {
+            BucketChange::Delete { key } => {
                 self.objects.remove(key);
                 Some(String::new())
             }
@@ -112,8 +110,8 @@ impl ObjectMemory {
     /// An empty bucket, seen by its first program.
     pub fn new() -> ObjectMemory {
         let label = format!("{SCHEME}{}", MADE.fetch_add(1, Ordering::Relaxed) + 1);
-        let state = State { programs: vec![Program::default()], ..State::default() };
-        let shared = Arc::new(Shared { label, state: Mutex::new(state), stopping: Condvar::new() });
+        let state = BucketState { programs: vec![BucketProgram::default()], ..BucketState::default() };
+        let shared = Arc::new(BucketShared { label, state: Mutex::new(state), stopping: Condvar::new() });
         let mut buckets = BUCKETS.lock().unwrap_or_else(PoisonError::into_inner);
         buckets.retain(|known| known.strong_count() > 0);
         buckets.push(Arc::downgrade(&shared));
@@ -145,7 +143,7 @@ impl ObjectMemory {
     #[must_use]
     pub fn program(&self) -> ObjectMemory {
         let mut state = self.state();
-        state.programs.push(Program::default());
+        state.programs.push(BucketProgram::default());
         ObjectMemory { program: state.programs.len() as u64 - 1, ..self.clone() }
     }
 
@@ -165,7 +163,7 @@ impl ObjectMemory {
 
     /// Waits until this program has been stopped, at most for `limit`; returns whether it was.
     pub fn wait_stopped(&self, limit: Duration) -> bool {
-        let is_stopped = |state: &mut State| !state.programs[self.program as usize].stopped;
+        let is_stopped = |state: &mut BucketState| !state.programs[self.program as usize].stopped;
         let waited = self.shared.stopping.wait_timeout_while(self.state(), limit, is_stopped);
         waited.is_ok_and(|(_, waited)| !waited.timed_out())
     }
@@ -217,38 +215,38 @@ impl ObjectMemory {
         below.map(|(key, kept)| (key.to_string(), kept.content.len() as u64)).collect()
     }
 
-    fn state_of(shared: &Shared) -> MutexGuard<'_, State> {
+    fn state_of(shared: &BucketShared) -> MutexGuard<'_, BucketState> {
         // What the lock guards is whole after every statement.
         shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BucketState> {
         ObjectMemory::state_of(&self.shared)
     }
 
-    fn of_program<T>(&self, run: impl FnOnce(&mut Program) -> T) -> T {
+    fn of_program<T>(&self, run: impl FnOnce(&mut BucketProgram) -> T) -> T {
         run(&mut self.state().programs[self.program as usize])
     }
 
-    fn change(&self, change: Change) -> Result<Option<String>, Fault> {
+    fn change(&self, change: BucketChange) -> Result<Option<String>, Fault> {
         let what = change.shown(&self.shared.label);
         let mut state = self.until_it_goes_on();
         match state.programs[self.program as usize].next(what.clone()) {
-            Fate::Now(true) => Ok(state.carry_out(&change)),
-            Fate::Now(false) => {
+            Befalls::Now(true) => Ok(state.carry_out(&change)),
+            Befalls::Now(false) => {
                 state.carry_out(&change);
                 Err(unanswered(&what))
             }
-            Fate::Later => {
+            Befalls::Later => {
                 state.late.push(change);
                 Err(unanswered(&what))
             }
-            Fate::Never => Err(unanswered(&what)),
+            Befalls::Never => Err(unanswered(&what)),
         }
     }
 
     /// The state, once this program is not stopped.
-    fn until_it_goes_on(&self) -> MutexGuard<'_, State> {
+    fn until_it_goes_on(&self) -> MutexGuard<'_, BucketState> {
         let mut state = self.state();
         loop {
             let program = &mut state.programs[self.program as usize];
@@ -262,7 +260,7 @@ impl ObjectMemory {
     }
 
     /// Nobody reads who is dead.
-    fn reading(&self, what: &str, key: &str) -> Result<MutexGuard<'_, State>, Fault> {
+    fn reading(&self, what: &str, key: &str) -> Result<MutexGuard<'_, BucketState>, Fault> {
         let state = self.state();
         match state.programs[self.program as usize].dead {
             true => Err(unanswered(&format!("{what} '{}/{key}'", self.shared.label))),
@@ -280,10 +278,15 @@ impl Bucket for ObjectMemory {
     }
 
     fn put(&self, key: &str, content: &[u8], tags: &Tags, when: &When) -> Result<Option<String>, Fault> {
-        self.change(Change::Put { key: key.into(), content: content.into(), tags: tags.clone(), when: when.clone() })
+        self.change(BucketChange::Put {
+            key: key.into(),
+            content: content.into(),
+            tags: tags.clone(),
+            when: when.clone(),
+        })
     }
 
-    fn get(&self, key: &str, within: Option<(u64, u64)>) -> Result<Option<(Head, Vec<u8>)>, Fault> {
+    fn get(&self, key: &str, within: Option<(u64, u64)>) -> Result<Option<(ObjectHead, Vec<u8>)>, Fault> {
         let kept = self.reading("get", key)?.objects.get(key).map(|kept| (head_of(kept), kept.content.clone()));
         Ok(kept.map(|(head, content)| {
             let (first, bytes) = within.unwrap_or((0, head.bytes));
@@ -293,7 +296,7 @@ impl Bucket for ObjectMemory {
         }))
     }
 
-    fn head(&self, key: &str) -> Result<Option<Head>, Fault> {
+    fn head(&self, key: &str) -> Result<Option<ObjectHead>, Fault> {
         Ok(self.reading("head", key)?.objects.get(key).map(head_of))
     }
 
@@ -319,7 +322,7 @@ impl Bucket for ObjectMemory {
     }
 
     fn delete(&self, key: &str) -> Result<(), Fault> {
-        self.change(Change::Delete { key: key.into() }).map(drop)
+        self.change(BucketChange::Delete { key: key.into() }).map(drop)
     }
 
     /// The bucket is in one process, in which a count is enough.
@@ -351,8 +354,8 @@ impl Bucket for ObjectMemory {
     }
 }
 
-fn head_of(kept: &Kept) -> Head {
-    Head { version: kept.version.clone(), bytes: kept.content.len() as u64, tags: kept.tags.clone() }
+fn head_of(kept: &StoredObject) -> ObjectHead {
+    ObjectHead { version: kept.version.clone(), bytes: kept.content.len() as u64, tags: kept.tags.clone() }
 }
 
 impl fmt::Display for ObjectMemory {
@@ -371,12 +374,12 @@ impl fmt::Debug for ObjectMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bucket::Placed;
+    use crate::PutOutcome;
 
     #[test]
     fn it_keeps_the_contract_of_buckets() {
         let memory = ObjectMemory::new();
-        crate::conformance::bucket(&memory, &memory.program());
+        crate::conformance::buckets::bucket(&memory, &memory.program());
         assert_eq!(memory.lengths(), []);
     }
 
@@ -406,10 +409,10 @@ mod tests {
         let bucket: &dyn Bucket = &memory;
         let tags = Tags::from([("a".to_string(), "b".to_string())]);
         memory.disturb(0, Trouble::Lost);
-        assert!(matches!(bucket.place("x", b"1", &tags, &When::Absent), Ok(Placed::Ours(_))));
+        assert!(matches!(bucket.place("x", b"1", &tags, &When::Absent), Ok(PutOutcome::Ours(_))));
         assert_eq!(memory.changes().len(), 2, "it asked again");
         memory.disturb(0, Trouble::Late);
-        assert!(matches!(bucket.place("y", b"2", &tags, &When::Absent), Ok(Placed::Ours(_))));
+        assert!(matches!(bucket.place("y", b"2", &tags, &When::Absent), Ok(PutOutcome::Ours(_))));
         bucket.place_last("y", b"3", &tags).unwrap();
         assert_eq!(memory.deliver(), 1);
         let (head, content) = memory.get("y", None).unwrap().unwrap();

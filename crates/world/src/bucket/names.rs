@@ -1,8 +1,10 @@
 //! Names in a bucket: keys below a root, as rank 0 sees them. There are no directories: one is there when something lies
 //! below it.
 
+use super::contract::{Bucket, ObjectHead, Page, Tags, When};
 use super::memory::ObjectMemory;
-use super::{Bucket, Head, Placed, Tags, When};
+use super::policy::TURNS_MAX;
+use super::sure::PutOutcome;
 use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Process, Publishing, Then};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,7 +60,7 @@ impl BucketNames {
     }
 }
 
-impl super::Page {
+impl Page {
     fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.beginnings.is_empty()
     }
@@ -85,8 +87,8 @@ impl NoteLock {
         }
         let when = When::Version(head.version);
         match bucket.place(&self.key, &change(note), &Tags::new(), &when)? {
-            Placed::Ours(new) => *version = new,
-            Placed::Other(_) => return Err(taken()),
+            PutOutcome::Ours(new) => *version = new,
+            PutOutcome::Other(_) => return Err(taken()),
         }
         Ok(())
     }
@@ -213,17 +215,17 @@ impl Names for BucketNames {
 
     fn write_new(&self, name: &str, bytes: &[u8], _sync: bool) -> Result<bool, Fault> {
         let placed = self.bucket().place(&self.key(name), bytes, &Tags::new(), &When::Absent)?;
-        Ok(matches!(placed, Placed::Ours(_)))
+        Ok(matches!(placed, PutOutcome::Ours(_)))
     }
 
     fn claim(&self, name: &str, note: &[u8], _sync: bool) -> Result<Claim, Fault> {
         let key = self.key(name);
         loop {
-            if let Placed::Ours(version) = self.bucket().place(&key, note, &Tags::new(), &When::Absent)? {
+            if let PutOutcome::Ours(version) = self.bucket().place(&key, note, &Tags::new(), &When::Absent)? {
                 return Ok(Claim::New(self.lock_of(key, version)));
             }
             // Unless it has gone meanwhile.
-            if let Some((Head { version, .. }, left)) = self.bucket.get(&key, None)? {
+            if let Some((ObjectHead { version, .. }, left)) = self.bucket.get(&key, None)? {
                 return Ok(Claim::Left(self.lock_of(key, version), left));
             }
         }
@@ -235,8 +237,6 @@ impl Names for BucketNames {
     }
 
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault> {
-        /// How often others may change it meanwhile.
-        const TURNS_MAX: usize = 100;
         let key = self.key(name);
         for _ in 0..TURNS_MAX {
             let (when, before) = match self.bucket.get(&key, None)? {
@@ -304,7 +304,7 @@ impl Names for BucketNames {
         let key = self.key(name);
         // What an object tells of who made it stays.
         let tags = self.bucket.head(&key)?.map_or(Tags::new(), |head| head.tags);
-        Ok(matches!(self.bucket().place(&key, bytes, &tags, &when)?, Placed::Ours(_)))
+        Ok(matches!(self.bucket().place(&key, bytes, &tags, &when)?, PutOutcome::Ours(_)))
     }
 
     fn rename(&self, from: &str, _to: &str) -> Result<(), Fault> {
@@ -350,7 +350,7 @@ impl BucketNames {
     /// Puts what an object shall hold from now on; deletes it, if nothing. Returns whether it was still as it was.
     fn put_changed(&self, key: &str, after: &[u8], when: &When) -> Result<bool, Fault> {
         let placed = self.bucket().place(key, after, &Tags::new(), when)?;
-        let ours = matches!(placed, Placed::Ours(_));
+        let ours = matches!(placed, PutOutcome::Ours(_));
         if ours && after.is_empty() {
             self.bucket().remove(key)?;
         }
@@ -365,8 +365,8 @@ mod tests {
     #[test]
     fn it_keeps_the_contract_of_names_without_directories() {
         let memory = ObjectMemory::new();
-        crate::conformance::names_of_objects(&BucketNames::from(&memory));
-        crate::conformance::names_of_objects(&BucketNames::from(&memory.below("a/b")));
+        crate::conformance::buckets::names_of_objects(&BucketNames::from(&memory));
+        crate::conformance::buckets::names_of_objects(&BucketNames::from(&memory.below("a/b")));
         assert_eq!(memory.lengths(), []);
     }
 

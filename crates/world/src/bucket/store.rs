@@ -1,7 +1,7 @@
 //! Objects of a bucket, as transfers write and read them: whole ones only.
 
+use super::contract::{ATTEMPT_TAG, Bucket, ObjectHead, Tags, When};
 use super::memory::{ObjectMemory, SCHEME};
-use super::{ATTEMPT_TAG, Bucket, Head, Tags, When};
 use crate::memory_store::{got, length_fault, read, read_whole, write};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket, Within};
 use hyperslab_pack::for_each_run;
@@ -117,7 +117,10 @@ fn range(moves: &Moves) -> (u64, u64) {
     (first.min(end), end)
 }
 
-fn found(object: Option<(Head, Vec<u8>)>, run: impl FnOnce(&[u8]) -> Result<Moved, Fault>) -> Result<Outcome, Fault> {
+fn found(
+    object: Option<(ObjectHead, Vec<u8>)>,
+    run: impl FnOnce(&[u8]) -> Result<Moved, Fault>,
+) -> Result<Outcome, Fault> {
     object.map_or(Ok(Outcome::Absent), |(_, content)| run(&content).map(Outcome::Done))
 }
 
@@ -176,7 +179,7 @@ mod tests {
     #[test]
     fn it_keeps_the_contract_of_whole_objects() {
         let memory = ObjectMemory::new();
-        crate::conformance::whole_objects(&mut BucketStore::default(), &memory.below("d").to_string());
+        crate::conformance::buckets::whole_objects(&mut BucketStore::default(), &memory.below("d").to_string());
         assert!(memory.lengths().iter().all(|(key, _)| key.starts_with("d/")));
     }
 
@@ -204,7 +207,7 @@ mod tests {
     fn a_late_put_of_a_dead_attempt_is_replaced_or_fails() {
         let (memory, mut store) = (ObjectMemory::new(), BucketStore::default());
         let dead = memory.program();
-        dead.dies(super::super::Death { after: 0, late: true, known: true });
+        dead.dies(crate::Death { after: 0, late: true, known: true });
         put_one(&mut store, &dead, &["a-1"], 1).unwrap_err();
         put_one(&mut store, &memory, &["b-1", "a-1"], 2).unwrap();
         assert_eq!(memory.deliver(), 1);
@@ -219,7 +222,7 @@ mod tests {
     fn what_is_written_in_part_is_refused() {
         let (memory, mut store) = (ObjectMemory::new(), BucketStore::default());
         store.enter([Root::new(memory.to_string())].into());
-        let moves = crate::conformance::some_moves();
+        let moves = crate::conformance::buckets::some_moves();
         let (object, durability) = (Object::from("f"), Durability::Now);
         store.submit(0, Request::Write { object, moves, direct: false, durability });
         let fault = store.done.pop().unwrap().1.unwrap_err();

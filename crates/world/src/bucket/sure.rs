@@ -1,22 +1,20 @@
 //! Puts of which the outcome is known, though replies get lost: each carries a number that no other has, and who is refused
 //! looks whether it was itself that came first.
 
-use super::{Bucket, Head, Tags, When};
+use super::contract::{Bucket, ObjectHead, Tags, When};
+use super::policy::{TRIES_MAX, TURNS_MAX};
 use crate::Fault;
 
 /// In the tags of an object: the put that made it.
 const PUT_TAG: &str = "hyperslab-put";
 
-/// How often a request without a reply is made.
-const TRIES_MAX: usize = 4;
-
 /// What came of a put.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Placed {
+pub enum PutOutcome {
     /// The object is ours, in this version.
     Ours(String),
     /// Another one has the key, or none any more; the condition does not hold.
-    Other(Option<Head>),
+    Other(Option<ObjectHead>),
 }
 
 /// Does something until it gives a reply.
@@ -36,18 +34,18 @@ impl dyn Bucket + '_ {
     ///
     /// # Errors
     /// When no request has got a reply: then it may have been done, and may yet be.
-    pub fn place(&self, key: &str, content: &[u8], tags: &Tags, when: &When) -> Result<Placed, Fault> {
+    pub fn place(&self, key: &str, content: &[u8], tags: &Tags, when: &When) -> Result<PutOutcome, Fault> {
         let number = self.token();
         let mut tags = tags.clone();
         tags.insert(PUT_TAG.into(), number.clone());
         if let Some(version) = persist(|| self.put(key, content, &tags, when))? {
-            return Ok(Placed::Ours(version));
+            return Ok(PutOutcome::Ours(version));
         }
         let found = persist(|| self.head(key))?;
-        let is_ours = |head: &Head| head.tags.get(PUT_TAG) == Some(&number);
+        let is_ours = |head: &ObjectHead| head.tags.get(PUT_TAG) == Some(&number);
         Ok(match found {
-            Some(head) if is_ours(&head) => Placed::Ours(head.version),
-            other => Placed::Other(other),
+            Some(head) if is_ours(&head) => PutOutcome::Ours(head.version),
+            other => PutOutcome::Other(other),
         })
     }
 
@@ -56,7 +54,7 @@ impl dyn Bucket + '_ {
     /// # Errors
     /// When no request has got a reply, or others put the same again and again.
     pub fn place_last(&self, key: &str, content: &[u8], tags: &Tags) -> Result<String, Fault> {
-        let when = |found: Option<Head>| found.map_or(When::Absent, |head| When::Version(head.version));
+        let when = |found: Option<ObjectHead>| found.map_or(When::Absent, |head| When::Version(head.version));
         self.settle(key, persist(|| self.head(key))?, |head| Ok(Some((content.to_vec(), tags.clone(), when(head)))))
             .map(|version| version.expect("it is always put"))
     }
@@ -69,16 +67,14 @@ impl dyn Bucket + '_ {
     pub fn settle(
         &self,
         key: &str,
-        mut found: Option<Head>,
-        mut make: impl FnMut(Option<Head>) -> Result<Option<(Vec<u8>, Tags, When)>, Fault>,
+        mut found: Option<ObjectHead>,
+        mut make: impl FnMut(Option<ObjectHead>) -> Result<Option<(Vec<u8>, Tags, When)>, Fault>,
     ) -> Result<Option<String>, Fault> {
-        /// How often others may change it meanwhile.
-        const TURNS_MAX: usize = 100;
         for _ in 0..TURNS_MAX {
             let Some((content, tags, when)) = make(found)? else { return Ok(None) };
             match self.place(key, &content, &tags, &when)? {
-                Placed::Ours(version) => return Ok(Some(version)),
-                Placed::Other(other) => found = other,
+                PutOutcome::Ours(version) => return Ok(Some(version)),
+                PutOutcome::Other(other) => found = other,
             }
         }
         let text = format!("'{}/{key}' is changed by others all the time", self.label());

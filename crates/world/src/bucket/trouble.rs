@@ -26,7 +26,7 @@ pub struct Death {
 
 /// A program that uses the bucket.
 #[derive(Default)]
-pub(super) struct Program {
+pub(super) struct BucketProgram {
     /// Changes so far.
     pub(super) changes: u64,
     pub(super) planned: BTreeMap<u64, Trouble>,
@@ -42,7 +42,7 @@ pub(super) struct Program {
 }
 
 /// What becomes of a change.
-pub(super) enum Fate {
+pub(super) enum Befalls {
     /// It is carried out now, and the reply comes or not.
     Now(bool),
     /// Later, without a reply.
@@ -51,16 +51,16 @@ pub(super) enum Fate {
     Never,
 }
 
-impl Program {
+impl BucketProgram {
     /// What becomes of its next change.
-    pub(super) fn next(&mut self, what: String) -> Fate {
+    pub(super) fn next(&mut self, what: String) -> Befalls {
         if self.dead {
-            return Fate::Never;
+            return Befalls::Never;
         }
         let number = self.changes;
         if let Some(death) = self.death.filter(|death| death.after <= number) {
             self.dead = true;
-            return if death.late { Fate::Later } else { Fate::Never };
+            return if death.late { Befalls::Later } else { Befalls::Never };
         }
         self.changes += 1;
         self.log.push(what);
@@ -68,9 +68,9 @@ impl Program {
             (random.u32(0..1000) < *of_thousand).then(|| if random.bool() { Trouble::Lost } else { Trouble::Late })
         });
         match self.planned.remove(&number).or(by_chance) {
-            None => Fate::Now(true),
-            Some(Trouble::Lost) => Fate::Now(false),
-            Some(Trouble::Late) => Fate::Later,
+            None => Befalls::Now(true),
+            Some(Trouble::Lost) => Befalls::Now(false),
+            Some(Trouble::Late) => Befalls::Later,
         }
     }
 }

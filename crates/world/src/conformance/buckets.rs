@@ -1,7 +1,7 @@
 //! What buckets must keep, and names and objects in them, which can do less than directories and files.
 
 use super::{Objects, empty, listed, numbered, transposed};
-use crate::{Bucket, Claim, Locked, Moves, Names, Placed, Request, Root, Store, Tags, When};
+use crate::{Bucket, Claim, Locked, Moves, Names, PutOutcome, Request, Root, Store, Tags, When};
 use hyperslab_layout::Object;
 
 /// Tests an empty bucket, as two programs see it that may be the same; leaves it empty.
@@ -49,15 +49,14 @@ fn objects_are_put_under_conditions(one: &dyn Bucket, other: &dyn Bucket) {
 }
 
 fn of_many_that_put_at_once_one_does(one: &dyn Bucket, other: &dyn Bucket) {
-    const TURNS: usize = 50;
-    for turn in 0..TURNS {
+    for turn in 0..50 {
         let put = |bucket: &dyn Bucket| bucket.place("x", &[turn as u8], &tags("x"), &When::Absent).expect("replies");
         #[allow(clippy::disallowed_methods, reason = "a contract of what happens at the same time")]
-        let done: Vec<Placed> = std::thread::scope(|scope| {
+        let done: Vec<PutOutcome> = std::thread::scope(|scope| {
             let both = [one, other].map(|bucket| scope.spawn(move || put(bucket)));
             both.into_iter().map(|one| one.join().expect("does not panic")).collect()
         });
-        let ours = done.iter().filter(|placed| matches!(placed, Placed::Ours(_))).count();
+        let ours = done.iter().filter(|placed| matches!(placed, PutOutcome::Ours(_))).count();
         assert_eq!(ours, 1, "turn {turn}: {done:?}");
         one.remove("x").expect("deletes");
     }
@@ -81,9 +80,9 @@ fn objects_are_read_in_ranges(one: &dyn Bucket, other: &dyn Bucket) {
 }
 
 fn keys_are_listed_page_by_page(one: &dyn Bucket, other: &dyn Bucket) {
-    /// More than any page has.
-    const MANY: usize = 2500;
-    let mut keys: Vec<String> = (0..MANY).map(|number| format!("d/{number:04}")).collect();
+    // More than any page has.
+    let many = 2500;
+    let mut keys: Vec<String> = (0..many).map(|number| format!("d/{number:04}")).collect();
     // Names that an order of parts of paths would put elsewhere.
     keys.extend(["d-", "d.x", "d/0000/below", "d/0001.x", "d0", "e/f/g"].map(String::from));
     keys.iter().for_each(|key| drop(one.put(key, b"", &Tags::new(), &When::Absent).expect("puts")));
@@ -106,7 +105,7 @@ fn keys_are_listed_page_by_page(one: &dyn Bucket, other: &dyn Bucket) {
             break;
         }
     }
-    assert_eq!((found.len(), below), (MANY + 1, vec!["d/0000/".to_string()]));
+    assert_eq!((found.len(), below), (many + 1, vec!["d/0000/".to_string()]));
     keys.iter().for_each(|key| one.remove(key).expect("deletes"));
 }
 
@@ -117,25 +116,10 @@ fn keys_are_listed_page_by_page(one: &dyn Bucket, other: &dyn Bucket) {
 pub fn names_of_objects(names: &dyn Names) {
     assert_eq!(listed(names, ""), [""; 0], "the tests need an empty root");
     super::files_are_read_as_they_were_written(names);
-    a_new_file_is_written_once(names);
+    super::a_new_file_is_written_once(names);
     a_directory_is_what_something_lies_below(names);
     a_note_has_one_owner_at_a_time(names);
     assert_eq!(listed(names, ""), [""; 0], "something is left");
-}
-
-/// Also tested of names in directories.
-pub(super) fn a_new_file_is_written_once(names: &dyn Names) {
-    assert!(names.write_new("n", b"first", true).expect("writes"));
-    assert!(!names.write_new("n", b"second", false).expect("is taken"));
-    assert_eq!(names.read("n").expect("reads").as_deref(), Some(&b"first"[..]));
-    assert_eq!(listed(names, ""), ["n"], "it leaves nothing beside");
-    let seen = names.version("n").expect("is there");
-    assert!(names.replace("n", b"second, longer", &seen).expect("replaces"));
-    assert_eq!(names.read("n").expect("reads").as_deref(), Some(&b"second, longer"[..]));
-    if !seen.is_empty() {
-        assert!(!names.replace("n", b"third", &seen).expect("it has changed"));
-    }
-    names.remove("n").expect("removes");
 }
 
 fn a_directory_is_what_something_lies_below(names: &dyn Names) {

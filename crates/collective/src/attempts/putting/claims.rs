@@ -1,10 +1,12 @@
 //! Records: a name belongs to who put its record, until another one puts his line behind it.
 
+use super::super::marks::Marker;
+use super::super::opening::{Opening, TURNS_MAX};
 use super::super::owner::{Owner, line_of, lines};
+use super::super::records::MARKER;
 use super::super::records::OWNER;
 use super::super::way::{Growing, New};
-use super::super::{Attempts, MARKER, Marker};
-use super::Putting;
+use super::begun::ByMetadata;
 use hyperslab_world::{ATTEMPT_TAG, Claim, Fault, FaultKind, Lock, Names, fingerprint};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -16,9 +18,6 @@ pub(super) const DECISION: &str = "publish";
 /// In what the owner of a root notes: a name that he claims to make, and one that he makes longer.
 pub(super) const MAKES: &str = "makes";
 pub(super) const GROWS: &str = "grows";
-
-/// How often others may take and give up a name meanwhile.
-const TURNS_MAX: usize = 100;
 
 /// A name that is claimed.
 pub(super) struct Claimed {
@@ -58,9 +57,9 @@ pub(super) fn line(name: &str, value: &str) -> Vec<u8> {
     line_of(map)
 }
 
-impl Putting {
+impl ByMetadata {
     /// Claims a name to make something new of it, and removes what others have left there.
-    pub(super) fn claim_new(&self, of: &Attempts, new: &New, hidden: &str) -> Result<Claimed, Fault> {
+    pub(super) fn claim_new(&self, of: &Opening, new: &New, hidden: &str) -> Result<Claimed, Fault> {
         // For whoever finds the root without its owner.
         of.names().write(&format!("{hidden}/{MARKER}"), &line(MAKES, new.to), false)?;
         let record = format!("{}/{MARKER}", new.to);
@@ -79,9 +78,8 @@ impl Putting {
         }
     }
 
-    fn is_taken_now(&self, of: &Attempts, new: &New) -> Result<(), Fault> {
-        use super::super::way::Way;
-        if !self.is_taken(of, new.to, new.key)? {
+    fn is_taken_now(&self, of: &Opening, new: &New) -> Result<(), Fault> {
+        if !self.has_metadata(of.names(), new.to, new.key)? {
             return Ok(());
         }
         let text = format!("'{}' exists already: somebody else made it meanwhile", of.names().full(new.to));
@@ -90,7 +88,7 @@ impl Putting {
     }
 
     /// Claims something to make it longer. What an earlier owner was about to say of how long it is comes too late then.
-    pub(super) fn claim_growing(&self, of: &Attempts, growing: &Growing, hidden: &str) -> Result<Claimed, Fault> {
+    pub(super) fn claim_growing(&self, of: &Opening, growing: &Growing, hidden: &str) -> Result<Claimed, Fault> {
         if !self.state().grown.contains_key(growing.at) {
             let state = of.state();
             state.made.as_ref().map_or(Ok(()), |made| made.lock.add(&line(GROWS, growing.at)))?;
@@ -107,13 +105,7 @@ impl Putting {
     }
 
     /// Puts a record, or takes over that of an owner who is dead, or of any, if it is wanted.
-    fn claim(
-        &self,
-        of: &Attempts,
-        (record, shown): (&str, &str),
-        hidden: &str,
-        forced: bool,
-    ) -> Result<Claimed, Fault> {
+    fn claim(&self, of: &Opening, (record, shown): (&str, &str), hidden: &str, forced: bool) -> Result<Claimed, Fault> {
         let (names, own) = (of.names(), attempt_of(hidden));
         let more = [(ATTEMPT, &*own), ("readers", "whole")];
         let note = Owner::of(&of.token(), names).line(&more);
@@ -154,7 +146,7 @@ impl Putting {
 
     /// Whether a record may be taken over: its owner is dead, or it is wanted so, and he has not decided to publish. What he
     /// has decided is carried out, after which the record is gone.
-    fn may_take(&self, of: &Attempts, left: &[u8], forced: bool, (record, shown): (&str, &str)) -> Result<bool, Fault> {
+    fn may_take(&self, of: &Opening, left: &[u8], forced: bool, (record, shown): (&str, &str)) -> Result<bool, Fault> {
         let owner = owner_of(left);
         // Who has ended has removed his records before his root; such a one was put late.
         let has_ended = |owner: &Owner| !of.names().exists(&format!("{}/{OWNER}", of.home.root(&owner.token)));
@@ -172,7 +164,7 @@ impl Putting {
     }
 
     /// The failure of who meets a record whose owner may live.
-    fn is_owned(&self, of: &Attempts, left: &[u8], (record, shown): (&str, &str)) -> Fault {
+    fn is_owned(&self, of: &Opening, left: &[u8], (record, shown): (&str, &str)) -> Fault {
         let who = owner_of(left).map_or("an owner that left no record".to_string(), |owner| owner.to_string());
         let (record, store) = (of.names().full(record), of.home.shown());
         let text = format!("'{shown}' is being written by {who}, who cannot be told to be dead: '{record}' says so");

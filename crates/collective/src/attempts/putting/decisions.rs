@@ -1,19 +1,20 @@
 //! Decisions: one put makes all that an attempt publishes visible, whoever puts the metadata then.
 
+use super::super::home::Home;
 use super::super::journal::{Entry, Noted, entries_in, half_published, journal_of};
+use super::super::opening::{Opening, TURNS_MAX};
 use super::super::owner::is_token;
-use super::super::records::{INSIDE, OWNER};
-use super::super::{Attempts, Home, MARKER};
-use super::Putting;
+use super::super::records::{INSIDE, MARKER, OWNER};
+use super::begun::ByMetadata;
 use super::claims::{DECISION, attempt_of, decision_of, line};
-use hyperslab_world::{ATTEMPT_TAG, Fault, FaultKind, Locked, Placed, Tags, When};
+use hyperslab_world::{ATTEMPT_TAG, Fault, FaultKind, Locked, PutOutcome, Tags, When};
 
 /// In the note of the owner of a root: somebody took him to be dead, and from then on he decides nothing.
 const VOID: &str = "void";
 
-impl Putting {
+impl ByMetadata {
     /// Publishes what was begun. When something else has one of the names, nothing is visible.
-    pub(super) fn decide(&self, of: &Attempts, entries: &[Entry]) -> Result<(), Fault> {
+    pub(super) fn decide(&self, of: &Opening, entries: &[Entry]) -> Result<(), Fault> {
         let root = of.root()?;
         // From here on nobody takes a record over without asking what was decided.
         for entry in entries {
@@ -56,7 +57,7 @@ impl Putting {
                 let to = format!("{to}/{name}");
                 let tags = Tags::from([(ATTEMPT_TAG.to_string(), attempt.clone())]);
                 let placed = self.bucket().place(&self.key(names, &to), &content, &tags, &When::Absent)?;
-                if let Placed::Other(Some(head)) = placed
+                if let PutOutcome::Other(Some(head)) = placed
                     && head.tags.get(ATTEMPT_TAG) != Some(&attempt)
                 {
                     let full = names.full(&to);
@@ -69,7 +70,7 @@ impl Putting {
     }
 
     /// Takes back what is visible of a publication of which something else has a name.
-    fn take_back(&self, of: &Attempts, entries: &[Entry], before: u64, fault: Fault) -> Result<(), Fault> {
+    fn take_back(&self, of: &Opening, entries: &[Entry], before: u64, fault: Fault) -> Result<(), Fault> {
         let back = || {
             for Entry { from, to, .. } in entries {
                 self.delete_of(of.names(), to, &[attempt_of(from).into()])?;
@@ -83,7 +84,7 @@ impl Putting {
     }
 
     /// Removes what is hidden of what is visible: records first, since they lead to the decision.
-    fn end(&self, of: &Attempts, entries: &[Entry], before: u64) -> Result<(), Fault> {
+    fn end(&self, of: &Opening, entries: &[Entry], before: u64) -> Result<(), Fault> {
         for entry in entries {
             let begun = self.state().begun.remove(&entry.from);
             begun.map_or(Ok(()), |begun| of.unmark(begun.record, false))?;
@@ -107,8 +108,6 @@ impl Putting {
     /// Carries out what the owner of a root has decided; with `fenced`, he decides nothing any more from then on. Gives what
     /// was decided.
     pub(super) fn carry_out(&self, home: &Home, root: &str, fenced: bool) -> Result<Vec<Entry>, Fault> {
-        /// How often he may decide something meanwhile.
-        const TURNS_MAX: usize = 100;
         let (names, owner) = (&*home.names, format!("{root}/{OWNER}"));
         for _ in 0..TURNS_MAX {
             let Locked::Ours(lock) = names.lock(&owner)? else { return Ok(Vec::new()) };
@@ -133,13 +132,13 @@ impl Putting {
 }
 
 /// Takes what was decided out of the note of the owner, since all of it is done.
-fn forget(of: &Attempts, before: u64) -> Result<(), Fault> {
+fn forget(of: &Opening, before: u64) -> Result<(), Fault> {
     let state = of.state();
     state.made.as_ref().map_or(Ok(()), |made| made.lock.cut(before))
 }
 
 /// The failure of an attempt whose record, or root, somebody else has taken.
-fn given_up(of: &Attempts, entry: &Entry, fault: Fault) -> Fault {
+fn given_up(of: &Opening, entry: &Entry, fault: Fault) -> Fault {
     if fault.kind != FaultKind::Busy {
         return fault;
     }

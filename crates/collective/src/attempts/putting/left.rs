@@ -1,10 +1,13 @@
 //! What other owners left in an object store.
 
+use super::super::clean::Cleaned;
+use super::super::home::Home;
 use super::super::journal::{entries_in, in_store};
 use super::super::owner::{Owner, is_token, lines};
+use super::super::records::MARKER;
 use super::super::records::{INSIDE, OWNER, is_attempt, path_of};
-use super::super::{Cleaned, Found, Home, MARKER, Whose};
-use super::Putting;
+use super::super::recover::{Found, Whose};
+use super::begun::ByMetadata;
 use super::claims::{GROWS, MAKES, attempts_of, noted, owner_of};
 use crate::naming::is_path;
 use hyperslab_world::{Fault, FaultKind, Locked, Names};
@@ -20,7 +23,7 @@ struct Left {
     lives: Option<bool>,
 }
 
-impl Putting {
+impl ByMetadata {
     /// The roots in a store.
     fn left(&self, home: &Home) -> Result<Vec<Left>, Fault> {
         let tokens = home.names.list(INSIDE)?.into_iter().filter(|token| is_token(token));

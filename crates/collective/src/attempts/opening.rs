@@ -1,0 +1,299 @@
+//! Openings: what an open store or file has hidden, its root and its owner, whichever way things become visible.
+
+use super::home::Home;
+use super::owner::Owner;
+use super::records::{INSIDE, OWNER, PARTS, UPDATES, shown};
+use hyperslab_world::{Claim, Fault, FaultKind, Hold, Lock, Locked, Names, Publishing, is_in_memory};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How often another owner may remove a directory in which this one makes something.
+pub(super) const TURNS_MAX: usize = 100;
+
+/// One opening of a store or file: its root, its owner, and what is noted of it.
+pub struct Opening {
+    /// Where it lies.
+    pub home: Home,
+    /// A number that no other opening has.
+    pub opening: u64,
+    /// Whether names are asked for on the caller's own thread.
+    pub(super) at_once: bool,
+    pub(super) durable: bool,
+    /// The store, so that it is noticed if another one takes its place. On rank 0.
+    pub(super) held: Option<Hold>,
+    pub(super) state: Mutex<State>,
+    /// Whether it was given up, perhaps while its root is being made.
+    pub(super) lost: AtomicBool,
+    pub(super) last: AtomicU64,
+    /// A child of this process has a copy of all this, and must not end what is its parent's.
+    pub(super) process: u32,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) made: Option<Made>,
+    /// The directory for what replaces something.
+    pub(super) updates: Option<String>,
+    /// Arrays that were updated in place, and whether readers may see a half of it.
+    pub(super) updated: BTreeSet<(String, bool)>,
+    /// Stands for this opening in markers, where nothing hidden was made.
+    pub(super) token: Option<String>,
+    /// What was replaced while it is not known that what replaced it is durable, and in which directory that is.
+    pub(super) kept: Vec<(String, String)>,
+}
+
+pub(super) struct Made {
+    pub(super) path: String,
+    pub(super) line: Vec<u8>,
+    /// Tells others that the owner lives.
+    pub(super) lock: Box<dyn Lock>,
+}
+
+impl Opening {
+    /// Of a store or file that was opened just now.
+    pub(super) fn new(home: Home, opening: u64, at_once: bool, durable: bool, held: Option<Hold>) -> Opening {
+        let process = home.names.process().pid;
+        Opening {
+            home,
+            opening,
+            at_once,
+            durable,
+            held,
+            state: Mutex::default(),
+            lost: AtomicBool::new(false),
+            last: AtomicU64::new(0),
+            process,
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn names(&self) -> &dyn Names {
+        &*self.home.names
+    }
+
+    /// Whether work with so many names is done on the caller's thread.
+    pub fn at_once(&self, names: usize) -> bool {
+        const NAMES_MAX: usize = 64;
+        self.at_once && names <= NAMES_MAX
+    }
+
+    /// The same of work that makes names durable, and waits for a disk, which may take long: then a thread of its own costs
+    /// little.
+    pub fn at_once_durable(&self, names: usize) -> bool {
+        let waits = self.durable && !is_in_memory(&self.names().full(""));
+        self.at_once(names) && !waits
+    }
+
+    /// The root, which is made if it is not there.
+    pub(super) fn root(&self) -> Result<String, Fault> {
+        let mut state = self.state();
+        if let Some(made) = &state.made {
+            return Ok(made.path.clone());
+        }
+        let token = state.token.clone().unwrap_or_else(|| self.names().token());
+        let made = self.make_root(&token)?;
+        let path = made.path.clone();
+        state.made = Some(made);
+        drop(state);
+        self.check_kept().map(|()| path)
+    }
+
+    /// Makes a root, locks what says who owns it, and lists it, where it is not found otherwise.
+    fn make_root(&self, token: &str) -> Result<Made, Fault> {
+        let make = |path: &str, line: &[u8]| match self.names().claim(&format!("{path}/{OWNER}"), line, false)? {
+            Claim::New(lock) => Ok(lock),
+            _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
+        };
+        if let Publishing::Metadata(_) = self.names().publishing() {
+            let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[]));
+            return make(&path, &line).map(|lock| Made { path, line, lock });
+        }
+        self.make(token, |path, line| {
+            self.names().make_new(path)?;
+            make(path, line)
+        })
+    }
+
+    /// Lets go of what was made when nobody waited for it any more.
+    ///
+    /// # Errors
+    /// When that is so.
+    pub(super) fn check_kept(&self) -> Result<(), Fault> {
+        if !self.lost.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.let_go();
+        let text = format!("writing to '{}' was given up meanwhile", self.home.shown());
+        Err(Fault::new(FaultKind::Poisoned, text)
+            .hint("open it again; on a fresh communicator, if a limit was reached"))
+    }
+
+    /// The hidden name of a new raw file, which is not there before [`Attempts::make_file`].
+    pub fn file(&self) -> String {
+        self.home.root(&self.token())
+    }
+
+    /// Makes a new raw file under its hidden name.
+    pub fn make_file(&self, header: &[u8], bytes: u64) -> Result<(), Fault> {
+        let token = self.token();
+        let made = self.make(&token, |path, _| {
+            self.names().create(path, header, bytes)?;
+            match self.names().lock(path)? {
+                Locked::Ours(lock) => Ok(lock),
+                _ => Err(Fault::new(FaultKind::Exists, format!("'{path}' has another owner"))),
+            }
+        })?;
+        self.state().made = Some(made);
+        self.check_kept()
+    }
+
+    /// Gives a new raw file, as long as it is hidden, other first bytes.
+    pub fn begin_file(&self, header: &[u8]) -> Result<(), Fault> {
+        self.names().overwrite(&self.file(), header, false)
+    }
+
+    /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
+    /// for that of a dead owner.
+    pub(super) fn make(
+        &self,
+        token: &str,
+        make: impl Fn(&str, &[u8]) -> Result<Box<dyn Lock>, Fault>,
+    ) -> Result<Made, Fault> {
+        let parts = self.names().parts().to_string();
+        let (path, line) = (self.home.root(token), Owner::of(token, self.names()).line(&[(PARTS, &*parts)]));
+        for turn in 1.. {
+            if self.home.is_inside() {
+                self.names().make_new(INSIDE)?;
+            }
+            let mut made = None;
+            let mut list = |mut before: Vec<u8>| {
+                before.extend(&line);
+                before
+            };
+            // Listed first: of what is not listed nobody would ever know.
+            let mut then = || {
+                made = Some(make(&path, &line)?);
+                Ok(())
+            };
+            let listed = match self.names().edit(&self.home.owners(), &mut list, &mut then) {
+                // Whoever is stopped while he has the list to himself keeps nobody from making something new.
+                Err(fault) if fault.kind == FaultKind::Timeout => {
+                    self.names().append(&self.home.owners(), &line).and_then(|()| then())
+                }
+                listed => listed,
+            };
+            match (listed, made) {
+                (Ok(()), Some(lock)) => return Ok(Made { path, line, lock }),
+                // Somebody removed the empty directory for hidden things.
+                (Err(_), _) if self.home.is_inside() && !self.names().exists(INSIDE) && turn < TURNS_MAX => {}
+                (edited, _) => {
+                    self.names().discard(&path);
+                    let _ = self.home.strike(&line);
+                    edited?;
+                }
+            }
+        }
+        unreachable!("the last turn returns")
+    }
+
+    /// A name in the root that never comes again; `what` and `of` tell people what lies there.
+    pub fn next(&self, what: &str, of: &str) -> Result<String, Fault> {
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(format!("{}/{number}-{what}-{}", self.root()?, shown(of)))
+    }
+
+    /// A new directory, to be published with what is in it.
+    pub fn directory(&self, what: &str, of: &str) -> Result<String, Fault> {
+        let path = self.next(what, of)?;
+        self.names().make_new(&path)?;
+        Ok(path)
+    }
+
+    /// The directory in which what replaces something is made, one for the life of the root: where somebody took it away,
+    /// another one.
+    pub fn updates(&self) -> Result<String, Fault> {
+        let known = self.state().updates.clone();
+        if let Some(known) = known.filter(|known| self.names().exists(known)) {
+            return Ok(known);
+        }
+        let made = self.directory(UPDATES, "")?;
+        self.state().updates = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Whether the store is still the one that was opened.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check_still_there(&self) -> Result<(), Fault> {
+        let Some(held) = &self.held else { return Ok(()) };
+        if self.names().identity(&self.home.base).is_ok_and(|found| found == held.identity) {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' is not the one that was opened any more: it was renamed, replaced or removed meanwhile",
+            self.home.shown()
+        );
+        Err(Fault::new(FaultKind::Storage, text).hint("look at what is there now, and open it again"))
+    }
+
+    /// The token of this opening.
+    pub(super) fn token(&self) -> String {
+        let mut state = self.state();
+        let of_root = state.made.as_ref().and_then(|made| made.path.strip_prefix(&self.home.prefix)).map(String::from);
+        of_root.unwrap_or_else(|| state.token.get_or_insert_with(|| self.names().token()).clone())
+    }
+
+    /// Makes durable by what the next opening finds this root: the list, the root's name and what its owner noted.
+    pub(super) fn secure(&self) -> Result<(), Fault> {
+        let root = self.state().made.as_ref().map(|made| made.path.clone());
+        let Some(root) = root.filter(|_| self.durable) else { return Ok(()) };
+        self.names().sync_files(&[self.home.owners(), format!("{root}/{OWNER}")])?;
+        self.names().sync(&root)?;
+        self.names().sync(root.rsplit_once('/').map_or("", |(above, _)| above))
+    }
+
+    /// Makes the name of what was published durable.
+    ///
+    /// # Errors
+    /// When that cannot be known, though it is visible.
+    pub fn sync_published(&self, above: &str, published: &str) -> Result<(), Fault> {
+        self.names().sync(above).map_err(|fault| {
+            let published = self.names().full(published);
+            let what = format!(
+                "'{published}' is published, whole and visible, but it is not known whether it survives a loss of power"
+            );
+            fault
+                .as_kind(FaultKind::Unsynced)
+                .context(what)
+                .about(published)
+                .hint("look at the disk; do not write it again under the same name")
+        })
+    }
+
+    /// All is published, but something hidden could not be removed.
+    pub fn left_behind(&self, name: &str, why: Fault) -> Fault {
+        let (shown, name) = (self.home.shown(), self.names().full(name));
+        let owners = self.names().full(&self.home.owners());
+        let what = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}'");
+        why.as_kind(FaultKind::Unsynced)
+            .context(what)
+            .about(name)
+            .hint(format!("'hyperslab clean {shown}' removes it, or the next opening to write"))
+    }
+
+    /// Gives up the root with all in it, after a failure of which nobody knows who still writes: its lock is free from now
+    /// on, and the next opening removes it.
+    pub fn let_go(&self) {
+        self.lost.store(true, Ordering::SeqCst);
+        // Who is at work with it, and perhaps hangs, does so when he is done.
+        if let Ok(mut state) = self.state.try_lock() {
+            state.made = None;
+            state.updates = None;
+        }
+    }
+}
