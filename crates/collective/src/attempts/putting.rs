@@ -116,6 +116,8 @@ impl PublishWay for ByMetadata {
     /// Metadata first: whoever reads meanwhile finds less and less, and nothing by half.
     fn erase(&self, of: &Opening, names: &[String], key: &str) -> Result<(), Fault> {
         self.check_idle(&of.home)?;
+        // By the root it is known to be a store, though it has lost its metadata.
+        of.root()?;
         let each = names.iter().map(|name| self.below(of.names(), name));
         let mut keys: Vec<String> = Vec::new();
         each.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().for_each(|(key, _)| keys.push(key));
