@@ -217,3 +217,21 @@ def test_requests_and_a_rank_alone(tmp_path: Path) -> None:
                 assert file.read_local("a").shape == (8, 6)
 
     hs.threads(4, program)
+
+
+def test_verify_finds_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    write(path)
+    whole = hs.verify(path)
+    assert (whole.kind, whole.damaged, [each.name for each in whole.arrays]) == ("netcdf", False, ["x", "a", "b"])
+    content = path.read_bytes()
+    for kept, kind in ((len(content) - 1, "length"), (40, "metadata")):
+        path.write_bytes(content[:kept])
+        (finding,) = hs.verify(path).findings
+        assert (finding.severity, finding.path) == ("damage", str(path)), kind
+    path.write_bytes(b"CDF\x02" + b"\xff" * 100)
+    assert hs.verify(path).damaged
+    with netCDF4.Dataset(path, "w"):
+        pass
+    (finding,) = hs.verify(path).findings
+    assert (finding.severity, finding.kind) == ("unchecked", "unsupported")

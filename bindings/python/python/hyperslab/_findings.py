@@ -13,7 +13,7 @@ Box: TypeAlias = "tuple[tuple[int, int], ...]"
 #: How bad it is.
 Severity: TypeAlias = Literal["damage", "warning", "unchecked"]
 #: What is checked.
-Kind: TypeAlias = Literal["zarr", "npy", "raw"]
+Kind: TypeAlias = Literal["zarr", "npy", "netcdf", "raw"]
 
 #: Lines that the text has under one heading; `Verification.to_dict` has all.
 LINES_MAX = 20
@@ -115,7 +115,7 @@ class Verification:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterable[str]:
-        what = {"zarr": "Zarr store", "npy": "npy file", "raw": "raw file"}[self.kind]
+        what = {"zarr": "Zarr store", "npy": "npy file", "netcdf": "NetCDF file", "raw": "raw file"}[self.kind]
         counts = [_count(len(self.arrays), "array")]
         if self.kind == "zarr":
             counts.insert(0, _count(self.groups, "group"))

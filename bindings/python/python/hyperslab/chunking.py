@@ -68,11 +68,11 @@ Chunks: TypeAlias = "Sequence[SupportsIndex] | Distribution | TypicalRequest"
 Shards: TypeAlias = "Sequence[SupportsIndex] | Literal['auto', False] | None"
 
 
-def shards_of(shards: Shards) -> list[int] | None:
+def shards_of(shards: Any) -> list[int] | None:
     """Shape of shards, where one is given."""
-    if shards is None or shards is False or shards == "auto":
+    if shards is None or shards is False or (isinstance(shards, str) and shards == "auto"):
         return None
-    if isinstance(shards, str) or shards is True:
+    if isinstance(shards, (str, bool)):
         from hyperslab.errors import InvalidError
 
         message = f'shards={shards!r} is neither a shape nor "auto", False or None'

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from hyperslab._calls import type_code
 from hyperslab._findings import Finding, Kind, Verification, legible
-from hyperslab._verify import _flat, _leftovers
+from hyperslab._verify import _flat, _leftovers, _netcdf
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of
 from hyperslab._verify._store import Found, verify_store
 from hyperslab.errors import InvalidError, NotFoundError, StorageError
@@ -63,6 +63,8 @@ def verify_path(
         raise InvalidError(message)
     elif _flat.is_npy(place) and not raw:
         kind, found = "npy", _flat.verify_npy(place)
+    elif _netcdf.is_netcdf(place) and not raw:
+        kind, found = "netcdf", _netcdf.verify_netcdf(place)
     else:
         kind, found = "raw", _flat.verify_raw(place, header, known, order)
     found.findings += _leftovers.beside(place)

@@ -57,7 +57,7 @@ class Region:
 
 def is_npy(path: Path) -> bool:
     """Whether a file is one of NumPy's, by its beginning or else its name."""
-    descriptor = _opened(path)
+    descriptor = opened(path)
     try:
         return os.pread(descriptor, len(MAGIC), 0) == MAGIC or path.name.endswith(".npy")
     except OSError:
@@ -131,7 +131,7 @@ def _npy_region(path: Path) -> Region:
 
 
 def _beginning(path: Path) -> bytes:
-    descriptor = _opened(path)
+    descriptor = opened(path)
     try:
         return os.pread(descriptor, HEADER_BYTES_MAX, 0)
     except OSError as error:
@@ -140,7 +140,8 @@ def _beginning(path: Path) -> bytes:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def opened(path: Path) -> int:
+    """A descriptor of a file, of which nothing is waited for."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -150,7 +151,7 @@ def _opened(path: Path) -> int:
 
 def _check(path: Path, header: int, regions: Sequence[Region], found: Found) -> None:
     """Compare the length, if it is known, and read everything."""
-    descriptor = _opened(path)
+    descriptor = opened(path)
     damaged: list[tuple[int, int]] = []
     try:
         length = os.fstat(descriptor).st_size
@@ -160,7 +161,7 @@ def _check(path: Path, header: int, regions: Sequence[Region], found: Found) -> 
             text = f"expected {least}{expected} B{_sum(header, regions)}, found {length} B"
             found.findings += _concerning(str(path), "length", text, regions, length, expected)
             damaged.append((length, expected))
-        for low, high, why in _unreadable(descriptor, length, found):
+        for low, high, why in unreadable(descriptor, length, found):
             text = f"bytes {low} to {high} cannot be read: {why}"
             found.findings += _concerning(str(path), "unreadable", text, regions, low, high)
             damaged.append((low, high))
@@ -189,7 +190,7 @@ def _concerning(path: str, kind: str, text: str, regions: Sequence[Region], low:
     return [Finding("damage", kind, path, text, name, section) for name, section in held]
 
 
-def _unreadable(descriptor: int, length: int, found: Found) -> Iterator[tuple[int, int, str]]:
+def unreadable(descriptor: int, length: int, found: Found) -> Iterator[tuple[int, int, str]]:
     """Read all bytes; those that cannot be read, and why."""
     at = 0
     with Bar("verify", length) as bar:
