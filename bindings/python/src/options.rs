@@ -4,7 +4,7 @@ use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::layout::Held;
 use hyperslab::{
     ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
-    casting_named, exchange_named, limit_of, strategy_named,
+    casting_named, codecs_named, exchange_named, limit_of, strategy_named,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -99,6 +99,8 @@ WriteKeywords {
     dtype: String,
     checksum: bool,
     zstd: i32,
+    /// As JSON, in place of both.
+    codecs: String,
     /// As JSON.
     fill_value: String,
     dimension_names: Vec<Option<String>>,
@@ -134,10 +136,11 @@ impl WriteKeywords {
             (None, _) => ShardShape::Chosen,
         };
         options.element = self.dtype.as_deref().map(element).transpose()?;
-        options.codecs = match (self.zstd, self.checksum) {
-            (None, None) => None,
-            (None, Some(checksum)) => Some(Codecs::plain(checksum)),
-            (Some(level), checksum) => Some(Codecs::zstd(level, checksum.unwrap_or(true))),
+        options.codecs = match (self.codecs, self.zstd, self.checksum) {
+            (Some(json), ..) => Some(alone(py, codecs_named(&json))?),
+            (None, None, None) => None,
+            (None, None, Some(checksum)) => Some(Codecs::plain(checksum)),
+            (None, Some(level), checksum) => Some(Codecs::zstd(level, checksum.unwrap_or(true))),
         };
         let fill = self.fill_value.map(|json| serde_json::from_str(&json)).transpose();
         let no_json = |error| PyValueError::new_err(format!("the fill value is no JSON: {error}"));

@@ -89,8 +89,8 @@ pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
 pub use measuring::Measuring;
 pub use options::{
-    ArrayOptions, OpenOptions, ReadOptions, ShardShape, WriteOptions, casting_named, exchange_named, limit_of,
-    mode_named, strategy_named,
+    ArrayOptions, OpenOptions, ReadOptions, ShardShape, WriteOptions, casting_named, codecs_named, exchange_named,
+    limit_of, mode_named, strategy_named,
 };
 pub use request::Request;
 pub use selection::{Pick, Sections, select};

@@ -1,5 +1,6 @@
 //! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
 
+use crate::error::format_fault;
 use crate::selection::Sections;
 use crate::zarr::Mode;
 use hyperslab_collective::{Compared, Holding, LocalArray};
@@ -109,6 +110,17 @@ pub fn casting_named(name: &str) -> Result<Casting, crate::Error> {
         let all = [Casting::SameKind, Casting::Unsafe].map(Casting::name).join(", ");
         crate::Error::invalid(format!("casting='{name}' is not one of {all}"))
     })
+}
+
+/// The codecs that this JSON lists, as the metadata of an array do.
+///
+/// # Errors
+/// When it is no JSON, or they are unknown or out of order.
+pub fn codecs_named(json: &str) -> Result<Codecs, crate::Error> {
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| crate::Error::invalid(format!("codecs are no JSON: {error}")))?;
+    let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
+    Ok(Codecs::from_json(&value, "codecs").map_err(unfit)?)
 }
 
 /// The mode with this name.

@@ -71,6 +71,7 @@ class _WriteKeywords(TypedDict, total=False):
     dtype: str | None
     checksum: bool
     zstd: int | None
+    codecs: str | None
     fill_value: str | None
     dimension_names: Sequence[str | None] | None
     attributes: str | None

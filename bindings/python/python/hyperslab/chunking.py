@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
@@ -13,7 +14,7 @@ from hyperslab.distribution import Distribution
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-__all__ = ["Chunking", "Chunks", "Shards", "TypicalRequest", "chunking", "chunking_of_asks", "shards_of"]
+__all__ = ["Chunking", "Chunks", "Shards", "TypicalRequest", "chunking", "chunking_of_asks", "codecs_of", "shards_of"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,13 @@ def shards_of(shards: Any) -> list[int] | None:
         message = f'shards={shards!r} is neither a shape nor "auto", False or None'
         raise InvalidError(message)
     return [extent.__index__() for extent in shards]
+
+
+def codecs_of(codecs: Sequence[Any] | None) -> str | None:
+    """Codecs as JSON, of mappings or of codecs of zarr-python."""
+    if codecs is None:
+        return None
+    return json.dumps([codec.to_dict() if hasattr(codec, "to_dict") else codec for codec in codecs], default=str)
 
 
 #: Shape of the chunks, or that with which a choice begins; and extents of typical requests, if the choice is by these.

@@ -32,7 +32,7 @@ from hyperslab._calls import (
 )
 from hyperslab._frozen import frozen
 from hyperslab.arrays import ArrayInfo, info_of
-from hyperslab.chunking import Chunks, Shards, chunking_of_asks, shards_of
+from hyperslab.chunking import Chunks, Shards, chunking_of_asks, codecs_of, shards_of
 from hyperslab.distribution import Distribution
 from hyperslab.errors import OutdatedError
 from hyperslab.pieces import Boxes, Runs
@@ -187,6 +187,10 @@ class Store:
             Whether chunks carry a CRC-32C; they do by default.
         zstd : int, optional
             Compress chunks with Zstandard at this level.
+        codecs : sequence of mappings or of zarr-python's codecs, optional
+            How chunks become bytes, in place of `checksum` and `zstd`, as the metadata of Zarr list it: ``transpose``,
+            then ``bytes``, which may be left out, then any of ``blosc``, ``gzip``, ``zstd`` and ``crc32c``. In shards,
+            those of the chunks inside.
         overwrite : bool
             Whether arrays of the same names may be replaced.
         guard : int
@@ -261,6 +265,7 @@ class Store:
         attributes: Mapping[str, Any] | None = None,
         checksum: bool = True,
         zstd: int | None = None,
+        codecs: Sequence[Any] | None = None,
         overwrite: bool = False,
         guard: int = 0,
         strategy: str | None = None,
@@ -281,6 +286,7 @@ class Store:
             "unsharded": shards is None or shards is False,
             "dtype": None if dtype is None else type_code(dtype),
             "zstd": zstd,
+            "codecs": codecs_of(codecs),
             "fill_value": fill_json(fill_value),
             "dimension_names": None if dimension_names is None else list(dimension_names),
             "attributes": None if attributes is None else json_of(attributes),

@@ -1,5 +1,6 @@
 //! Codecs from bytes to bytes in metadata.
 
+use super::blosc::{Blosc, Compressor, Shuffle};
 use super::json::{Named, text};
 use crate::error::{Context, Error, excerpt};
 use serde_json::{Value, json};
@@ -21,10 +22,17 @@ pub enum BytesCodec {
         /// From 0 (stored) to 9 (smallest).
         level: u32,
     },
+    /// zlib, which Zarr v2 has.
+    Zlib {
+        /// From 0 (stored) to 9 (smallest).
+        level: u32,
+    },
+    /// Blosc.
+    Blosc(Blosc),
 }
 
 /// Names of codecs that follow each other in any order.
-pub(super) const NAMES: [&str; 3] = ["crc32c", "zstd", "gzip"];
+pub(super) const NAMES: [&str; 5] = ["crc32c", "zstd", "gzip", "blosc", "numcodecs.zlib"];
 
 impl BytesCodec {
     /// The codec that metadata name.
@@ -32,8 +40,20 @@ impl BytesCodec {
         match codec.name.as_str() {
             "crc32c" => Ok(BytesCodec::Crc32c),
             "zstd" => zstd(codec, context),
-            "gzip" => gzip(codec, context),
+            "gzip" => Ok(BytesCodec::Gzip { level: level(codec, 6, context)? }),
+            "numcodecs.zlib" => Ok(BytesCodec::Zlib { level: level(codec, 1, context)? }),
+            "blosc" => Ok(BytesCodec::Blosc(blosc(codec, context)?)),
             other => Err(refused(other, context)),
+        }
+    }
+
+    /// The same for elements of so many bytes, where nothing was said of them.
+    pub(super) fn of_elements(self, bytes: u64) -> BytesCodec {
+        match self {
+            BytesCodec::Blosc(blosc) if blosc.element_bytes == 0 => {
+                BytesCodec::Blosc(Blosc { element_bytes: bytes as u32, ..blosc })
+            }
+            other => other,
         }
     }
 
@@ -44,7 +64,12 @@ impl BytesCodec {
                 let (low, high) = zstd_levels().into_inner();
                 Err(context.invalid(format!("zstd level {low} to {high}"), level.to_string()))
             }
-            BytesCodec::Gzip { level } if level > 9 => Err(context.invalid("gzip level 0 to 9", level.to_string())),
+            BytesCodec::Gzip { level } | BytesCodec::Zlib { level } if level > 9 => {
+                Err(context.invalid("gzip or zlib level 0 to 9", level.to_string()))
+            }
+            BytesCodec::Blosc(Blosc { level, .. }) if level > 9 => {
+                Err(context.invalid("blosc level 0 to 9", level.to_string()))
+            }
             _ => Ok(()),
         }
     }
@@ -57,6 +82,17 @@ impl BytesCodec {
                 json!({"name": "zstd", "configuration": {"level": level, "checksum": checksum}})
             }
             BytesCodec::Gzip { level } => json!({"name": "gzip", "configuration": {"level": level}}),
+            BytesCodec::Zlib { level } => json!({"name": "numcodecs.zlib", "configuration": {"level": level}}),
+            BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => json!({
+                "name": "blosc",
+                "configuration": {
+                    "typesize": element_bytes,
+                    "cname": compressor.name(),
+                    "clevel": level,
+                    "shuffle": shuffle.name(),
+                    "blocksize": block_bytes,
+                },
+            }),
         }
     }
 }
@@ -82,22 +118,45 @@ fn zstd(codec: &mut Named, context: Context) -> Result<BytesCodec, Error> {
     Ok(BytesCodec::Zstd { level, checksum })
 }
 
-fn gzip(codec: &mut Named, context: Context) -> Result<BytesCodec, Error> {
+/// A level of gzip or zlib.
+fn level(codec: &mut Named, usual: u32, context: Context) -> Result<u32, Error> {
     match codec.take("level") {
-        None => Ok(BytesCodec::Gzip { level: 6 }),
+        None => Ok(usual),
         Some(value) => match value.as_u64().filter(|&level| level <= 9) {
-            Some(level) => Ok(BytesCodec::Gzip { level: level as u32 }),
-            None => Err(context.corrupt("gzip level 0 to 9", text(&value))),
+            Some(level) => Ok(level as u32),
+            None => Err(context.corrupt(format!("{} level 0 to 9", codec.name), text(&value))),
         },
     }
 }
 
+fn blosc(codec: &mut Named, context: Context) -> Result<Blosc, Error> {
+    let cname = codec.take("cname").unwrap_or_else(|| "lz4".into());
+    let named = Compressor::ALL.into_iter().find(|one| cname.as_str() == Some(one.name()));
+    let Some(compressor) = named else {
+        let known = Compressor::ALL.map(Compressor::name).join(", ");
+        return Err(context.unsupported(format!("blosc cname {known}"), text(&cname)));
+    };
+    let shuffle = codec.take("shuffle").unwrap_or_else(|| "noshuffle".into());
+    let Some(shuffle) = Shuffle::ALL.into_iter().find(|one| shuffle.as_str() == Some(one.name())) else {
+        return Err(context.corrupt("blosc shuffle noshuffle, shuffle or bitshuffle", text(&shuffle)));
+    };
+    let mut number = |key: &str, usual: u64, range: std::ops::RangeInclusive<u64>| {
+        let given = codec.take(key).filter(|value| !value.is_null());
+        let value = given.unwrap_or_else(|| usual.into());
+        let fits = value.as_u64().filter(|number| range.contains(number));
+        fits.ok_or_else(|| context.corrupt(format!("blosc {key} {range:?}"), text(&value)))
+    };
+    let element_bytes = number("typesize", 0, 0..=u64::from(u32::MAX))? as u32;
+    let level = number("clevel", 5, 0..=9)? as u8;
+    let block_bytes = number("blocksize", 0, 0..=i32::MAX as u64)? as u32;
+    Ok(Blosc { compressor, level, shuffle, element_bytes, block_bytes })
+}
+
 fn refused(name: &str, context: Context) -> Error {
     let hint = match name {
-        "blosc" | "numcodecs.blosc" => "write the array with zstd or gzip instead of blosc",
         "vlen-utf8" | "vlen-bytes" => "strings are not supported: store numbers",
-        _ => "write the array with `bytes` and any of `transpose`, `crc32c`, `zstd` and `gzip`",
+        _ => "write the array with `bytes` and any of `transpose`, `crc32c`, `zstd`, `gzip` and `blosc`",
     };
-    let expected = "codecs `transpose`, `bytes`, `crc32c`, `zstd` or `gzip`";
+    let expected = "codecs `transpose`, `bytes`, `sharding_indexed`, `crc32c`, `zstd`, `gzip` or `blosc`";
     context.unsupported(expected, format!("codec `{}`", excerpt(name))).with_hint(hint)
 }

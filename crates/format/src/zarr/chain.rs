@@ -1,5 +1,6 @@
 //! Encoding and decoding of whole chunks in memory.
 
+use super::blosc::{self, Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
 use crate::error::{Context, Error};
@@ -30,12 +31,20 @@ impl Chain {
     /// The chain that [`Codec::to_bytes`] told of; nothing if it makes no sense.
     pub fn from_bytes(bytes: &[u8]) -> Option<Chain> {
         let (codecs, rest) = bytes.as_chunks::<CODEC_BYTES>();
-        let codec = |&[kind, checksum, level @ ..]: &[u8; CODEC_BYTES]| {
-            let level = i32::from_le_bytes(level);
+        let codec = |&[kind, one, other, _, level @ ..]: &[u8; CODEC_BYTES]| {
+            let [level, element_bytes, block_bytes] = numbers(&level);
             Some(match kind {
                 0 => BytesCodec::Crc32c,
-                1 => BytesCodec::Zstd { level, checksum: checksum == 1 },
-                2 => BytesCodec::Gzip { level: level.try_into().ok()? },
+                1 => BytesCodec::Zstd { level: level as i32, checksum: one == 1 },
+                2 => BytesCodec::Gzip { level },
+                3 => BytesCodec::Zlib { level },
+                4 => BytesCodec::Blosc(Blosc {
+                    compressor: *Compressor::ALL.get(usize::from(one))?,
+                    shuffle: *Shuffle::ALL.get(usize::from(other))?,
+                    level: level.try_into().ok()?,
+                    element_bytes,
+                    block_bytes,
+                }),
                 _ => return None,
             })
         };
@@ -44,8 +53,13 @@ impl Chain {
     }
 }
 
-/// Bytes that tell of one codec: its kind, whether it has a checksum, and its level.
-const CODEC_BYTES: usize = 6;
+/// Bytes that tell of one codec: its kind, two choices, nothing, and three numbers, of which the first is its level.
+const CODEC_BYTES: usize = 16;
+
+fn numbers(bytes: &[u8; 12]) -> [u32; 3] {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    [0, 1, 2].map(|at| u32::from_le_bytes(numbers[at]))
+}
 
 impl Codec for Chain {
     fn encode(&self, plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
@@ -62,14 +76,17 @@ impl Codec for Chain {
 
     fn to_bytes(&self) -> Vec<u8> {
         let one = |codec: &BytesCodec| {
-            let (kind, checksum, level) = match *codec {
-                BytesCodec::Crc32c => (0, false, 0),
-                BytesCodec::Zstd { level, checksum } => (1, checksum, level),
-                // At most 9.
-                BytesCodec::Gzip { level } => (2, false, level as i32),
+            let (kind, choices, numbers) = match *codec {
+                BytesCodec::Crc32c => (0, [0, 0], [0, 0, 0]),
+                BytesCodec::Zstd { level, checksum } => (1, [u8::from(checksum), 0], [level as u32, 0, 0]),
+                BytesCodec::Gzip { level } => (2, [0, 0], [level, 0, 0]),
+                BytesCodec::Zlib { level } => (3, [0, 0], [level, 0, 0]),
+                BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => {
+                    (4, [compressor as u8, shuffle as u8], [level.into(), element_bytes, block_bytes])
+                }
             };
-            let [a, b, c, d] = level.to_le_bytes();
-            [kind, u8::from(checksum), a, b, c, d]
+            let [a, b, c] = numbers.map(u32::to_le_bytes);
+            [&[kind, choices[0], choices[1], 0][..], &a, &b, &c].concat()
         };
         self.0.iter().flat_map(one).collect()
     }
@@ -165,7 +182,9 @@ impl BytesCodec {
     fn max_encoded_bytes(self, bytes: u64) -> u64 {
         match self {
             BytesCodec::Crc32c => bytes.saturating_add(CHECKSUM_BYTES),
-            BytesCodec::Zstd { .. } | BytesCodec::Gzip { .. } => bytes.saturating_add(bytes / 8).saturating_add(1024),
+            BytesCodec::Zstd { .. } | BytesCodec::Gzip { .. } | BytesCodec::Zlib { .. } | BytesCodec::Blosc(_) => {
+                bytes.saturating_add(bytes / 8).saturating_add(1024)
+            }
         }
     }
 }
@@ -196,6 +215,12 @@ fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<V
             encoder.write_all(&bytes).map_err(failed)?;
             encoder.finish().map_err(failed)
         }
+        BytesCodec::Zlib { level } => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(level));
+            encoder.write_all(&bytes).map_err(failed)?;
+            encoder.finish().map_err(failed)
+        }
+        BytesCodec::Blosc(blosc) => blosc.encode(&bytes, context),
     }
 }
 
@@ -216,6 +241,11 @@ fn decode_one<'a>(
             let decoder = flate2::bufread::MultiGzDecoder::new(&*bytes);
             decompress(decoder, "gzip", bytes.len(), bound, context).map(Cow::Owned)
         }
+        BytesCodec::Zlib { .. } => {
+            let decoder = flate2::bufread::ZlibDecoder::new(&*bytes);
+            decompress(decoder, "zlib", bytes.len(), bound, context).map(Cow::Owned)
+        }
+        BytesCodec::Blosc(_) => blosc::decode(&bytes, bound, context).map(Cow::Owned),
     }
 }
 
@@ -270,6 +300,8 @@ mod tests {
         let zstd = BytesCodec::Zstd { level: 3, checksum: true };
         let gzip = BytesCodec::Gzip { level: 1 };
         let stored = BytesCodec::Gzip { level: 0 };
+        let (compressor, shuffle) = (Compressor::Zstd, Shuffle::Bits);
+        let blosc = BytesCodec::Blosc(Blosc { compressor, level: 9, shuffle, element_bytes: 8, block_bytes: 1 << 30 });
         [
             vec![],
             vec![BytesCodec::Crc32c],
@@ -277,6 +309,7 @@ mod tests {
             vec![gzip],
             vec![stored],
             vec![zstd, BytesCodec::Crc32c],
+            vec![BytesCodec::Zlib { level: 9 }, blosc],
             vec![BytesCodec::Crc32c, gzip, zstd, BytesCodec::Crc32c],
         ]
         .map(|chain| Codecs { chain, ..Codecs::plain(false) })
@@ -307,7 +340,7 @@ mod tests {
             assert_eq!(Chain::from_bytes(&bytes), Some(Chain(chain)));
             assert!(bytes.is_empty() || Chain::from_bytes(&bytes[1..]).is_none());
         }
-        assert_eq!(Chain::from_bytes(&[3, 0, 0, 0, 0, 0]), None, "an unknown codec");
+        assert_eq!(Chain::from_bytes(&[9; 16]), None, "an unknown codec");
         assert_eq!(Chain::from_bytes(&[2, 0, 255, 255, 255, 255]), None, "a level below 0");
     }
 

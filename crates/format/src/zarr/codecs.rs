@@ -46,6 +46,35 @@ impl Codecs {
         codecs
     }
 
+    /// Codecs as metadata list them, for arrays of any kind: `bytes` may be left out, or its byte order; `name` is for errors.
+    pub fn from_json(value: &Value, name: &str) -> Result<Self, Error> {
+        let context = Context::new("use the codecs of", name);
+        let mut items = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
+        let named = |item: &Value| item.as_str().or(item.get("name").and_then(Value::as_str)).unwrap_or("").to_string();
+        let first = items.iter().position(|item| named(item) != "transpose").unwrap_or(items.len());
+        let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
+        match items.get(first).map(named).as_deref() {
+            Some("bytes") if items[first]["configuration"]["endian"].is_null() => items[first] = little,
+            Some("bytes" | "sharding_indexed") => {}
+            _ => items.insert(first, little),
+        }
+        let order = items.first().and_then(|item| item["configuration"]["order"].as_array());
+        let ndim = order.map_or(0, Vec::len);
+        Codecs::parse(Value::Array(items), ndim, Kind::UInt64, 0, context)
+    }
+
+    /// The same for elements of this kind, which may settle what was left open.
+    pub fn of_kind(mut self, kind: Kind) -> Self {
+        if kind.bytes() == 1 {
+            self.endian = ByteOrder::Little;
+        }
+        self.chain.iter_mut().for_each(|codec| *codec = codec.of_elements(kind.bytes()));
+        if let Some(sharding) = &mut self.shards {
+            sharding.codecs = sharding.codecs.clone().of_kind(kind);
+        }
+        self
+    }
+
     /// Whether stored bytes are the bytes of the elements, but for at most a checksum at the end: such chunks can be
     /// addressed element by element.
     pub fn is_plain(&self) -> bool {
@@ -359,7 +388,7 @@ mod tests {
 
     #[test]
     fn unknown_codecs_are_refused_by_name_with_a_hint() {
-        for name in ["blosc", "numcodecs.lz4", "vlen-utf8"] {
+        for name in ["numcodecs.blosc", "numcodecs.lz4", "vlen-utf8"] {
             let error = parse(json!([{"name": "bytes", "configuration": {"endian": "little"}}, name]), 1).unwrap_err();
             assert!(error.is_unsupported());
             assert!(error.to_string().contains(&format!("`{name}`")), "{error}");

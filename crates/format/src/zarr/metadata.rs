@@ -46,7 +46,7 @@ impl ArrayMetadata {
             element,
             chunk_shape: chunk_shape.to_vec(),
             key_encoding: KeyEncoding::default(),
-            codecs,
+            codecs: codecs.of_kind(element),
             fill_value: fill::fill_zero(element),
             dimension_names: None,
             attributes: Map::new(),
@@ -68,7 +68,8 @@ impl ArrayMetadata {
         let element = data_type(required(&mut members, "data_type", context)?, context)?;
         let chunk_shape = regular_grid(required(&mut members, "chunk_grid", context)?, &shape, context)?;
         let key_encoding = KeyEncoding::parse(required(&mut members, "chunk_key_encoding", context)?, context)?;
-        let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?;
+        let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?
+            .of_kind(element);
         let fill_value = fill::parse(element, &required(&mut members, "fill_value", context)?, context)?;
         let dimension_names = dimension_names(members.shift_remove("dimension_names"), context)?;
         match members.shift_remove("storage_transformers") {

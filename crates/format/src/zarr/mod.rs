@@ -3,6 +3,7 @@
 //! Follows the Zarr core specification, version 3.1, for regular chunk grids. Written metadata are what zarr-python 3
 //! reads; read metadata may come from any writer.
 
+mod blosc;
 mod bytes_codec;
 mod chain;
 mod codecs;
@@ -16,6 +17,7 @@ mod places;
 mod policy;
 mod shard;
 
+pub use blosc::{Blosc, Compressor, Shuffle};
 pub use bytes_codec::BytesCodec;
 pub use chain::{CHECKSUM_BYTES, Chain};
 pub use codecs::{Codecs, Sharding};

@@ -10,7 +10,9 @@ decoded, in row-major order and little-endian.
 import json
 import pathlib
 import shutil
+import struct
 
+import numcodecs
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, TransposeCodec, ZstdCodec
@@ -43,6 +45,9 @@ ARRAYS = {
     "gzip": dict(shape=(50,), dtype="int32", compressors=[GzipCodec(level=5)]),
     "attributes": dict(shape=(1,), dtype="int8", attributes={"a": {"b": [1, 2.5, None, True, "é\n"]}, "z": [], "c": {}}),
     "blosc": dict(shape=(8,), dtype="int32", compressors=[BloscCodec()]),
+    "blosc_bits": dict(
+        shape=(900,), dtype="float64", compressors=[BloscCodec(cname="lz4", shuffle="bitshuffle"), Crc32cCodec()]
+    ),
     "sharded": dict(shape=(8,), chunks=(2,), shards=(4,), dtype="int32"),
     "sharded_first": dict(
         shape=(6, 9),
@@ -67,7 +72,7 @@ def make_zarr() -> None:
     root = zarr.create_group(HERE / "zarr", overwrite=True, attributes={"title": "golden"})
     for name, options in ARRAYS.items():
         array = root.create_array(name, **options)
-        if name in ("blosc", "datetime", "structured"):
+        if name in ("datetime", "structured"):
             continue
         values = np.arange(1, array.size + 1).reshape(array.shape).astype(array.dtype)
         if array.size:
@@ -87,6 +92,26 @@ def make_zarr() -> None:
         if not any(folder.iterdir()):
             folder.rmdir()
     (HERE / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+
+
+def make_blosc() -> None:
+    """Chunks of c-blosc, of every compressor and order, each with the size of its elements and of the chunk before it.
+
+    Byte k of the chunk is (k // 9 + k % 5 * 40) % 256, or for the noise (k * k * 2654435761 >> 13) % 256.
+    """
+    with open(HERE / "blosc.bin", "wb") as file:
+        for cname in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+            for shuffle in (0, 1, 2):
+                for element, count in ((1, 3), (1, 900), (2, 17), (4, 1000), (8, 17), (8, 1000), (16, 101), (3, 3000)):
+                    for noise in (False, True):
+                        k = np.arange(element * count, dtype="uint64")
+                        raw = (k * k * 2654435761 >> 13) if noise else (k // 9 + k % 5 * 40)
+                        if noise and raw.size > 1000:
+                            continue
+                        array = (raw % 256).astype("u1").view(f"V{element}")
+                        blosc = numcodecs.Blosc(cname=cname, clevel=5, shuffle=shuffle, blocksize=0 if count < 1000 else 1 << 12)
+                        stored = bytes(blosc.encode(array.view(f"i{element}") if element in (1, 2, 4, 8) else array))
+                        file.write(struct.pack("<IIII", element, raw.size, noise, len(stored)) + stored)
 
 
 def make_nested() -> None:
@@ -121,4 +146,5 @@ if __name__ == "__main__":
     make_zarr()
     shutil.rmtree(HERE / "nested", ignore_errors=True)
     make_nested()
+    make_blosc()
     make_npy()
