@@ -4,7 +4,7 @@
 mod disk;
 mod form;
 mod looking;
-mod netcdf;
+pub(crate) mod netcdf;
 mod reading;
 mod requests;
 mod writing;
@@ -18,7 +18,8 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
 use crate::zarr::{Mode, WriteAsk, completed};
-use disk::{Heard, Opened, Seen, look_at_npy, look_at_raw, open_file};
+use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
+pub use form::FileArray;
 use form::{Form, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
@@ -26,38 +27,14 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::ElementType;
-use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root, fingerprint};
-pub use netcdf::NetcdfOptions;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// An array of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FileArray {
-    /// Its name; files do not hold it.
-    pub name: String,
-    /// Global shape.
-    pub shape: Vec<u64>,
-    /// Type of the stored elements.
-    pub element: ElementType,
-}
-
-impl FileArray {
-    fn bytes(&self) -> Result<u64, Fault> {
-        volume(&self.shape)
-            .and_then(|elements| elements.checked_mul(self.element.bytes()))
-            .filter(|&b| b < 1 << 62)
-            .ok_or_else(|| {
-                Fault::new(FaultKind::Invalid, format!("array '{}' of shape {:?} is too large", self.name, self.shape))
-            })
-    }
-}
 
 /// What a file holds besides the elements of its arrays.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +90,7 @@ pub struct File {
     mode: Mode,
     options: OpenOptions,
     /// Shared with the calls that the line carries out.
-    inside: Arc<Mutex<Inside>>,
+    inside: Arc<Mutex<Contained>>,
     /// What an earlier run left unpublished and this one removed.
     removed: Vec<String>,
     /// The file, if an update of it in place did not end; and what is left of owners who may be alive.
@@ -125,7 +102,7 @@ pub struct File {
 }
 
 /// What is in a file, as far as it is known.
-struct Inside {
+struct Contained {
     form: Box<dyn Form>,
     /// Of each, the number of the request that added it: it is shown once all ranks know that that is over.
     added: Vec<u64>,
@@ -134,7 +111,7 @@ struct Inside {
 }
 
 /// What is asked of an opening, what ranks compare of it, and what this rank found wrong with it.
-type Asked = (String, Vec<(String, String)>, Result<(), Fault>);
+type ToOpen = (String, Vec<(String, String)>, Result<(), Fault>);
 
 impl File {
     /// Opens a file on all ranks.
@@ -244,8 +221,8 @@ impl File {
         comm: &Comm,
         location: Location,
         (mode, options): (Mode, OpenOptions),
-        (what, mut fields, fit): Asked,
-        look: impl FnOnce(&dyn Names, &str, u64) -> Result<Seen, Fault> + Send + 'static,
+        (what, mut fields, fit): ToOpen,
+        look: impl FnOnce(&dyn Names, &str, u64) -> Result<SeenFile, Fault> + Send + 'static,
         form: impl FnOnce(&[u8]) -> Result<Box<dyn Form>, Fault>,
     ) -> Result<File, Error> {
         comm.set_limits(options.limits());
@@ -285,7 +262,7 @@ impl File {
             proofs: heard.proofs,
             mode,
             options,
-            inside: Arc::new(Mutex::new(Inside { form, added, begun: None })),
+            inside: Arc::new(Mutex::new(Contained { form, added, begun: None })),
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
             alone: Alone::new(location),
@@ -298,7 +275,7 @@ impl File {
         self.inside().form.beginning()
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, Contained> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -310,7 +287,7 @@ impl File {
     }
 
     /// How many arrays are shown.
-    fn shown(&self, inside: &Inside) -> usize {
+    fn shown(&self, inside: &Contained) -> usize {
         let settled = self.comm.line().settled();
         inside.added.iter().take_while(|added| **added <= settled).count()
     }

@@ -10,7 +10,7 @@ pub use store::TreeStore;
 
 use crate::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, Names, Process, Then};
 use hyperslab_pack::Memory;
-use nodes::{File, Node, Why, allocate, place};
+use nodes::{Node, TreeFile, Why, allocate, place};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -167,7 +167,7 @@ impl MemoryTree {
     }
 
     /// The file with this name, if there is one.
-    fn file(&self, name: &str) -> Option<Arc<File>> {
+    fn file(&self, name: &str) -> Option<Arc<TreeFile>> {
         match self.top().find(&self.inner(name)) {
             Some(Node::File(file)) => Some(file.clone()),
             _ => None,
@@ -326,13 +326,13 @@ impl Names for MemoryTree {
     }
 
     fn write(&self, name: &str, bytes: &[u8], _sync: bool) -> Result<(), Fault> {
-        let file = File::new(Memory::from_vec(bytes.to_vec()));
+        let file = TreeFile::new(Memory::from_vec(bytes.to_vec()));
         self.doing("writing", name, |top, inner| place(top, inner, file))
     }
 
     fn create(&self, name: &str, prefix: &[u8], bytes: u64) -> Result<(), Fault> {
         let memory = allocate(bytes.max(prefix.len() as u64)).inspect(|memory| memory.write_bytes(0, prefix));
-        self.doing("creating", name, |top, inner| place(top, inner, File::new(memory?)))
+        self.doing("creating", name, |top, inner| place(top, inner, TreeFile::new(memory?)))
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {

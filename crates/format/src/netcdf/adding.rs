@@ -2,20 +2,13 @@
 
 use super::attribute::Attribute;
 use super::names::check_name;
+use super::policy::{PAGE_BYTES, ROOM_BYTES, ROOM_BYTES_MAX, ROOM_PART};
 use super::types::{Type, Version};
-use super::{Dimension, FILL_VALUE, Header, Variable, padded};
+use super::{Dimension, FILL_VALUE, NetcdfHeader, Variable, padded};
 use crate::error::{Context, Error, excerpt};
 use crate::size::shape_text;
 use hyperslab_layout::Kind;
 use serde_json::{Map, Value};
-
-/// Room for attributes and variables that are added once the first data are there \[B\]: some hundred variables.
-const ROOM_BYTES: u64 = 16 << 10;
-/// Larger files have more of it: this part of their first variables, up to a limit \[B\].
-const ROOM_PART: u64 = 256;
-const ROOM_BYTES_MAX: u64 = 1 << 20;
-/// Data begin at a multiple of a page \[B\].
-const PAGE_BYTES: u64 = 4096;
 
 /// A variable to add.
 #[derive(Clone, Debug)]
@@ -34,7 +27,7 @@ pub struct NewVariable<'a> {
     pub fill: Option<&'a [u8]>,
 }
 
-impl Header {
+impl NetcdfHeader {
     /// Adds variables, and gives their numbers. The dimension called `unlimited` becomes the one of records, which may grow; as
     /// many records are there then as the longest of them has, and no further variable can be added. Fixed variables lie behind
     /// each other from a round address on, which leaves room for a longer header; records follow them. With `version`, that
@@ -146,7 +139,7 @@ impl Header {
             check_name(&name)?;
             let length = (Some(name.as_str()) != unlimited).then_some(extent);
             let known = self.dimensions.iter().position(|dimension| dimension.name == name);
-            // What was once said to be unlimited need not be said again.
+            // What was once said to be unlimited stays so.
             let grows = length.is_none() || known.is_some_and(|known| self.dimensions[known].length.is_none());
             if grows && d > 0 {
                 let found = format!("`{name}` as number {d}");

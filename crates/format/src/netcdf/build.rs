@@ -2,27 +2,30 @@
 
 use super::attribute::Attribute;
 use super::types::Version;
-use super::{Header, Variable, padded};
+use super::{NetcdfHeader, Variable, padded};
 
-/// What a list of dimensions, variables, attributes begins with.
-pub(super) const DIMENSION: u32 = 0x0A;
-pub(super) const VARIABLE: u32 = 0x0B;
-pub(super) const ATTRIBUTE: u32 = 0x0C;
+/// What a list is of; its number stands before it.
+#[derive(Clone, Copy)]
+pub(super) enum List {
+    Dimensions = 0x0A,
+    Variables = 0x0B,
+    Attributes = 0x0C,
+}
 
-impl Header {
+impl NetcdfHeader {
     /// The header as files begin with it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Building { version: self.version, bytes: Vec::new() };
         out.bytes.extend_from_slice(b"CDF");
         out.bytes.push(self.version.code());
         out.number(self.records);
-        out.list(DIMENSION, &self.dimensions, |out, dimension| {
+        out.list(List::Dimensions, &self.dimensions, |out, dimension| {
             out.name(&dimension.name);
             out.number(dimension.length.unwrap_or(0));
         });
         out.attributes(&self.attributes);
         let numbered: Vec<(usize, &Variable)> = self.variables.iter().enumerate().collect();
-        out.list(VARIABLE, &numbered, |out, (number, variable)| {
+        out.list(List::Variables, &numbered, |out, (number, variable)| {
             out.name(&variable.name);
             out.number(variable.dimensions.len() as u64);
             variable.dimensions.iter().for_each(|&dimension| out.number(dimension as u64));
@@ -76,14 +79,14 @@ impl Building {
     }
 
     /// A tag, a count and each; of nothing, two zeros.
-    fn list<T>(&mut self, tag: u32, items: &[T], each: impl Fn(&mut Building, &T)) {
-        self.tag(if items.is_empty() { 0 } else { tag });
+    fn list<T>(&mut self, list: List, items: &[T], each: impl Fn(&mut Building, &T)) {
+        self.tag(if items.is_empty() { 0 } else { list as u32 });
         self.number(items.len() as u64);
         items.iter().for_each(|item| each(self, item));
     }
 
     fn attributes(&mut self, attributes: &[Attribute]) {
-        self.list(ATTRIBUTE, attributes, |out, attribute| {
+        self.list(List::Attributes, attributes, |out, attribute| {
             out.name(&attribute.name);
             out.tag(attribute.kind.code());
             out.number(attribute.count());

@@ -14,6 +14,7 @@ mod attribute;
 mod build;
 mod names;
 mod parse;
+mod policy;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -25,10 +26,8 @@ pub use attribute::Attribute;
 use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Stored, Strides};
 pub use names::check_name;
+pub use policy::{HEADER_BYTES_FIRST, HEADER_BYTES_MAX};
 pub use types::{Type, Version};
-
-/// Longest header \[B\] that is read. A thousand variables with ten attributes each have some 500 KB.
-pub const HEADER_BYTES_MAX: u64 = 64 << 20;
 
 /// A dimension, by whose number variables refer to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,7 +55,7 @@ pub struct Variable {
 
 /// What a file holds, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct NetcdfHeader {
     /// Which version of the format.
     pub version: Version,
     /// How many records the file has.
@@ -69,10 +68,10 @@ pub struct Header {
     pub variables: Vec<Variable>,
 }
 
-impl Header {
+impl NetcdfHeader {
     /// That of a file without variables.
-    pub fn new(version: Version, attributes: Vec<Attribute>) -> Header {
-        Header { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new() }
+    pub fn new(version: Version, attributes: Vec<Attribute>) -> NetcdfHeader {
+        NetcdfHeader { version, records: 0, dimensions: Vec::new(), attributes, variables: Vec::new() }
     }
 
     /// Number of the variable with this name.

@@ -1,9 +1,7 @@
 //! Which names dimensions, variables and attributes may have.
 
+use super::policy::NAME_BYTES_MAX;
 use crate::error::{Context, Error, excerpt};
-
-/// Longest name \[B\], that of `NC_MAX_NAME`.
-const NAME_BYTES_MAX: usize = 256;
 
 /// Refuses a name that other tools would not read: it begins with a letter, a digit or `_`, or any character beyond ASCII, has no
 /// `/` and no control character, and does not end with a blank.

@@ -1,9 +1,9 @@
-//! Reading a header, which may be hostile.
+//! HeaderReader a header, which may be hostile.
 
 use super::attribute::Attribute;
-use super::build::{ATTRIBUTE, DIMENSION, VARIABLE};
+use super::build::List;
 use super::types::{Type, Version};
-use super::{Dimension, Header, Variable};
+use super::{Dimension, NetcdfHeader, Variable};
 use crate::error::{Context, Error, excerpt};
 use crate::size::{NDIM_MAX, array_bytes};
 use std::collections::HashSet;
@@ -29,14 +29,14 @@ impl From<Error> for Stop {
     }
 }
 
-impl Header {
+impl NetcdfHeader {
     /// Parses the header at the start of `bytes`, which may be longer, and says where it ends \[B\]; `None` when it is longer
     /// than those. `file_bytes` is the length of the whole file, from which the number of records follows where its writer left
     /// it open.
     ///
     /// # Errors
     /// When it is none, or of a kind that is not supported.
-    pub fn parse(bytes: &[u8], file_bytes: u64, name: &str) -> Result<Option<(Header, u64)>, Error> {
+    pub fn parse(bytes: &[u8], file_bytes: u64, name: &str) -> Result<Option<(NetcdfHeader, u64)>, Error> {
         let context = Context::new("read the NetCDF header of", name);
         match header(bytes, context) {
             Ok((mut header, open, length)) => {
@@ -109,21 +109,21 @@ impl Header {
 }
 
 /// The header, whether the number of records is open, and where it ends \[B\].
-fn header(bytes: &[u8], context: Context) -> Result<(Header, bool, usize), Stop> {
+fn header(bytes: &[u8], context: Context) -> Result<(NetcdfHeader, bool, usize), Stop> {
     let version = version(bytes, context)?;
-    let mut r = Reading { version, rest: &bytes[4..], context };
+    let mut r = HeaderReader { version, rest: &bytes[4..], context };
     let records = r.number()?;
     let open = records == if version.is_wide() { u64::MAX } else { u64::from(u32::MAX) };
     let records = if open { 0 } else { r.length(records)? };
-    let dimensions = r.list(DIMENSION, Reading::dimension)?;
+    let dimensions = r.list(List::Dimensions, HeaderReader::dimension)?;
     if dimensions.iter().filter(|dimension| dimension.length.is_none()).count() > 1 {
         return Err(context.corrupt("one unlimited dimension at most", "several").into());
     }
-    let attributes = r.list(ATTRIBUTE, Reading::attribute)?;
+    let attributes = r.list(List::Attributes, HeaderReader::attribute)?;
     let count = dimensions.len();
-    let variables = r.list(VARIABLE, |r| r.variable(count))?;
+    let variables = r.list(List::Variables, |r| r.variable(count))?;
     let length = bytes.len() - r.rest.len();
-    Ok((Header { version, records, dimensions, attributes, variables }, open, length))
+    Ok((NetcdfHeader { version, records, dimensions, attributes, variables }, open, length))
 }
 
 fn version(bytes: &[u8], context: Context) -> Result<Version, Stop> {
@@ -139,13 +139,13 @@ fn version(bytes: &[u8], context: Context) -> Result<Version, Stop> {
     })
 }
 
-struct Reading<'a> {
+struct HeaderReader<'a> {
     version: Version,
     rest: &'a [u8],
     context: Context<'a>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> HeaderReader<'a> {
     fn take(&mut self, bytes: u64) -> Result<&'a [u8], More> {
         let (taken, rest) = usize::try_from(bytes).ok().and_then(|b| self.rest.split_at_checked(b)).ok_or(More)?;
         self.rest = rest;
@@ -192,8 +192,8 @@ impl<'a> Reading<'a> {
     }
 
     /// A list with this tag, or none. Nothing is allocated for what is not there: each takes some bytes.
-    fn list<T>(&mut self, tag: u32, mut each: impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<Vec<T>, Stop> {
-        let found = self.tag()?;
+    fn list<T>(&mut self, list: List, mut each: impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<Vec<T>, Stop> {
+        let (tag, found) = (list as u32, self.tag()?);
         let count = self.count()?;
         if found != tag && (found, count) != (0, 0) {
             let error = self.context.corrupt(format!("a list with tag {tag}, or none"), format!("tag {found}"));
@@ -239,7 +239,7 @@ impl<'a> Reading<'a> {
                 || self.context.corrupt(format!("one of {dimensions} dimensions"), format!("number {number}"));
             of.push(known.ok_or_else(unknown)?);
         }
-        let attributes = self.list(ATTRIBUTE, Reading::attribute)?;
+        let attributes = self.list(List::Attributes, HeaderReader::attribute)?;
         let kind = self.kind()?;
         // What is said of its size follows from its dimensions, and is wrong for large ones.
         self.number()?;

@@ -1,6 +1,6 @@
 //! Headers: what they say, where variables lie, and what is refused.
 
-use super::{Attribute, Header, NewVariable, Type, Version};
+use super::{Attribute, NetcdfHeader, NewVariable, Type, Version};
 use hyperslab_layout::Kind;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ fn map(value: Value) -> Map<String, Value> {
 /// `netcdf t { dimensions: d = 3 ; variables: short v(d) ; v:a = "hi" ; data: v = 1, 2, 3 ; }`, but for where data begin.
 #[test]
 fn a_header_is_what_the_specification_says() {
-    let mut header = Header::new(Version::Classic, Vec::new());
+    let mut header = NetcdfHeader::new(Version::Classic, Vec::new());
     let attributes = map(json!({ "a": "hi" }));
     let d = names(&["d"]);
     let v = NewVariable { attributes: &attributes, ..new("v", &[3], Kind::Int16, Some(&d)) };
@@ -57,7 +57,7 @@ fn a_header_is_what_the_specification_says() {
     let rest: [u32; 5] = [2, 0x6869_0000, 3, 8, 0x64]; // two of them: hi; shorts, 8 B, from here on
     let bytes: Vec<u8> = words.iter().chain(&rest).flat_map(|word| word.to_be_bytes()).collect();
     assert_eq!(header.to_bytes(), bytes);
-    assert_eq!(Header::parse(&bytes, 0x6A, "t.nc").unwrap(), Some((header.clone(), bytes.len() as u64)));
+    assert_eq!(NetcdfHeader::parse(&bytes, 0x6A, "t.nc").unwrap(), Some((header.clone(), bytes.len() as u64)));
     header.check_size(0x6A, "t.nc").unwrap();
     assert!(header.check_size(0x69, "t.nc").unwrap_err().is_corrupt());
     assert_eq!(header.padded_end(), 0x6C);
@@ -65,7 +65,7 @@ fn a_header_is_what_the_specification_says() {
 
 #[test]
 fn records_are_padded_unless_there_is_one_slab_in_them() {
-    let mut header = Header::new(Version::Offset64, Vec::new());
+    let mut header = NetcdfHeader::new(Version::Offset64, Vec::new());
     let t = names(&["t", "x"]);
     header.add(&[new("a", &[2, 3], Kind::Int16, Some(&t))], Some("t"), None).unwrap();
     assert_eq!((header.record_bytes(), header.records), (Some(6), 2));
@@ -73,7 +73,7 @@ fn records_are_padded_unless_there_is_one_slab_in_them() {
     assert_eq!(header.padded_end(), header.end());
     assert_eq!(header.stored(0, "f").strides.record, None, "records without anything between them");
     header.back_to(0, 0);
-    assert_eq!(header, Header::new(Version::Offset64, Vec::new()));
+    assert_eq!(header, NetcdfHeader::new(Version::Offset64, Vec::new()));
     let both = [new("a", &[2, 3], Kind::Int16, Some(&t)), new("b", &[2], Kind::Float64, Some(&t[..1]))];
     header.add(&both, Some("t"), None).unwrap();
     assert_eq!(header.record_bytes(), Some(16));
@@ -92,7 +92,7 @@ fn what_was_built_is_what_is_parsed() {
     let given = Attribute::of_map(&attributes, None).unwrap();
     for version in Version::ALL {
         let kept: Vec<Attribute> = given.iter().filter(|one| one.since() <= version).cloned().collect();
-        let mut header = Header::new(version, kept);
+        let mut header = NetcdfHeader::new(version, kept);
         let (z, records) = (names(&["z"]), names(&["time", "z"]));
         let of = map(json!({ "valid_min": 1, "missing_value": 3, "units": "m" }));
         for kind in [Kind::Int8, Kind::Int32, Kind::Float32, Kind::Float64] {
@@ -106,10 +106,10 @@ fn what_was_built_is_what_is_parsed() {
         header.grow(9, "f").unwrap();
         let bytes = header.to_bytes();
         for cut in 0..bytes.len() {
-            assert_eq!(Header::parse(&bytes[..cut], 1 << 20, "f").unwrap(), None);
-            assert!(Header::parse(&bytes[..cut], cut as u64, "f").unwrap_err().is_corrupt());
+            assert_eq!(NetcdfHeader::parse(&bytes[..cut], 1 << 20, "f").unwrap(), None);
+            assert!(NetcdfHeader::parse(&bytes[..cut], cut as u64, "f").unwrap_err().is_corrupt());
         }
-        assert_eq!(Header::parse(&bytes, 1 << 20, "f").unwrap(), Some((header.clone(), bytes.len() as u64)));
+        assert_eq!(NetcdfHeader::parse(&bytes, 1 << 20, "f").unwrap(), Some((header.clone(), bytes.len() as u64)));
         assert_eq!(header.fill(4), 1.5_f32.to_be_bytes());
         assert_eq!(header.fill(1), (-2_147_483_647_i32).to_be_bytes());
         let kinds: Vec<Type> = header.variables[0].attributes.iter().map(|attribute| attribute.kind).collect();
@@ -120,7 +120,7 @@ fn what_was_built_is_what_is_parsed() {
 #[test]
 fn the_oldest_version_that_has_room_is_taken() {
     let version_of = |kind: Kind, shape: &[u64]| {
-        let mut header = Header::new(Version::Offset64, Vec::new());
+        let mut header = NetcdfHeader::new(Version::Offset64, Vec::new());
         header.add(&[new("a", shape, kind, None)], None, None).map(|_| header.version)
     };
     assert_eq!(version_of(Kind::Float64, &[8]).unwrap(), Version::Offset64);
@@ -128,7 +128,7 @@ fn the_oldest_version_that_has_room_is_taken() {
     assert_eq!(version_of(Kind::Float64, &[1 << 29]).unwrap(), Version::Data64);
     assert_eq!(version_of(Kind::Int8, &[1 << 31]).unwrap(), Version::Data64);
     assert!(version_of(Kind::Complex64, &[8]).unwrap_err().is_unsupported());
-    let mut header = Header::new(Version::Classic, Vec::new());
+    let mut header = NetcdfHeader::new(Version::Classic, Vec::new());
     for (kind, shape) in [(Kind::UInt8, 8), (Kind::Float64, 1 << 29)] {
         let error = header.add(&[new("a", &[shape], kind, None)], None, Some(Version::Classic)).unwrap_err();
         assert!(error.is_unsupported() && error.hint().unwrap().contains("NETCDF3_64BIT_DATA"), "{error}");
@@ -138,7 +138,7 @@ fn the_oldest_version_that_has_room_is_taken() {
 
 #[test]
 fn what_has_no_place_is_refused_and_nothing_is_added() {
-    let mut header = Header::new(Version::Offset64, Vec::new());
+    let mut header = NetcdfHeader::new(Version::Offset64, Vec::new());
     let (t, tx, xt) = (names(&["t"]), names(&["t", "x"]), names(&["x", "t"]));
     header.add(&[new("a", &[4], Kind::Int32, Some(&names(&["x"])))], None, None).unwrap();
     let before = header.clone();
@@ -175,14 +175,14 @@ fn attributes_without_a_place_are_refused() {
 
 #[test]
 fn the_number_of_records_may_be_open() {
-    let mut header = Header::new(Version::Offset64, Vec::new());
+    let mut header = NetcdfHeader::new(Version::Offset64, Vec::new());
     let t = names(&["t", "x"]);
     let both = [new("a", &[3, 3], Kind::Int16, Some(&t)), new("b", &[3], Kind::Float64, Some(&t[..1]))];
     header.add(&both, Some("t"), None).unwrap();
     let (end, mut bytes) = (header.end(), header.to_bytes());
     bytes[4..8].fill(0xFF);
     for (file, records) in [(end, 3), (end + 15, 3), (end + 16, 4), (end - 1, 2), (0, 0)] {
-        let (parsed, _) = Header::parse(&bytes, file, "f").unwrap().unwrap();
+        let (parsed, _) = NetcdfHeader::parse(&bytes, file, "f").unwrap().unwrap();
         assert_eq!(parsed.records, records, "{file}");
     }
 }
@@ -191,7 +191,7 @@ fn the_number_of_records_may_be_open() {
 /// allocated.
 #[test]
 fn damaged_headers_are_errors() {
-    let mut header = Header::new(Version::Data64, Attribute::of_map(&map(json!({ "s": [1, 2] })), None).unwrap());
+    let mut header = NetcdfHeader::new(Version::Data64, Attribute::of_map(&map(json!({ "s": [1, 2] })), None).unwrap());
     let t = names(&["t", "x"]);
     let both = [new("a", &[3, 3], Kind::Int16, Some(&t)), new("b", &[3], Kind::UInt64, Some(&t[..1]))];
     header.add(&both, Some("t"), None).unwrap();
@@ -200,7 +200,7 @@ fn damaged_headers_are_errors() {
         for change in [0x01, 0x80, 0xFF] {
             let mut damaged = bytes.clone();
             damaged[at] ^= change;
-            if let Ok(Some((parsed, _))) = Header::parse(&damaged, 1 << 20, "f") {
+            if let Ok(Some((parsed, _))) = NetcdfHeader::parse(&damaged, 1 << 20, "f") {
                 for number in 0..parsed.variables.len() {
                     let stored = parsed.stored(number, "f");
                     assert!(stored.end().is_some_and(|end| end <= 1 << 62), "{parsed:?}");

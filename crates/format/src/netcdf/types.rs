@@ -185,14 +185,14 @@ impl Type {
 
     /// One element, big-endian, for what nobody wrote, as `netcdf.h` has it (`NC_FILL_DOUBLE` and so on).
     pub fn usual_fill(self) -> Vec<u8> {
-        const REAL: f64 = 9.969_209_968_386_869e36;
+        let real = 9.969_209_968_386_869e36_f64;
         match self {
             Type::Byte => (-127_i8).to_be_bytes().to_vec(),
             Type::Char => vec![0],
             Type::Short => (-32_767_i16).to_be_bytes().to_vec(),
             Type::Int => (-2_147_483_647_i32).to_be_bytes().to_vec(),
-            Type::Float => (REAL as f32).to_be_bytes().to_vec(),
-            Type::Double => REAL.to_be_bytes().to_vec(),
+            Type::Float => (real as f32).to_be_bytes().to_vec(),
+            Type::Double => real.to_be_bytes().to_vec(),
             Type::UByte => vec![u8::MAX],
             Type::UShort => u16::MAX.to_be_bytes().to_vec(),
             Type::UInt => u32::MAX.to_be_bytes().to_vec(),

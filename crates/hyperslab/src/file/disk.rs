@@ -105,14 +105,14 @@ fn attempts(home: Home, at_hand: bool, durable: bool, held: Option<Hold>) -> Att
 }
 
 /// What rank 0 tells of a file that exists, given its directory, name and length \[B\]: its header, and what other ranks must see.
-pub(super) type Seen = (Vec<u8>, Vec<Proof>);
+pub(super) type SeenFile = (Vec<u8>, Vec<Proof>);
 
 /// Rank 0's part of opening; `look` looks at a file that exists.
 pub(super) fn open_file(
     file: &dyn Names,
     (mode, durable): (Mode, bool),
     at_hand: bool,
-    look: impl FnOnce(&dyn Names, &str, u64) -> Result<Seen, Fault>,
+    look: impl FnOnce(&dyn Names, &str, u64) -> Result<SeenFile, Fault>,
 ) -> Result<Opened, Fault> {
     if mode.writes()
         && let Publishing::Metadata(_) = file.publishing()
@@ -151,7 +151,7 @@ pub(super) fn look_at_raw(
     name: &str,
     actual: u64,
     (header_bytes, end): (u64, u64),
-) -> Result<Seen, Fault> {
+) -> Result<SeenFile, Fault> {
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
@@ -164,7 +164,7 @@ pub(super) fn look_at_raw(
 }
 
 /// Looks at an npy file.
-pub(super) fn look_at_npy(directory: &dyn Names, name: &str, actual: u64) -> Result<Seen, Fault> {
+pub(super) fn look_at_npy(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
     let path = directory.full(name);
     let prefix = directory.read_prefix(name, NPY_HEADER_MAX)?.ok_or_else(|| not_there(&path))?;
     let (header, offset) = NpyHeader::parse(&prefix, &path).map_err(format_fault)?;

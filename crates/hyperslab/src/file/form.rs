@@ -1,18 +1,40 @@
 //! What the bytes of a file mean: which arrays it holds, and where. Each format of files is one of these.
 
-use super::FileArray;
-use super::disk::Seen;
+use super::disk::SeenFile;
 use crate::options::WriteOptions;
 use crate::zarr::WriteAsk;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
+use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// An array of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileArray {
+    /// Its name; files do not hold it.
+    pub name: String,
+    /// Global shape.
+    pub shape: Vec<u64>,
+    /// Type of the stored elements.
+    pub element: ElementType,
+}
+
+impl FileArray {
+    fn bytes(&self) -> Result<u64, Fault> {
+        volume(&self.shape)
+            .and_then(|elements| elements.checked_mul(self.element.bytes()))
+            .filter(|&b| b < 1 << 62)
+            .ok_or_else(|| {
+                Fault::new(FaultKind::Invalid, format!("array '{}' of shape {:?} is too large", self.name, self.shape))
+            })
+    }
+}
+
 /// How rank 0 looks at a file that exists, given its directory, name and length \[B\]: what ranks are told, and what they must see.
-pub(super) type Look = fn(&dyn Names, &str, u64) -> Result<Seen, Fault>;
+pub(super) type LookAt = fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>;
 
 /// What is said of an array besides its shape and type.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,7 +49,7 @@ pub(crate) struct Described {
 
 /// How far a file goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Extent {
+pub(crate) struct FileSize {
     /// How many arrays it has.
     pub(crate) arrays: usize,
     /// How many records, where arrays grow.
@@ -39,7 +61,7 @@ pub(crate) struct Extent {
 /// The arrays of a file, as all ranks know them.
 pub(crate) trait Form: Debug + Send {
     /// How far it goes.
-    fn extent(&self) -> Extent;
+    fn extent(&self) -> FileSize;
     /// The array with this number.
     fn array(&self, number: usize) -> FileArray;
     /// Names of all, in their order.
@@ -63,13 +85,13 @@ pub(crate) trait Form: Debug + Send {
         false
     }
     /// How rank 0 looks at a file of this format again, where others may append to it.
-    fn looks_by(&self) -> Option<Look> {
+    fn looks_by(&self) -> Option<LookAt> {
         None
     }
     /// What rank 0 saw when it looked again.
     ///
     /// # Errors
-    /// When that makes no sense.
+    /// When that is no header.
     fn renew(&mut self, _told: &[u8], _path: &str) -> Result<(), Fault> {
         Ok(())
     }
@@ -96,7 +118,7 @@ pub(crate) trait Form: Debug + Send {
             .hint("NetCDF files and Zarr stores have arrays that do"))
     }
     /// Forgets what was added.
-    fn back_to(&mut self, before: Extent);
+    fn back_to(&mut self, before: FileSize);
 }
 
 /// Arrays one after another behind a header, of which the file says nothing.
@@ -131,8 +153,8 @@ impl Raw {
 }
 
 impl Form for Raw {
-    fn extent(&self) -> Extent {
-        Extent { arrays: self.arrays.len(), records: 0, bytes: self.end }
+    fn extent(&self) -> FileSize {
+        FileSize { arrays: self.arrays.len(), records: 0, bytes: self.end }
     }
 
     fn array(&self, number: usize) -> FileArray {
@@ -169,7 +191,7 @@ impl Form for Raw {
         added.inspect_err(|_| self.back_to(before))
     }
 
-    fn back_to(&mut self, before: Extent) {
+    fn back_to(&mut self, before: FileSize) {
         self.arrays.truncate(before.arrays);
         self.offsets.truncate(before.arrays);
         self.end = before.bytes;

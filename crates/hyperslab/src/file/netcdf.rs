@@ -1,13 +1,13 @@
 //! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
 
-use super::disk::Seen;
-use super::form::{Described, Extent, Form, Look};
-use super::{File, FileArray};
+use super::File;
+use super::disk::SeenFile;
+use super::form::{Described, FileArray, FileSize, Form, LookAt};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{Mode, WriteAsk};
-use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_MAX, Header, NewVariable, Version};
+use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version};
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
 use hyperslab_pack::convert_scalar;
@@ -52,31 +52,28 @@ impl NetcdfOptions {
         *self != NetcdfOptions::default()
     }
 
-    fn new_header(&self) -> Result<Header, Fault> {
+    fn new_header(&self) -> Result<NetcdfHeader, Fault> {
         let attributes = Attribute::of_map(&self.attributes, None).map_err(format_fault)?;
-        Ok(Header::new(self.version.unwrap_or(Version::Offset64), attributes))
+        Ok(NetcdfHeader::new(self.version.unwrap_or(Version::Offset64), attributes))
     }
 }
 
 /// A NetCDF header, and how it is changed.
 #[derive(Debug)]
 struct Netcdf {
-    header: Header,
+    header: NetcdfHeader,
     /// Of a file that exists, its first bytes and how many records they stand for.
     found: Option<(Vec<u8>, u64)>,
     options: NetcdfOptions,
 }
 
-/// Bytes that are read at first \[B\].
-const FIRST_BYTES: u64 = 1 << 16;
-
 /// Rank 0's part of opening: the header as it is in the file, behind the length of the file, which ranks are told with it.
-fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<Seen, Fault> {
+fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
     let path = directory.full(name);
-    let mut wanted = FIRST_BYTES;
+    let mut wanted = HEADER_BYTES_FIRST;
     loop {
         let prefix = directory.read_prefix(name, wanted)?.unwrap_or_default();
-        match Header::parse(&prefix, actual, &path).map_err(format_fault)? {
+        match NetcdfHeader::parse(&prefix, actual, &path).map_err(format_fault)? {
             Some((header, bytes)) => {
                 header.check_size(actual, &path).map_err(format_fault)?;
                 return Ok(([&actual.to_be_bytes()[..], &prefix[..bytes as usize]].concat(), Vec::new()));
@@ -93,9 +90,9 @@ fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<Seen, Fault
 impl Netcdf {
     /// What rank 0 found, as all ranks know it.
     fn of_told(told: &[u8], path: &str) -> Result<Netcdf, Fault> {
-        let broken = || Fault::new(FaultKind::Peer, "rank 0 told of a NetCDF header in a way that makes no sense");
+        let broken = || Fault::new(FaultKind::Peer, "what rank 0 told of a NetCDF file does not hold its header");
         let (length, bytes) = told.split_first_chunk().ok_or_else(broken)?;
-        let parsed = Header::parse(bytes, u64::from_be_bytes(*length), path).map_err(format_fault)?;
+        let parsed = NetcdfHeader::parse(bytes, u64::from_be_bytes(*length), path).map_err(format_fault)?;
         let (header, _) = parsed.ok_or_else(broken)?;
         let records = header.records;
         Ok(Netcdf { header, found: Some((bytes.to_vec(), records)), options: NetcdfOptions::default() })
@@ -103,9 +100,9 @@ impl Netcdf {
 }
 
 impl Form for Netcdf {
-    fn extent(&self) -> Extent {
-        let Header { variables, records, .. } = &self.header;
-        Extent { arrays: variables.len(), records: *records, bytes: self.header.padded_end() }
+    fn extent(&self) -> FileSize {
+        let NetcdfHeader { variables, records, .. } = &self.header;
+        FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end() }
     }
 
     fn array(&self, number: usize) -> FileArray {
@@ -156,7 +153,7 @@ impl Form for Netcdf {
         self.header.record_variables().nth(1).is_some()
     }
 
-    fn looks_by(&self) -> Option<Look> {
+    fn looks_by(&self) -> Option<LookAt> {
         Some(look_at)
     }
 
@@ -197,7 +194,7 @@ impl Form for Netcdf {
         self.header.grow(grown, "the records of the file").map_err(format_fault)
     }
 
-    fn back_to(&mut self, before: Extent) {
+    fn back_to(&mut self, before: FileSize) {
         if before.arrays < self.header.variables.len() {
             self.header.back_to(before.arrays, before.records);
         }

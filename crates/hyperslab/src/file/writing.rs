@@ -1,8 +1,8 @@
 //! Writing arrays of a file.
 
 use super::disk::{follow_disk, marker};
-use super::form::Extent;
-use super::{File, FileArray, Inside};
+use super::form::FileSize;
+use super::{Contained, File, FileArray};
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::selection::Sections;
@@ -17,15 +17,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// So many of the first bytes have all that changes when a file grows \[B\]: the number of its records.
-const GROWING_BYTES: usize = 12;
-
 /// Rank 0's side of a write.
 struct Putting {
     file: File,
     stored: Vec<Stored>,
     /// How far the file went before.
-    before: Extent,
+    before: FileSize,
     /// What it began with before, where that may change when it grows.
     beginning: Option<Vec<u8>>,
     /// Where the last ends now \[B\].
@@ -116,8 +113,8 @@ impl Target for Putting {
         if self.marker.is_some() && self.grows() {
             // How far it goes is the last thing that changes.
             let (file, beginning) = (&self.file, self.file.inside().form.beginning());
-            let few = beginning.len().min(GROWING_BYTES);
-            file.directory.overwrite(&file.name, &beginning[..few], file.options.durable)?;
+            let lasting = file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize);
+            file.directory.overwrite(&file.name, &beginning[..lasting], file.options.durable)?;
         }
         let Some(marker) = self.marker.take() else { return Ok(()) };
         // Only writing all of the file ends an earlier update that did not end.
@@ -368,7 +365,7 @@ impl File {
     /// Arrays that grow with others, and of which nothing is given, get fill values: of one element, again and again.
     fn fill_others(
         &self,
-        inside: &Inside,
+        inside: &Contained,
         records: Range<u64>,
         asks: &mut Vec<WriteAsk>,
         numbers: &mut Vec<usize>,

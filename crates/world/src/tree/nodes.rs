@@ -42,7 +42,7 @@ pub(super) fn allocate(bytes: u64) -> Result<Memory, Why> {
 }
 
 /// A file. Whoever moves bytes has a share of the lock, whoever changes its length all of it.
-pub(super) struct File(RwLock<Content>);
+pub(super) struct TreeFile(RwLock<Content>);
 
 pub(super) struct Content {
     /// At least as long as the file; zero beyond its end.
@@ -54,10 +54,10 @@ pub(super) struct Content {
 /// Bytes that are made zero, moved or summed at once: few enough to stay in the cache in between \[B\].
 const BLOCK_BYTES: usize = 64 << 10;
 
-impl File {
-    pub(super) fn new(memory: Memory) -> Arc<File> {
+impl TreeFile {
+    pub(super) fn new(memory: Memory) -> Arc<TreeFile> {
         let bytes = memory.bytes();
-        Arc::new(File(RwLock::new(Content { memory, bytes })))
+        Arc::new(TreeFile(RwLock::new(Content { memory, bytes })))
     }
 
     pub(super) fn content(&self) -> RwLockReadGuard<'_, Content> {
@@ -122,7 +122,7 @@ fn blocks(start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
 /// A directory or a file.
 pub(super) enum Node {
     Directory(BTreeMap<String, Node>),
-    File(Arc<File>),
+    File(Arc<TreeFile>),
 }
 
 impl Node {
@@ -214,7 +214,7 @@ impl Node {
     }
 
     /// Collects the files, with their names after `prefix`.
-    pub(super) fn files(&self, prefix: &str, found: &mut Vec<(String, Arc<File>)>) {
+    pub(super) fn files(&self, prefix: &str, found: &mut Vec<(String, Arc<TreeFile>)>) {
         match self {
             Node::File(file) => found.push((prefix.to_string(), file.clone())),
             Node::Directory(nodes) => {
@@ -228,7 +228,7 @@ impl Node {
 }
 
 /// Puts a file under a name, in a directory that exists; an older file is replaced.
-pub(super) fn place(top: &mut Node, name: &str, file: Arc<File>) -> Result<(), Why> {
+pub(super) fn place(top: &mut Node, name: &str, file: Arc<TreeFile>) -> Result<(), Why> {
     let (nodes, last) = top.parent(name)?;
     if matches!(nodes.get(last), Some(Node::Directory(_))) {
         return Err(Why::IsDirectory);

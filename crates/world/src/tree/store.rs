@@ -1,6 +1,6 @@
 //! Objects that are files of trees in memory.
 
-use super::nodes::{Content, File, allocate, place};
+use super::nodes::{Content, TreeFile, allocate, place};
 use super::{MemoryTree, SCHEME, WeakTree, inner_of};
 use crate::memory_store::{checksum_fault, got, length_fault};
 use crate::{Fault, FaultKind, Moved, Moves, Outcome, Request, Root, Store, Ticket};
@@ -78,7 +78,7 @@ impl TreeStore {
     }
 
     /// Runs on the file that is an object, if there is one.
-    fn found(&self, object: &str, run: impl FnOnce(&File) -> Result<Moved, Fault>) -> Result<Outcome, Fault> {
+    fn found(&self, object: &str, run: impl FnOnce(&TreeFile) -> Result<Moved, Fault>) -> Result<Outcome, Fault> {
         let (tree, inner) = self.tree(object)?;
         let file = tree.file(inner);
         file.map_or(Ok(Outcome::Absent), |file| run(&file).map(Outcome::Done))
@@ -86,7 +86,7 @@ impl TreeStore {
 
     /// Gives a whole object its place, which makes its directory: readers see the old one or this one.
     fn put(&self, object: &str, memory: Memory, bytes: u64) -> Result<Outcome, Fault> {
-        let file = File::new(memory);
+        let file = TreeFile::new(memory);
         let (tree, inner) = self.tree(object)?;
         tree.doing("writing", inner, |top, inner| {
             if let Some((above, _)) = inner.rsplit_once('/') {
@@ -146,7 +146,7 @@ fn put_in(content: &Content, moves: &Moves) -> Result<(), CopyError> {
     moves.nests().try_for_each(|nest| copy(&nest, &moves.memory, element, &content.memory, element))
 }
 
-fn write(file: &File, moves: &Moves, object: &str) -> Result<Moved, Fault> {
+fn write(file: &TreeFile, moves: &Moves, object: &str) -> Result<Moved, Fault> {
     let end = end(moves);
     if end > file.length() {
         file.grow(end).map_err(|why| why.fault("writing", object))?;
