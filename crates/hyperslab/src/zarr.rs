@@ -8,6 +8,8 @@ mod call;
 mod consolidating;
 mod explain;
 mod known;
+mod nested;
+mod nodes;
 mod opening;
 mod policy;
 mod requests;
@@ -43,6 +45,7 @@ use std::time::Instant;
 pub(crate) use call::{completed, into_each, listed, named, requests, write_requests};
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
+use nodes::{check_path, kind_of, place, read_array, read_node};
 use opening::{Opened, hear_nodes, nodes_of, tell_nodes};
 pub(crate) use requests::staging;
 pub use step::Step;
@@ -345,11 +348,7 @@ impl Store {
 
     fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
         let (directory, base) = (self.directory(), self.base());
-        let kind = |name: &str| {
-            let key = format!("{base}{name}/{METADATA_KEY}");
-            let Some(bytes) = directory.read(&key)? else { return Ok(None) };
-            node_type(&bytes, &key).map(Some).map_err(format_fault)
-        };
+        let kind = |name: &str| kind_of(&*directory, &place(&base, name));
         Ok(self.listing.of_kind(wanted, self.comm.line().settled(), kind).map_err(|fault: Fault| fault)?)
     }
 
@@ -407,7 +406,7 @@ impl Store {
         let told = self.comm.agree_on(question, self.attempts.at_once(names.len()), move || {
             let each = wanted
                 .iter()
-                .try_fold(Writer::default(), |w, name| Ok(w.bytes(&read_array(&*directory, &base, name)?.1)));
+                .try_fold(Writer::default(), |w, name| Ok(w.bytes(&read_array(&*directory, &base, name)?.1.metadata)));
             each.map(|w| w.0).map_err(|fault: Fault| fault.context(&what))
         })?;
         let mut r = Reader::new(&told);
@@ -425,16 +424,16 @@ impl Store {
     pub fn group(&self, name: &str) -> Result<Store, Error> {
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let base = format!("{}{name}/", self.base());
-        let fault = check_name(name).err();
+        let fault = check_path(name).err();
         let question = Question::opening(what.clone(), vec![("group".into(), self.directory().full(&base))], fault);
         let (directory, wanted) = (self.directory(), name.to_string());
         let told = self.comm.agree_on(question, false, move || {
-            let key = format!("{base}{METADATA_KEY}");
-            let bytes = directory.read(&key)?.ok_or_else(|| {
+            let node = read_node(&*directory, base.trim_end_matches('/'))?.ok_or_else(|| {
                 Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{wanted}'"))
                     .hint("groups() lists the groups and published steps")
             })?;
-            GroupMetadata::parse(&bytes, &key).map_err(format_fault)?;
+            let bytes = node.metadata;
+            GroupMetadata::parse(&bytes, &format!("{base}{METADATA_KEY}")).map_err(format_fault)?;
             Ok(tell_nodes(Writer::default().bytes(&bytes), &nodes_of(&*directory, &base)?).0)
         })?;
         let mut r = Reader::new(&told);
@@ -510,16 +509,4 @@ fn below(names: &dyn Names, group: &str, path: &str, nodes: &mut Vec<(String, Ve
         }
     }
     Ok(())
-}
-
-/// Metadata of an array, and the bytes that they were read from.
-fn read_array(directory: &dyn Names, base: &str, name: &str) -> Result<(ArrayMetadata, Vec<u8>), Fault> {
-    check_name(name)?;
-    let key = format!("{base}{name}/{METADATA_KEY}");
-    let bytes = directory.read(&key)?.ok_or_else(|| {
-        let at = directory.full(base);
-        Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
-            .hint("arrays() lists the arrays")
-    })?;
-    Ok((ArrayMetadata::parse(&bytes, &key).map_err(format_fault)?, bytes))
 }

@@ -9,6 +9,20 @@ pub(super) const METADATA_BYTES_MAX: usize = 64 << 20;
 
 /// Parses a metadata document, which must be an object of Zarr version 3.
 pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
+    let mut members = members_of(bytes, context)?;
+    match members.shift_remove("zarr_format") {
+        Some(version) if version.as_u64() == Some(3) => Ok(members),
+        Some(version) if version.as_u64() == Some(2) => {
+            let error = context.unsupported("\"zarr_format\": 3", "\"zarr_format\": 2");
+            Err(error.with_hint("convert the metadata with `zarr migrate v3` of zarr-python"))
+        }
+        Some(version) => Err(context.unsupported("\"zarr_format\": 3", format!("\"zarr_format\": {}", text(&version)))),
+        None => Err(context.corrupt("\"zarr_format\": 3", "a JSON object without that member")),
+    }
+}
+
+/// Parses a document, which must be an object.
+pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
     if bytes.len() > METADATA_BYTES_MAX {
         return Err(context.unsupported(format!("at most {METADATA_BYTES_MAX} B"), format!("{} B", bytes.len())));
     }
@@ -20,17 +34,9 @@ pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Val
             return Err(context.corrupt("a JSON document", found));
         }
     };
-    let Value::Object(mut members) = value else {
-        return Err(context.corrupt("a JSON object", text(&value)));
-    };
-    match members.shift_remove("zarr_format") {
-        Some(version) if version.as_u64() == Some(3) => Ok(members),
-        Some(version) if version.as_u64() == Some(2) => {
-            let error = context.unsupported("\"zarr_format\": 3", "\"zarr_format\": 2");
-            Err(error.with_hint("convert the metadata with `zarr migrate v3` of zarr-python"))
-        }
-        Some(version) => Err(context.unsupported("\"zarr_format\": 3", format!("\"zarr_format\": {}", text(&version)))),
-        None => Err(context.corrupt("\"zarr_format\": 3", "a JSON object without that member")),
+    match value {
+        Value::Object(members) => Ok(members),
+        other => Err(context.corrupt("a JSON object", text(&other))),
     }
 }
 

@@ -16,6 +16,7 @@ mod metadata;
 mod places;
 mod policy;
 mod shard;
+pub mod v2;
 
 pub use blosc::{Blosc, Compressor, Shuffle};
 pub use bytes_codec::BytesCodec;

@@ -1,11 +1,12 @@
 //! Reading and writing arrays of a group.
 
 use super::known::check_relied;
+use super::nodes::{Node, check_path, place, read_array};
 use super::shapes::separator;
 use super::shards::new_array;
-use super::stored::{stored, stored_to_read};
+use super::stored::stored_to_read;
 use super::writing::{Appending, Writing};
-use super::{METADATA_KEY, Store, WriteAsk, read_array};
+use super::{Store, WriteAsk};
 use crate::error::{Error, format_fault};
 use crate::held::Held;
 use crate::options::{ReadOptions, WriteOptions};
@@ -54,6 +55,9 @@ impl Store {
     pub fn write(&self, asks: &[WriteAsk], new: &WriteOptions) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), new.clone(), false).wait()?.1);
+        }
+        if let Some((group, asks)) = self.inside(asks, new.section.is_whole())? {
+            return group.write(&asks, new);
         }
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("write of {} to '{}'", listed(&names), self.path().display());
@@ -110,6 +114,7 @@ impl Store {
     /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
     fn check_write(&self, asks: &[WriteAsk], new: &WriteOptions, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
         self.check_writable()?;
+        asks.iter().try_for_each(|ask| check_name(&ask.name))?;
         check_names(asks.iter().map(|ask| ask.name.as_str()))?;
         let rank = self.comm.rank();
         let metadata = match update {
@@ -231,6 +236,9 @@ impl Store {
             let fault = Fault::new(FaultKind::Unsupported, text).hint("Zarr arrays are appended to one by one");
             return Err(self.comm.attend_with(&format!("append in '{}'", self.path().display()), fault));
         };
+        if let Some((group, asks)) = self.inside(asks, false)? {
+            return group.append(&asks, axis, options);
+        }
         let casting = options.casting;
         let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
@@ -258,13 +266,9 @@ impl Store {
         Ok(done.report)
     }
 
-    /// An array that is there: its metadata, how it is stored, and what proves that other ranks see the same.
-    pub(super) fn found(&self, name: &str, root: u32) -> Result<(ArrayMetadata, Stored, Proof), Fault> {
-        let (directory, base) = (self.directory(), self.base());
-        let (metadata, bytes) = read_array(&*directory, &base, name)?;
-        let key = directory.full(&format!("{base}{name}/{METADATA_KEY}"));
-        let stored = stored(&metadata, root, false);
-        Ok((metadata, stored, Proof::Contents(key.into(), fingerprint(&bytes))))
+    /// An array that is there: its metadata, also as they were read.
+    pub(super) fn found(&self, name: &str) -> Result<(ArrayMetadata, Node), Fault> {
+        read_array(&*self.directory(), &self.base(), name)
     }
 
     /// The same store, with a strategy that is forced.
@@ -316,11 +320,11 @@ impl Target for Reading {
         let Reading { store, names, relied, .. } = &*self;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.
-        let held = Held::of(store.directory(), names.iter().map(|name| format!("{base}{name}")));
+        let held = Held::of(store.directory(), names.iter().map(|name| place(&base, name)));
         let each = names.iter().zip(relied).zip(0..).map(|((name, &relied), root)| {
-            let (metadata, _, proof) = store.found(name, root)?;
-            check_relied(name, relied, &proof)?;
-            Ok((stored_to_read(&metadata, root), proof))
+            let (metadata, node) = store.found(name)?;
+            check_relied(name, relied, fingerprint(&node.metadata))?;
+            Ok((stored_to_read(&metadata, root), node.proof))
         });
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
         self.held = Some((held?, proofs));
@@ -341,7 +345,7 @@ impl Target for Reading {
         let base = store.base();
         let root = |(name, proof): (&String, Proof)| Root {
             proofs: vec![proof],
-            ..store.attempts.ground(&format!("{base}{name}"))
+            ..store.attempts.ground(&place(&base, name))
         };
         Ok(self.names.iter().zip(proofs).map(root).collect())
     }
@@ -354,7 +358,7 @@ impl Target for Reading {
 fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
     let mut seen = BTreeSet::new();
     for name in names {
-        check_name(name)?;
+        check_path(name)?;
         if !seen.insert(name) {
             return Err(Fault::new(FaultKind::Invalid, format!("'{name}' is named twice in one call")));
         }

@@ -7,7 +7,7 @@
 
 use super::Store;
 use hyperslab_format::zarr::ArrayMetadata;
-use hyperslab_world::{Fault, FaultKind, Proof, fingerprint};
+use hyperslab_world::{Fault, FaultKind, fingerprint};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,8 +74,8 @@ impl Store {
 }
 
 /// Refuses to rely on metadata that are others by now.
-pub(super) fn check_relied(name: &str, relied: Option<u64>, found: &Proof) -> Result<(), Fault> {
-    if relied.is_none_or(|relied| matches!(found, Proof::Contents(_, found) if relied == *found)) {
+pub(super) fn check_relied(name: &str, relied: Option<u64>, found: u64) -> Result<(), Fault> {
+    if relied.is_none_or(|relied| relied == found) {
         return Ok(());
     }
     let text = format!("'{name}' has changed since all ranks looked at it");

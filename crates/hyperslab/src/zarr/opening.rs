@@ -1,6 +1,7 @@
 //! Opening a store: what rank 0 finds and makes, and what it tells of that.
 
 use super::Mode;
+use super::nodes::{ROOT, kind_of, place, read_node};
 use crate::error::format_fault;
 use crate::listing;
 use hyperslab_collective::attempts::is_token;
@@ -42,11 +43,10 @@ pub(super) fn nodes_of(names: &dyn Names, group: &str) -> Result<Vec<listing::Fo
         if many {
             return Some((name, None));
         }
-        let key = format!("{group}{name}/{METADATA_KEY}");
-        match names.read(&key) {
+        match kind_of(names, &place(group, &name)) {
             Ok(None) => None,
             // What is wrong with one node is said by whoever looks at it.
-            found => Some((name, found.ok().flatten().and_then(|bytes| node_type(&bytes, &key).ok()))),
+            found => Some((name, found.ok().flatten())),
         }
     };
     Ok(listed.into_iter().filter_map(look).collect())
@@ -173,7 +173,18 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
     let root = directory.full("");
     let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
     let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
-    let found = directory.read(METADATA_KEY)?;
+    let (found, kind) = match mode {
+        Mode::Read => found_to_read(directory)?,
+        _ => (directory.read(METADATA_KEY)?, NodeType::Group),
+    };
+    let is_array = |bytes: &Vec<u8>| node_type(bytes, METADATA_KEY).is_ok_and(|kind| kind == NodeType::Array);
+    if mode == Mode::Update && found.as_ref().is_some_and(is_array) {
+        return Err(Fault::new(
+            FaultKind::Unsupported,
+            format!("'{root}' is an array, which is opened to be read only"),
+        )
+        .hint("mode r reads it as '/'; the group above it changes it"));
+    }
     let there = directory.exists("");
     match (mode, &found) {
         (Mode::Create, _) if there && !is_vacant(directory) => {
@@ -183,7 +194,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         (Mode::Read | Mode::Update, None) => {
             let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
             return Err(Fault::new(FaultKind::NotFound, format!("'{root}' {why}"))
-                .hint("mode w makes a new store; Zarr v2 stores (.zgroup) must be converted first"));
+                .hint("mode w makes a new store; stores of Zarr v2 can only be read, with mode r"));
         }
         // Never erase what is not ours to erase; but a store of ours may have lost its metadata when it was erased.
         (Mode::Write | Mode::Create, None) if there => {
@@ -230,8 +241,21 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         left.unfinished.extend(unfinished(directory)?);
     }
     let above = if mode.writes() { consolidated_above(directory) } else { Vec::new() };
-    let nodes = if anew { Vec::new() } else { nodes_of(directory, "")? };
+    let nodes = match kind {
+        NodeType::Array => vec![(ROOT.to_string(), Some(kind))],
+        NodeType::Group if anew => Vec::new(),
+        NodeType::Group => nodes_of(directory, "")?,
+    };
     Ok(Some(Opened { attempts, metadata, found: left.and(Found::default()), above, nodes }))
+}
+
+/// The metadata of a root that is read, and what it is: that of one that is an array are those of a group without anything.
+fn found_to_read(directory: &dyn Names) -> Result<(Option<Vec<u8>>, NodeType), Fault> {
+    let Some(node) = read_node(directory, "")? else { return Ok((None, NodeType::Group)) };
+    match node_type(&node.metadata, METADATA_KEY).map_err(format_fault)? {
+        NodeType::Group => Ok((Some(node.metadata), NodeType::Group)),
+        NodeType::Array => Ok((Some(GroupMetadata::default().to_json()), NodeType::Array)),
+    }
 }
 
 /// Makes the directory of a new store, and those above it. Returns whether it was not there.

@@ -2,7 +2,8 @@
 
 use super::call::completed;
 use super::known::Known;
-use super::{ArrayInfo, Store, WriteAsk, read_array};
+use super::nodes::read_array;
+use super::{ArrayInfo, Store, WriteAsk};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
@@ -41,6 +42,11 @@ impl Store {
     pub fn write_later(&self, asks: Vec<WriteAsk>, new: WriteOptions, staged: bool) -> Request {
         self.forget_known(asks.iter().map(|ask| ask.name.as_str()));
         let (mut asks, unfit) = completed(asks, self.comm.size());
+        let nested = asks.iter().find(|ask| ask.name.contains('/')).map(|ask| {
+            let text = format!("'{}' is a path, and requests write into an open group", ask.name);
+            Fault::new(FaultKind::Unsupported, text).hint("open its group with group(), or write without a request")
+        });
+        let unfit = unfit.or(nested);
         let room = match unfit {
             Some(fault) => Err(fault),
             None => stage(&self.comm, &self.options.preference, staged, staging(&mut asks)),

@@ -1,7 +1,7 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::consolidating::{drop_again, drop_consolidated};
-use super::{METADATA_KEY, Store};
+use super::{METADATA_KEY, Store, below};
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
@@ -145,10 +145,10 @@ impl Step {
             GroupMetadata::parse(&metadata, &key).map_err(format_fault)?;
             directory.create(&key, &metadata, metadata.len() as u64)?;
             if sync {
-                let arrays = directory.list(&hidden)?;
-                let arrays = arrays.iter().map(|name| format!("{hidden}/{name}/{METADATA_KEY}"));
-                let files: Vec<String> = arrays.filter(|name| directory.exists(name)).chain([key]).collect();
-                directory.sync_files(&files)?;
+                let mut nodes = Vec::new();
+                below(&*directory, &format!("{hidden}/"), "", &mut nodes)?;
+                let nodes = nodes.iter().map(|(path, _)| format!("{hidden}/{path}/{METADATA_KEY}"));
+                directory.sync_files(&nodes.chain([key]).collect::<Vec<_>>())?;
             }
             drop_consolidated(&attempts, &ancestors)?;
             attempts.publish(&[Entry { from: hidden, to: to.clone(), replaces: false }])?;

@@ -2,10 +2,11 @@
 
 use super::call::grow;
 use super::consolidating::{drop_again, drop_consolidated};
+use super::nodes::{check_changeable, read_array};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
 use super::stored::stored;
-use super::{METADATA_KEY, Store, read_array};
+use super::{METADATA_KEY, Store};
 use crate::error::format_fault;
 use crate::held::Held;
 use crate::options::WriteOptions;
@@ -77,8 +78,11 @@ impl Writing {
         }
         // Before their metadata are read; but what is wrong with those says more.
         let held = Held::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
-        let each = self.arrays.iter().zip(0..).map(|(array, root)| self.store.found(&array.name, root));
-        let each = each.map(|found| found.map(|(_, stored, proof)| (stored, proof)));
+        let each = self.arrays.iter().zip(0..).map(|(array, root)| {
+            let (metadata, node) = self.store.found(&array.name)?;
+            check_changeable(&array.name, &node)?;
+            Ok((stored(&metadata, root, false), node.proof))
+        });
         let (stored, proofs) = each.collect::<Result<Vec<_>, Fault>>()?.into_iter().unzip();
         self.held = Some((held?, proofs));
         Ok(stored)
@@ -398,7 +402,9 @@ impl Target for Appending {
         self.marker = Some(self.mark()?);
         let held = Held::of(self.store.directory(), std::iter::once(self.at()));
         let seen = self.store.attempts.seen(&format!("{}/{METADATA_KEY}", self.at()))?;
-        let (mut grown, found, proof) = self.store.found(&self.array.name, 0)?;
+        let (mut grown, node) = self.store.found(&self.array.name)?;
+        check_changeable(&self.array.name, &node)?;
+        let found = stored(&grown, 0, false);
         let by = self.array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
         let old = grown.clone();
         grown.shape = grow(&grown.shape, by, self.axis)?;
@@ -408,7 +414,7 @@ impl Target for Appending {
         }
         self.store.attempts.sweep(&self.at(), &|inside| is_seen(&old, inside))?;
         let stored = Stored { shape: grown.shape.clone(), ..found };
-        self.found = Some(Found { held: held?, proof, updates, seen, grown });
+        self.found = Some(Found { held: held?, proof: node.proof, updates, seen, grown });
         Ok(vec![stored])
     }
 

@@ -1,0 +1,214 @@
+//! Zarr v2, to be read: its metadata, said as those of v3. Chunks need nothing of their own, since they have the same codecs.
+
+use super::blosc::{Blosc, Compressor, Shuffle};
+use super::bytes_codec::BytesCodec;
+use super::codecs::Codecs;
+use super::fill;
+use super::group::GroupMetadata;
+use super::json::{lengths, members_of, required, text};
+use super::keys::{KeyEncoding, KeyStyle, Separator};
+use super::metadata::ArrayMetadata;
+use crate::error::{Context, Error, excerpt};
+use hyperslab_layout::{ElementType, Kind};
+use serde_json::{Map, Value};
+
+/// Name of the metadata of an array in its directory.
+pub const ARRAY_KEY: &str = ".zarray";
+/// Name of the metadata of a group in its directory.
+pub const GROUP_KEY: &str = ".zgroup";
+/// Name of the attributes of either in its directory.
+pub const ATTRIBUTES_KEY: &str = ".zattrs";
+
+/// Where xarray keeps the names of dimensions, which v3 has a member for.
+const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
+
+/// What the `.zarray` and the `.zattrs` of an array say; `name` is the name of the object in errors.
+pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMetadata, Error> {
+    let context = Context::new("read v2 array metadata of", name);
+    let mut members = document(zarray, context)?;
+    let shape = lengths(&required(&mut members, "shape", context)?, "shape", context)?;
+    let mut chunk_shape = lengths(&required(&mut members, "chunks", context)?, "chunks", context)?;
+    chunk_shape.iter_mut().for_each(|extent| *extent = (*extent).max(1));
+    let element = element(&required(&mut members, "dtype", context)?, context)?;
+    match members.shift_remove("filters") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(filters)) if filters.is_empty() => {}
+        Some(other) => {
+            let error = context.unsupported("no filters", text(&other));
+            return Err(error.with_hint("rewrite the array without filters"));
+        }
+    }
+    let compressor = members.shift_remove("compressor").unwrap_or(Value::Null);
+    let order = match members.shift_remove("order") {
+        Some(Value::String(order)) if order == "F" => (0..shape.len()).rev().collect(),
+        Some(Value::String(order)) if order == "C" => Vec::new(),
+        other => return Err(context.corrupt("\"order\": \"C\" or \"F\"", text(&other.unwrap_or(Value::Null)))),
+    };
+    let chain = self::chain(&compressor, element.kind, context)?;
+    let order = if shape.len() < 2 { Vec::new() } else { order };
+    let codecs = Codecs { order, endian: element.order, chain, ..Codecs::plain(false) };
+    let fill_value = match members.shift_remove("fill_value") {
+        None | Some(Value::Null) => fill::fill_zero(element.kind),
+        Some(value) => fill::fill_from_json(element.kind, &value, name)?,
+    };
+    let separator = match members.shift_remove("dimension_separator") {
+        None | Some(Value::Null) => Separator::Dot,
+        Some(Value::String(separator)) if separator == "." => Separator::Dot,
+        Some(Value::String(separator)) if separator == "/" => Separator::Slash,
+        Some(other) => return Err(context.corrupt("dimension_separator \".\" or \"/\"", text(&other))),
+    };
+    let mut attributes = attributes(zattrs, context)?;
+    let dimension_names = names(&mut attributes, shape.len());
+    let mut metadata = ArrayMetadata::new(name, &shape, element.kind, &chunk_shape, codecs)?;
+    metadata.key_encoding = KeyEncoding { style: KeyStyle::V2, separator };
+    (metadata.fill_value, metadata.dimension_names, metadata.attributes) = (fill_value, dimension_names, attributes);
+    metadata.check(name)?;
+    Ok(metadata)
+}
+
+/// What the `.zgroup` and the `.zattrs` of a group say.
+pub fn group(zgroup: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<GroupMetadata, Error> {
+    let context = Context::new("read v2 group metadata of", name);
+    document(zgroup, context)?;
+    Ok(GroupMetadata { attributes: attributes(zattrs, context)?, ..GroupMetadata::default() })
+}
+
+fn document(bytes: &[u8], context: Context) -> Result<Map<String, Value>, Error> {
+    let mut members = members_of(bytes, context)?;
+    match members.shift_remove("zarr_format") {
+        Some(version) if version.as_u64() == Some(2) => Ok(members),
+        other => Err(context.corrupt("\"zarr_format\": 2", text(&other.unwrap_or(Value::Null)))),
+    }
+}
+
+fn attributes(zattrs: Option<&[u8]>, context: Context) -> Result<Map<String, Value>, Error> {
+    zattrs.map_or(Ok(Map::new()), |bytes| members_of(bytes, context))
+}
+
+/// The names of dimensions that xarray gave, taken out of the attributes.
+fn names(attributes: &mut Map<String, Value>, ndim: usize) -> Option<Vec<Option<String>>> {
+    let items = attributes.get(DIMENSIONS)?.as_array().filter(|items| items.len() == ndim)?;
+    let names: Option<Vec<Option<String>>> =
+        items.iter().map(|item| item.as_str().map(|name| Some(name.into()))).collect();
+    if names.is_some() {
+        attributes.shift_remove(DIMENSIONS);
+    }
+    names
+}
+
+fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
+    let code = dtype.as_str().map(|code| code.replace('|', "<"));
+    let known = code.and_then(|code| ElementType::from_numpy(&code)).filter(|element| !element.kind.is_opaque());
+    known.ok_or_else(|| {
+        let error = context.unsupported("dtype of numbers, as `<f8` or `|u1`", text(dtype));
+        error.with_hint("rewrite the array as numbers, each field by itself")
+    })
+}
+
+/// The codec of bytes that a compressor is.
+fn chain(compressor: &Value, kind: Kind, context: Context) -> Result<Vec<BytesCodec>, Error> {
+    if compressor.is_null() {
+        return Ok(Vec::new());
+    }
+    let number = |key: &str, usual: i64| match compressor.get(key) {
+        None | Some(Value::Null) => Ok(usual),
+        Some(value) => value.as_i64().ok_or_else(|| context.corrupt(format!("{key} of a compressor"), text(value))),
+    };
+    let level = |usual: i64| match number("level", usual)? {
+        level @ 0..=9 => Ok(level as u32),
+        // As zlib itself chooses.
+        -1 => Ok(6),
+        other => Err(context.corrupt("level 0 to 9", other.to_string())),
+    };
+    let id = compressor.get("id").and_then(Value::as_str).unwrap_or("");
+    Ok(vec![match id {
+        "gzip" => BytesCodec::Gzip { level: level(1)? },
+        "zlib" => BytesCodec::Zlib { level: level(1)? },
+        "zstd" => {
+            let level = i32::try_from(number("level", 0)?).unwrap_or(i32::MAX);
+            BytesCodec::Zstd { level, checksum: compressor.get("checksum").and_then(Value::as_bool).unwrap_or(false) }
+        }
+        "blosc" => BytesCodec::Blosc(blosc(compressor, kind, number, context)?),
+        other => {
+            let expected = "compressor null, blosc, gzip, zlib or zstd";
+            return Err(context.unsupported(expected, format!("`{}`", excerpt(other))));
+        }
+    }])
+}
+
+fn blosc(
+    compressor: &Value,
+    kind: Kind,
+    number: impl Fn(&str, i64) -> Result<i64, Error>,
+    context: Context,
+) -> Result<Blosc, Error> {
+    let cname = compressor.get("cname").and_then(Value::as_str).unwrap_or("lz4");
+    let Some(named) = Compressor::ALL.into_iter().find(|one| one.name() == cname) else {
+        return Err(
+            context.unsupported("blosc cname blosclz, lz4, lz4hc, zlib or zstd", format!("`{}`", excerpt(cname)))
+        );
+    };
+    let shuffle = match number("shuffle", 1)? {
+        0 => Shuffle::No,
+        2 => Shuffle::Bits,
+        // By the size of elements: bits for those of one byte.
+        -1 if kind.bytes() == 1 => Shuffle::Bits,
+        _ => Shuffle::Bytes,
+    };
+    let level = u8::try_from(number("clevel", 5)?).ok().filter(|&level| level <= 9);
+    let level = level.ok_or_else(|| context.corrupt("blosc clevel 0 to 9", text(compressor)))?;
+    let block_bytes = u32::try_from(number("blocksize", 0)?).unwrap_or(0);
+    Ok(Blosc { compressor: named, level, shuffle, element_bytes: kind.bytes() as u32, block_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_layout::ByteOrder;
+    use serde_json::json;
+
+    fn zarray(change: &[(&str, Value)]) -> Vec<u8> {
+        let mut value = json!({"zarr_format": 2, "shape": [10, 7], "chunks": [4, 3], "dtype": ">f4", "order": "F",
+            "compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0},
+            "fill_value": "NaN", "filters": null, "dimension_separator": "/"});
+        change.iter().for_each(|(key, new)| value[*key] = new.clone());
+        value.to_string().into_bytes()
+    }
+
+    #[test]
+    fn arrays_are_what_they_would_be_in_v3() {
+        let attributes = br#"{"_ARRAY_DIMENSIONS": ["y", "x"], "units": "m", "bad": NaN}"#;
+        let read = array(&zarray(&[]), Some(attributes), "rho").unwrap();
+        assert_eq!((&read.shape[..], &read.chunk_shape[..], read.element), (&[10, 7][..], &[4, 3][..], Kind::Float32));
+        assert_eq!((read.codecs.order.clone(), read.codecs.endian), (vec![1, 0], ByteOrder::Big));
+        assert_eq!((read.chunk_key(&[2, 1]), read.chunk_key(&[])), ("2/1".into(), "0".into()));
+        assert_eq!(read.dimension_names, Some(vec![Some("y".into()), Some("x".into())]));
+        assert_eq!(read.attributes.keys().collect::<Vec<_>>(), ["units", "bad"]);
+        assert!(f32::from_ne_bytes(read.fill_value[..].try_into().unwrap()).is_nan());
+        // What is said of it as v3 is the same array.
+        assert_eq!(ArrayMetadata::parse(&read.to_json("rho").unwrap(), "rho").unwrap(), read);
+        let plain = array(&zarray(&[("compressor", json!(null)), ("fill_value", json!(null))]), None, "rho").unwrap();
+        assert_eq!((plain.codecs.chain, plain.fill_value), (vec![], vec![0; 4]));
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named() {
+        for (key, value, said) in [
+            ("dtype", json!("<M8[s]"), "M8[s]"),
+            ("dtype", json!([["a", "<i4"]]), "dtype of numbers"),
+            ("dtype", json!("|S5"), "S5"),
+            ("filters", json!([{"id": "delta"}]), "delta"),
+            ("compressor", json!({"id": "lzma"}), "`lzma`"),
+            ("compressor", json!({"id": "blosc", "cname": "snappy"}), "snappy"),
+            ("compressor", json!({"id": "zlib", "level": 10}), "10"),
+            ("order", json!("A"), "order"),
+            ("chunks", json!([4]), "chunk shape"),
+            ("zarr_format", json!(3), "zarr_format"),
+            ("dimension_separator", json!("-"), "dimension_separator"),
+            ("shape", json!([-1, 2]), "shape"),
+        ] {
+            let error = array(&zarray(&[(key, value)]), None, "rho").unwrap_err();
+            assert!(error.to_string().contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Arrays in groups of groups, by their paths: what is new is written into its own group, which is made with those above it.
+
+use super::consolidating::drop_consolidated;
+use super::nodes::{ROOT, check_path, kind_of};
+use super::{METADATA_KEY, Store, WriteAsk};
+use crate::error::Error;
+use hyperslab_format::zarr::{GroupMetadata, NodeType};
+use hyperslab_walk::Question;
+use hyperslab_world::{Fault, FaultKind};
+
+impl Store {
+    /// Opens a group by its path below this one; it and those between are made where there is none. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks, when there is an array of such a name, or the store cannot be written.
+    pub fn make_group(&self, path: &str) -> Result<Store, Error> {
+        let what = format!("make group '{path}' in '{}'", self.path().display());
+        let fault = self.check_writable().and_then(|()| check_path(path)).err().map(|fault| fault.context(&what));
+        let question = Question::opening(what.clone(), vec![("group to be made".into(), path.to_string())], fault);
+        let (attempts, names, base) = (self.attempts.clone(), self.directory(), self.base());
+        let (ancestors, sync) = (self.ancestors(&self.shown("")), self.options.durable);
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let groups: Vec<String> = ends.map(|end| format!("{base}{}", &path[..end])).collect();
+        self.comm.agree_on(question, self.attempts.at_once(groups.len()), move || {
+            for at in groups {
+                match kind_of(&*names, &at)? {
+                    Some(NodeType::Group) => continue,
+                    Some(NodeType::Array) => {
+                        return Err(Fault::new(
+                            FaultKind::Exists,
+                            format!("{what}: '{}' is an array", names.full(&at)),
+                        )
+                        .hint("choose another name"));
+                    }
+                    None => {}
+                }
+                drop_consolidated(&attempts, &ancestors)?;
+                if sync {
+                    names.make_durable(&at)?
+                } else {
+                    names.make(&at)?
+                }
+                names.write(&format!("{at}/{METADATA_KEY}"), &GroupMetadata::default().to_json(), sync)?;
+            }
+            Ok(Vec::new())
+        })?;
+        let first = path.split('/').next().unwrap_or(path);
+        self.listing.show([first], NodeType::Group);
+        self.group(path)
+    }
+
+    /// Where arrays are named by paths: the group that they lie in, and what they are called there. `new` makes the group.
+    pub(super) fn inside(&self, asks: &[WriteAsk], new: bool) -> Result<Option<(Store, Vec<WriteAsk>)>, Error> {
+        let path =
+            |ask: &WriteAsk| ask.name.rsplit_once('/').filter(|_| ask.name != ROOT).map(|(path, _)| path.to_string());
+        let Some(first) = asks.iter().find_map(path) else { return Ok(None) };
+        if asks.iter().any(|ask| path(ask).as_ref() != Some(&first)) {
+            let text = "arrays that are written by one call lie in several groups";
+            let fault =
+                Fault::new(FaultKind::Unsupported, text).hint("write those of each group by a call of their own");
+            return Err(self.comm.attend_with(&format!("write to '{}'", self.path().display()), fault));
+        }
+        let group = if new { self.make_group(&first)? } else { self.group(&first)? };
+        let named = |ask: &WriteAsk| WriteAsk { name: ask.name[first.len() + 1..].to_string(), ..ask.clone() };
+        Ok(Some((group, asks.iter().map(named).collect())))
+    }
+}

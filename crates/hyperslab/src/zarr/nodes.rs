@@ -1,0 +1,83 @@
+//! Nodes of a store by their paths: their metadata, which are said as those of Zarr v3, also where they are those of v2.
+
+use crate::error::format_fault;
+use hyperslab_collective::naming::{check_name, is_path};
+use hyperslab_format::zarr::{ArrayMetadata, METADATA_KEY, NodeType, node_type, v2};
+use hyperslab_world::{Fault, FaultKind, Names, Proof, fingerprint};
+
+/// The name of an array that is the root of its store itself.
+pub(super) const ROOT: &str = "/";
+
+/// The metadata of a node.
+pub(super) struct Node {
+    /// As those of v3.
+    pub(super) metadata: Vec<u8>,
+    /// The file that they come from, and what it contains.
+    pub(super) proof: Proof,
+    /// Whether they are those of v2, which is only read.
+    pub(super) is_v2: bool,
+}
+
+/// The node in this directory below the home, if there is one.
+pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<Node>, Fault> {
+    let key = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}/{name}") };
+    let proof = |key: &str, bytes: &[u8]| Proof::Contents(names.full(key).into(), fingerprint(bytes));
+    let v3 = key(METADATA_KEY);
+    if let Some(metadata) = names.read(&v3)? {
+        return Ok(Some(Node { proof: proof(&v3, &metadata), metadata, is_v2: false }));
+    }
+    for (file, is_array) in [(v2::ARRAY_KEY, true), (v2::GROUP_KEY, false)] {
+        let file = key(file);
+        let Some(bytes) = names.read(&file)? else { continue };
+        let attributes = names.read(&key(v2::ATTRIBUTES_KEY))?;
+        let metadata = match is_array {
+            true => v2::array(&bytes, attributes.as_deref(), &file).and_then(|array| array.to_json(&file)),
+            false => v2::group(&bytes, attributes.as_deref(), &file).map(|group| group.to_json()),
+        };
+        return Ok(Some(Node { metadata: metadata.map_err(format_fault)?, proof: proof(&file, &bytes), is_v2: true }));
+    }
+    Ok(None)
+}
+
+/// What a node is, if it is one.
+pub(super) fn kind_of(names: &dyn Names, at: &str) -> Result<Option<NodeType>, Fault> {
+    let node = read_node(names, at)?;
+    node.map(|node| node_type(&node.metadata, at).map_err(format_fault)).transpose()
+}
+
+/// The directory of a node, by the group that it lies in, which is empty or ends with `/`, and its path below it.
+pub(super) fn place(group: &str, name: &str) -> String {
+    if name == ROOT { group.trim_end_matches('/').into() } else { format!("{group}{name}") }
+}
+
+/// Refuses what cannot be the path of a node below a group.
+pub(super) fn check_path(name: &str) -> Result<(), Fault> {
+    if name == ROOT || is_path(name) {
+        Ok(())
+    } else {
+        check_name(name.rsplit('/').find(|part| check_name(part).is_err()).unwrap_or(name))
+    }
+}
+
+/// An array, by its path below a group.
+pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Result<(ArrayMetadata, Node), Fault> {
+    check_path(name)?;
+    let at = place(group, name);
+    let node = read_node(directory, &at)?.ok_or_else(|| {
+        let at = directory.full(group);
+        Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
+            .hint("arrays() lists the arrays")
+    })?;
+    Ok((ArrayMetadata::parse(&node.metadata, &format!("{at}/{METADATA_KEY}")).map_err(format_fault)?, node))
+}
+
+/// Refuses to change what is only read.
+pub(super) fn check_changeable(name: &str, node: &Node) -> Result<(), Fault> {
+    match node.is_v2 {
+        false => Ok(()),
+        true => {
+            Err(Fault::new(FaultKind::Unsupported, format!("'{name}' is an array of Zarr v2, which can only be read"))
+                .hint("write it anew, which makes an array of Zarr v3"))
+        }
+    }
+}
