@@ -252,7 +252,7 @@ impl Blocks<'_> {
     /// Decompresses a block, which may be in as many streams as an element has bytes.
     fn decode_block(&self, begin: usize, is_rest: bool, out: &mut [u8]) -> Option<()> {
         let streams = if self.flags & flag::WHOLE != 0 || is_rest { 1 } else { self.element };
-        let each = (out.len() % streams == 0).then_some(out.len() / streams)?;
+        let each = out.len().is_multiple_of(streams).then_some(out.len() / streams)?;
         let mut at = begin;
         for out in out.chunks_mut(each.max(1)) {
             let bytes = self.number(at)?;
