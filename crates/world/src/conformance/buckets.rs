@@ -1,6 +1,7 @@
 //! What buckets must keep, and names and objects in them, which can do less than directories and files.
 
-use super::{Objects, empty, listed, numbered, transposed};
+use super::names::{a_new_file_is_written_once, files_are_read_as_they_were_written, listed};
+use super::{Objects, empty, numbered, transposed};
 use crate::{Bucket, Claim, Locked, Moves, Names, PutOutcome, Request, Root, Store, Tags, When};
 use hyperslab_layout::Object;
 
@@ -115,8 +116,8 @@ fn keys_are_listed_page_by_page(one: &dyn Bucket, other: &dyn Bucket) {
 /// When what [`Names`] promises of places without directories is not kept.
 pub fn names_of_objects(names: &dyn Names) {
     assert_eq!(listed(names, ""), [""; 0], "the tests need an empty root");
-    super::files_are_read_as_they_were_written(names);
-    super::a_new_file_is_written_once(names);
+    files_are_read_as_they_were_written(names);
+    a_new_file_is_written_once(names);
     a_directory_is_what_something_lies_below(names);
     a_note_has_one_owner_at_a_time(names);
     assert_eq!(listed(names, ""), [""; 0], "something is left");
