@@ -46,7 +46,7 @@ impl CallOfAll {
             locals: Some((0..self.arrays.len()).map(local).collect()),
             casting: Casting::Unsafe,
             policies: transfer.policies,
-            together: false,
+            together: true,
             target: (rank == 0).then(|| -> Box<dyn Target> { Box::new(OpenFiles(self.moving.clone())) }),
             publishes: false,
             at_once: true,
