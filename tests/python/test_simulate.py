@@ -233,6 +233,66 @@ def test_a_machine_of_ones_own_is_checked(tmp_path: Path) -> None:
         assert "hint:" in str(raised.value) or "expected one of" in str(raised.value)
 
 
+def program(*, section: bool = False) -> list[Any]:
+    """A program that opens a store, writes an array, a step, perhaps a section of the array, and closes it."""
+    array = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "block"], "name": "rho"}
+    store = {"store": "run.zarr"}
+    write = {"write": True, "arrays": [array], **store}
+    part = {**array, "section": [[0, 1, 64, 1], [0, 1, 64, 1]]}
+    stages: list[Any] = [{"begin": store}, {"transfer": write}, {"step": {**store, "name": "s"}}, {"transfer": write}]
+    stages.append({"publish": store})
+    if section:
+        stages.append({"transfer": {**write, "arrays": [part]}})
+    read = {"transfer": {**write, "write": False}}
+    append = {"transfer": {**write, "append": 0}}
+    return [*stages, read, append, {"end": store}]
+
+
+def test_a_program_of_the_library() -> None:
+    result = hs.simulate("lustre-like", program(section=True), clients=4)
+    parts = [stage["what"] for stage in result["stages"]]
+    write, read = ["agree", "write", "agree"], ["agree", "read", "agree"]
+    assert parts == ["begin", *write, "step", *write, "publish", *write, *read, *write, "end"]
+    assert all(stage["end"] > stage["begin"] for stage in result["stages"] if stage["what"] != "agree")
+    assert [transfer["bytes"] for transfer in result["transfers"]] == [64 * 64 * 8] * 5
+    assert all(0 < transfer["moving_seconds"] < transfer["seconds"] for transfer in result["transfers"])
+    assert {"open", "close", "query", "sync", "read", "write"} <= set(result["calls"])
+    assert result == hs.simulate("lustre-like", program(section=True), clients=4)
+
+
+def test_a_raw_file_of_the_library() -> None:
+    array = {"shape": [64, 64], "mesh": [2, 2], "dims": ["block", "block"]}
+    store = {"store": "out.raw"}
+    stages = [{"begin": store}, {"transfer": {"write": True, "arrays": [array], **store}}, {"end": store}]
+    result = hs.simulate("nas-sp2", stages, clients=4)
+    assert result["transfers"][0]["bytes"] == 64 * 64 * 8
+    with pytest.raises(hs.InvalidError, match=r"'out\.raw' is not open"):
+        hs.simulate("nas-sp2", stages[1:], clients=4)
+
+
+def test_a_transfer_alone_moves_as_that_of_a_call() -> None:
+    alone = hs.simulate("nas-sp2", [transfer(alone=True)], clients=4)
+    whole = hs.simulate("nas-sp2", [transfer()], clients=4)
+    assert [stage["what"] for stage in alone["stages"]] == [stage["what"] for stage in whole["stages"]]
+    moving = [result["transfers"][0]["moving_seconds"] for result in (alone, whole)]
+    assert moving[0] == pytest.approx(moving[1], rel=0.02)
+
+
+def test_what_goes_wrong_is_drawn_by_a_seed() -> None:
+    ends = set()
+    for seed in range(12):
+        faults = {"seed": seed, "arrival_seconds": 20.0, "progress_seconds": 10.0, "storage_seconds": 30.0}
+        result = hs.simulate("nvme-workstation", program(), clients=4, faults=faults)
+        assert 1 <= len(result["faults"]) <= 2
+        assert len(result["ends"]) == 4
+        assert result["seconds"] < 120
+        assert result == hs.simulate("nvme-workstation", program(), clients=4, faults=faults)
+        ends |= {"failed" if end not in ("through", "dead") else end for end in result["ends"]}
+    assert "through" in ends
+    assert "failed" in ends
+    assert "what goes wrong:" in hs.simulate("nvme-workstation", program(), clients=4, faults=1).text
+
+
 def test_the_command(tmp_path: Path) -> None:
     listed = run("simulate", "--list").stdout
     assert all(name in listed for name in hs.machines())

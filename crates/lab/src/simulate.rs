@@ -11,18 +11,20 @@ mod recording;
 mod report;
 mod scenes;
 mod spec;
+mod stores;
 mod transfers;
 
 use planned::PlannedReport;
 pub use report::Report;
 pub use spec::{
-    Array, Call, DiskLayout, File, Local, Meta, Period, SimulationSpec, StageSpec, Store, TransferSpec, WhatIf, Who,
-    Work,
+    Array, BeginStore, Call, DiskLayout, FaultSpec, File, Local, Meta, Period, SimulationSpec, StageSpec, StepOf,
+    Store, StoreOf, TransferSpec, WhatIf, Who, Work,
 };
 
-use hyperslab::Error;
+use hyperslab::{Error, limit_of};
 use hyperslab_plan::profile::{self, Profile};
-use hyperslab_sim::{Payload, Rehearsal, Size};
+use hyperslab_sim::{Faults, Payload, Rehearsal, Size};
+use hyperslab_walk::Limits;
 use hyperslab_world::MemoryTree;
 use recording::Recording;
 use spec::RANKS_MAX;
@@ -42,6 +44,8 @@ pub fn simulate(spec: &SimulationSpec) -> Result<Report, Error> {
 pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> bool) -> Result<Report, Error> {
     let (profile, size) = machine(spec)?;
     let built = scenes::build(spec, &profile, size)?;
+    let faults = spec.faults.map(|asked| drawn(asked, size)).transpose()?;
+    let priced = profile.clone();
     let rehearsal = Rehearsal {
         profile,
         size,
@@ -53,7 +57,7 @@ pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> b
         lengths: built.lengths.clone(),
         tree: MemoryTree::new(),
         payload: Payload::Lengths,
-        faults: None,
+        faults: faults.clone(),
         traced: spec.log,
     };
     let machine = rehearsal.profile.name.clone();
@@ -67,7 +71,19 @@ pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> b
     let sink: Option<hyperslab_sim::Sink> = if spec.trace.is_some() { Some(&mut take) } else { None };
     let outcome = rehearsal.run_recorded(interrupted, sink)?;
     recording.map_or(Ok(()), Recording::finish)?;
-    Ok(Report::new(spec, &outcome, &built.labels, &built.moves))
+    let mishaps = faults.as_ref().map_or(&[][..], |faults| &faults.mishaps);
+    Ok(Report::new(spec, &outcome, &built, mishaps, &priced))
+}
+
+/// What goes wrong, as a seed draws it.
+fn drawn(asked: FaultSpec, size: Size) -> Result<Faults, Error> {
+    let FaultSpec { seed, arrival_seconds, progress_seconds, storage_seconds } = asked;
+    let limits = Limits {
+        arrival: limit_of("arrival_seconds", arrival_seconds)?,
+        progress: limit_of("progress_seconds", progress_seconds)?,
+        storage: limit_of("storage_seconds", storage_seconds)?,
+    };
+    Ok(Faults::drawn(seed, size.ranks, limits))
 }
 
 /// The machine, and the ranks on it.

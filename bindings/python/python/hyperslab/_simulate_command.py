@@ -61,6 +61,8 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--linear-start", action="store_true", help="as systems of the 1990s did")
     command.add_argument("--look-ahead", type=int, default=0, help="steps that a rank derives ahead")
     command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--store", help="a store that the program opens, writes into and closes, such as run.zarr")
+    command.add_argument("--faults", type=int, metavar="SEED", help="let something go wrong, drawn by this seed")
     command.add_argument("--log", type=Path, help="write what happens into this file, a line each")
     command.add_argument(
         "--trace", type=Path, help="record spans of all ranks into this directory; see hyperslab trace"
@@ -115,6 +117,7 @@ def _simulated(args: argparse.Namespace, machine: Machine) -> Simulated:
         scale=dict(args.scale),
         log=args.log is not None,
         trace=args.trace,
+        faults=args.faults,
     )
 
 
@@ -162,7 +165,12 @@ def _stages(args: argparse.Namespace) -> Sequence[Stage]:
             message = f"'{args.stages}' is not JSON: {error}"
             raise InvalidError(message) from error
         return stages if isinstance(stages, list) else [stages]
-    return [{"open": {}}, {"transfer": transfer(args, clients_of(args))}, {"close": {}}]
+    asked = transfer(args, clients_of(args))
+    if args.store is None:
+        return [{"open": {}}, {"transfer": asked}, {"close": {}}]
+    store = {"store": args.store}
+    durable = {"durable": asked.pop("sync")} if asked["write"] else {"mode": "r"}
+    return [{"begin": store | durable}, {"transfer": asked | store}, {"end": store}]
 
 
 def transfer(args: argparse.Namespace, clients: int) -> dict[str, Any]:

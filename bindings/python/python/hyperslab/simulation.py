@@ -102,14 +102,15 @@ class Simulated(dict[str, Any]):
 
     A mapping with, among others, ``seconds`` (until the last rank was through), ``settled_seconds`` (until all is on
     the disks, with what caches still held), ``transfers`` (each with ``bytes``, ``seconds``, ``rate`` [B/s],
-    ``strategy``), ``stages``, ``calls`` to the file system by kind, ``messages``, and ``busiest`` (what was at work for
-    longest, and its share of the time).
+    ``moving_seconds`` while data moved, ``strategy``), ``stages``, ``calls`` to the file system by kind, ``messages``,
+    and ``busiest`` (what was at work for longest, and its share of the time).
     """
 
     @property
     def text(self) -> str:
         """A summary for people."""
-        lines = []
+        lines = [f"what goes wrong: {fault}" for fault in self.get("faults", [])]
+        lines += [f"rank {rank}: {end}" for rank, end in enumerate(self.get("ends", []))]
         for transfer in self["transfers"]:
             mib, rate = transfer["bytes"] / 2**20, transfer["rate"] / 2**20
             lines.append(
@@ -147,6 +148,7 @@ def simulate(
     scale: Mapping[str, float] | None = None,
     log: bool = False,
     trace: str | Path | None = None,
+    faults: int | Mapping[str, float] | None = None,
 ) -> Simulated:
     """Run stages on an imagined machine.
 
@@ -158,8 +160,9 @@ def simulate(
         What ranks live through, one after another. ``{"transfer": {"write": True, "arrays": [...], ...}}`` is a
         collective call; an array has ``shape``, ``mesh``, ``dims`` and perhaps ``dtype``, ``count``, ``section``,
         ``store``, ``order``, ``local``. Others are ``"agree"``, ``{"work": {"seconds": s}}``, ``{"open": {}}``,
-        ``{"close": {}}``, ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``. See
-        docs/simulator.md.
+        ``{"close": {}}``, ``{"query": {}}`` and ``{"call": {"object": ..., "bytes": ..., "write": ...}}``.
+        ``{"begin": {"store": "run.zarr"}}`` opens a store by the library, a ``transfer`` with ``"store"`` writes into
+        it, ``step``, ``publish`` and ``end`` are what a program does besides. See docs/simulator.md.
     clients, servers : int
         Ranks that hold arrays, and ranks behind them that only serve.
     seed : int
@@ -176,6 +179,10 @@ def simulate(
         Whether to tell what happens, a line each, under ``log``.
     trace : path, optional
         A directory into which spans of all ranks are recorded; see `hyperslab.trace`.
+    faults : int or mapping, optional
+        A seed that draws what goes wrong, or a mapping with ``seed`` and limits on waiting (``arrival_seconds``,
+        ``progress_seconds``, ``storage_seconds``). What went wrong is told under ``faults``, how the life of each rank
+        ended under ``ends``; a call that fails is no error then.
 
     Raises
     ------
@@ -195,6 +202,7 @@ def simulate(
         "period": dict(period or {}),
         "log": log,
         "trace": None if trace is None else str(trace),
+        "faults": {"seed": faults} if isinstance(faults, int) else faults,
         "stages": list(stages),
     }
     try:

@@ -51,13 +51,13 @@ impl Recording {
             failed: None,
             about: None,
         };
-        let stages = built.labels.iter().map(|label| {
-            // Agreements belong to the transfer that they are around.
-            let what = label.parts.iter().find(|&&part| part != "agree").unwrap_or(&"agree");
-            (label.stage, format!("{what}, stage {}", label.stage), label.is_call)
-        });
+        let stages = built
+            .labels
+            .iter()
+            .map(|label| (label.stage, format!("{}, stage {}", label.name, label.stage), label.is_call));
         let about = built.labels.iter().map(|label| {
-            let made = built.moves.iter().find(|made| made.stage == label.stage)?;
+            let moves = label.parts.contains(&label.name);
+            let made = built.moves.iter().find(|made| moves && made.stage == label.stage)?;
             Some(About::new(&made.transfer, &made.parameters, &predicted(&made.price)))
         });
         let (stages, about) = (stages.collect(), about.collect());

@@ -1,13 +1,14 @@
 //! What came out of a rehearsal, for people and programs. Field names are those of the JSON.
 
-use super::scenes::Label;
+use super::scenes::Built;
 use super::spec::SimulationSpec;
-use super::transfers::Moving;
+use super::transfers::Chosen;
+use crate::imagined::ChosenCall;
+use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{Phase, Price, Resource};
-use hyperslab_sim::{Disks, Outcome, Work};
+use hyperslab_sim::{Disks, End, Mishap, Outcome, Work};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What came out.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +21,12 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// Transfers.
     pub transfers: Vec<TransferReport>,
+    /// What went wrong, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+    /// How the life of each rank ended, where something was to go wrong: `through`, `dead`, or its error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<String>,
     /// Calls to the file system by kind.
     pub calls: BTreeMap<String, CallReport>,
     /// Messages with data.
@@ -78,6 +85,8 @@ pub struct TransferReport {
     pub bytes: u64,
     /// From when the first rank entered the call to when the last left it \[s\].
     pub seconds: f64,
+    /// The part of it from when the first rank began to move data to when the last had moved its own \[s\].
+    pub moving_seconds: f64,
     /// Bytes a second \[B/s\].
     pub rate: f64,
     /// The strategy.
@@ -170,7 +179,14 @@ fn seconds(ns: u64) -> f64 {
 }
 
 impl Report {
-    pub(super) fn new(spec: &SimulationSpec, outcome: &Outcome, labels: &[Label], moves: &[Arc<Moving>]) -> Report {
+    pub(super) fn new(
+        spec: &SimulationSpec,
+        outcome: &Outcome,
+        built: &Built,
+        faults: &[Mishap],
+        profile: &Profile,
+    ) -> Report {
+        let (labels, chosen) = (&built.labels, built.chosen.borrow());
         let ranks = f64::from(spec.clients + spec.servers);
         let parts = labels.iter().flat_map(|label| label.parts.iter().map(|&part| (label.stage, part)));
         let stages: Vec<StageReport> = parts
@@ -187,7 +203,9 @@ impl Report {
         Report {
             seconds: seconds(outcome.end_ns),
             settled_seconds: seconds(outcome.settled_ns),
-            transfers: moves.iter().map(|made| transfer_report(made, &stages)).collect(),
+            transfers: transfers(built, &chosen, profile, &stages),
+            faults: faults.iter().map(ToString::to_string).collect(),
+            ends: outcome.ends.iter().map(end_report).collect(),
             stages,
             calls: tally.calls.iter().map(|(kind, calls)| (kind.to_string(), call_report(calls))).collect(),
             messages: tally.messages,
@@ -212,23 +230,49 @@ fn few<T>(all: &[T]) -> &[T] {
     if all.len() > TOLD_MAX { &[] } else { all }
 }
 
-fn transfer_report(moving: &Moving, stages: &[StageReport]) -> TransferReport {
-    let Moving { stage, parameters, why, price, agrees, .. } = moving;
-    let bytes = moving.bytes();
-    let of = || stages.iter().filter(|other| other.stage == *stage);
-    let begin = of().map(|stage| stage.begin).fold(f64::INFINITY, f64::min);
-    let end = of().map(|stage| stage.end).fold(0.0, f64::max);
+/// Transfers, in the order of their stages.
+fn transfers(
+    built: &Built,
+    chosen: &[(usize, ChosenCall)],
+    profile: &Profile,
+    stages: &[StageReport],
+) -> Vec<TransferReport> {
+    let known = built.moves.iter().map(|moving| moving.chosen());
+    let on_stores = chosen.iter().map(|(stage, call)| Chosen::on_store(*stage, call, profile));
+    let mut all: Vec<TransferReport> = known.chain(on_stores).map(|one| transfer_report(&one, stages)).collect();
+    all.sort_by_key(|one| one.stage);
+    all
+}
+
+fn transfer_report(chosen: &Chosen, stages: &[StageReport]) -> TransferReport {
+    let Chosen { stage, bytes, parameters, why, price, agrees } = chosen;
+    let of = |moving: bool| {
+        let of = stages.iter().filter(|other| other.stage == *stage && (!moving || other.what != "agree"));
+        let span = |(begin, end): (f64, f64), part: &StageReport| (part.begin.min(begin), part.end.max(end));
+        let (begin, end) = of.fold((f64::INFINITY, 0.0), span);
+        (end - begin).max(0.0)
+    };
+    let seconds = of(false);
     TransferReport {
         stage: *stage,
-        bytes,
-        seconds: end - begin,
-        rate: if end > begin { bytes as f64 / (end - begin) } else { 0.0 },
+        bytes: *bytes,
+        seconds,
+        moving_seconds: of(true),
+        rate: if seconds > 0.0 { *bytes as f64 / seconds } else { 0.0 },
         strategy: parameters.strategy.name().into(),
         servers: parameters.servers.len(),
         subchunk_bytes: parameters.subchunk_bytes,
         slots: parameters.slots,
         why: why.clone(),
         predicted: Predicted::of(price, *agrees),
+    }
+}
+
+fn end_report(end: &End) -> String {
+    match end {
+        End::Through => "through".into(),
+        End::Dead => "dead".into(),
+        End::Failed(_, fault) => fault.text(),
     }
 }
 

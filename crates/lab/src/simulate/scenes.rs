@@ -1,21 +1,26 @@
 //! From what is asked of a rehearsal to what ranks live through.
 
 use super::calling::{CallOfAll, calling};
-use super::spec::{SimulationSpec, StageSpec, Who};
+use super::spec::{SimulationSpec, StageSpec, TransferSpec, Who};
+use super::stores::Stores;
 use super::transfers::{Moving, transfer};
+use crate::imagined::{ChosenCall, Programs};
 use hyperslab::Error;
 use hyperslab_layout::Object;
 use hyperslab_plan::profile::Profile;
 use hyperslab_sim::{Move, Scene, SimNames, Size};
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What an scene is to who asked for it.
 pub(super) struct Label {
     /// Number of the stage that was asked for.
     pub(super) stage: usize,
-    /// What its parts are called.
+    /// What its parts are called, and all of it.
     pub(super) parts: Vec<&'static str>,
+    pub(super) name: &'static str,
     /// Whether it is a call of ranks, and not the program's own work.
     pub(super) is_call: bool,
 }
@@ -28,12 +33,32 @@ pub(super) struct Built {
     pub(super) labels: Vec<Label>,
     pub(super) lengths: Vec<(Object, u64)>,
     pub(super) moves: Vec<Arc<Moving>>,
+    /// What was chosen for calls on stores, by stage, once they have come that far.
+    pub(super) chosen: Rc<RefCell<Vec<(usize, ChosenCall)>>>,
 }
 
 impl Built {
     fn push(&mut self, stage: usize, parts: &[&'static str], is_call: bool, scene: Scene) {
-        self.labels.push(Label { stage, parts: parts.to_vec(), is_call });
+        // Agreements belong to what they are around.
+        let name = parts.iter().find(|&&part| part != "agree").copied().unwrap_or("agree");
+        self.labels.push(Label { stage, parts: parts.to_vec(), name, is_call });
         self.scenes.push(scene);
+    }
+
+    /// A transfer of files that all ranks have open: a whole call, or the transfer alone.
+    fn push_moving(&mut self, stage: usize, asked: &TransferSpec, moving: Moving, size: Size) {
+        let (way, moving) = (if asked.write { "write" } else { "read" }, Arc::new(moving));
+        match (asked.agree, asked.alone) {
+            (true, false) => self.push(stage, &["agree", way, "agree"], true, calling(CallOfAll::of(&moving, size))),
+            (true, true) => {
+                for (part, scene) in [("agree", Scene::agree()), (way, walking(&moving)), ("agree", Scene::agree())] {
+                    self.push(stage, &[part], true, scene);
+                    self.labels.last_mut().expect("it was pushed").name = way;
+                }
+            }
+            (false, _) => self.push(stage, &[way], true, walking(&moving)),
+        }
+        self.moves.push(moving);
     }
 }
 
@@ -57,7 +82,8 @@ fn query(names: &SimNames) -> Result<(), Fault> {
 }
 
 pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Result<Built, Error> {
-    let mut built = Built::default();
+    let stores = Stores::new(Programs::new(profile.clone()));
+    let mut built = Built { chosen: stores.chosen.clone(), ..Built::default() };
     for (number, stage) in spec.stages.iter().enumerate() {
         let named = |who: Who, what| Ok::<_, Error>(Scene::names(checked(who, number, size)?, what));
         match stage {
@@ -91,15 +117,19 @@ pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Res
                 built.push(number, &["call"], true, scene);
             }
             StageSpec::Transfer(asked) => {
-                let moving = transfer(number, asked, spec, profile, size, &mut built.lengths)?;
-                let way = if asked.write { "write" } else { "read" };
-                let moving = Arc::new(moving);
-                match asked.agree {
-                    true => built.push(number, &["agree", way, "agree"], true, calling(CallOfAll::of(&moving, size))),
-                    false => built.push(number, &[way], true, walking(&moving)),
+                if asked.store.is_some() {
+                    let way = if asked.write { "write" } else { "read" };
+                    let scene = stores.transfer(number, asked, spec.clients)?;
+                    built.push(number, &["agree", way, "agree"], true, scene);
+                    continue;
                 }
-                built.moves.push(moving);
+                let moving = transfer(number, asked, spec, profile, size, &mut built.lengths)?;
+                built.push_moving(number, asked, moving, size);
             }
+            StageSpec::Begin(asked) => built.push(number, &["begin"], true, stores.begin(asked)?),
+            StageSpec::Step(asked) => built.push(number, &["step"], true, stores.step(&asked.store, &asked.name)),
+            StageSpec::Publish(asked) => built.push(number, &["publish"], true, stores.publish(&asked.store)),
+            StageSpec::End(asked) => built.push(number, &["end"], true, stores.end(&asked.store)),
         }
     }
     Ok(built)
@@ -109,7 +139,7 @@ pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Res
 fn walking(moving: &Arc<Moving>) -> Scene {
     let (transfer, parameters) = (moving.transfer.clone(), moving.parameters.clone());
     let moving = moving.clone();
-    Scene::walk(Move { transfer, parameters, bring: std::rc::Rc::new(move |rank| moving.part(rank)) })
+    Scene::walk(Move { transfer, parameters, bring: Rc::new(move |rank| moving.part(rank)) })
 }
 
 /// Who takes part, if there is such a rank.

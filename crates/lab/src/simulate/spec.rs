@@ -43,6 +43,9 @@ pub struct SimulationSpec {
     /// A directory into which spans of all ranks are recorded.
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// What goes wrong.
+    #[serde(default)]
+    pub faults: Option<FaultSpec>,
     /// What ranks live through.
     pub stages: Vec<StageSpec>,
 }
@@ -127,6 +130,79 @@ pub enum StageSpec {
     Query(Meta),
     /// A plain read or write.
     Call(Call),
+    /// A store is opened, by the library.
+    Begin(BeginStore),
+    /// A step of it is begun.
+    Step(StepOf),
+    /// Its step is published.
+    Publish(StoreOf),
+    /// It is closed.
+    End(StoreOf),
+}
+
+/// A store is opened.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeginStore {
+    /// Its path: a Zarr group, or a raw file where this does not end with `.zarr`.
+    pub store: String,
+    /// `r`, `r+`, `w` or `x`.
+    #[serde(default = "anew")]
+    pub mode: String,
+    /// Whether what is published is on disk first.
+    #[serde(default = "yes")]
+    pub durable: bool,
+}
+
+fn anew() -> String {
+    "w".into()
+}
+
+/// A step of a store.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepOf {
+    /// The store.
+    pub store: String,
+    /// Name of the step.
+    pub name: String,
+}
+
+/// A store that is open.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreOf {
+    /// Its path.
+    pub store: String,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultSpec {
+    /// Draws what, where and when.
+    pub seed: u64,
+    /// How long ranks wait for others to arrive \[s\].
+    #[serde(default = "arrival")]
+    pub arrival_seconds: f64,
+    /// For any progress \[s\].
+    #[serde(default = "progress")]
+    pub progress_seconds: f64,
+    /// For storage that does not answer \[s\].
+    #[serde(default = "storage")]
+    pub storage_seconds: f64,
+}
+
+fn arrival() -> f64 {
+    1800.0
+}
+
+fn progress() -> f64 {
+    60.0
+}
+
+fn storage() -> f64 {
+    600.0
 }
 
 /// Who takes part: `"all"`, `"clients"`, or the number of a rank.
@@ -235,6 +311,18 @@ pub struct TransferSpec {
     /// Whether ranks agree before and after, as in a collective call.
     #[serde(default = "yes")]
     pub agree: bool,
+    /// Whether it is no call of the library: ranks agree that they begin and that they have ended, and know the rest.
+    #[serde(default)]
+    pub alone: bool,
+    /// The store that it writes into or reads from; files that are open on all ranks when absent.
+    #[serde(default)]
+    pub store: Option<String>,
+    /// The dimension along which it appends to arrays of the store.
+    #[serde(default)]
+    pub append: Option<usize>,
+    /// Whether it replaces arrays of the store.
+    #[serde(default)]
+    pub overwrite: bool,
 }
 
 fn yes() -> bool {

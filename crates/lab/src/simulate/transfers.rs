@@ -2,6 +2,7 @@
 
 use super::array::{asks, local, owned};
 use super::spec::{Array, RANKS_MAX, SimulationSpec, TransferSpec, WhatIf};
+use crate::imagined::ChosenCall;
 use hyperslab::{Error, LocalArray};
 use hyperslab_layout::{Durability, Object, Policies, View};
 use hyperslab_plan::profile::{Disk, Profile};
@@ -32,7 +33,40 @@ pub(super) struct Moving {
     alike: Vec<usize>,
 }
 
+/// What was chosen for a transfer, and what that is expected to cost.
+pub(super) struct Chosen<'a> {
+    /// Number of the stage that was asked for.
+    pub(super) stage: usize,
+    /// Bytes of the arrays, as stored \[B\].
+    pub(super) bytes: u64,
+    pub(super) parameters: &'a Parameters,
+    pub(super) why: String,
+    pub(super) price: Price,
+    /// Whether ranks agree before and after.
+    pub(super) agrees: bool,
+}
+
+impl Chosen<'_> {
+    /// That of a call on a store, on a machine of this profile.
+    pub(super) fn on_store<'a>(stage: usize, call: &'a ChosenCall, profile: &Profile) -> Chosen<'a> {
+        let nodes = &profile.nodes;
+        let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
+        let (transfer, parameters) = (&call.transfer, &call.decision.parameters);
+        let planner = Planner { profile, machine, strategies: &Strategy::ALL };
+        let price = planner.price(transfer, parameters, &|_| None, Effort::CAREFUL);
+        let why = "the library chose so, with the profile of the machine".into();
+        Chosen { stage, bytes: transfer.stored_bytes(), parameters, why, price, agrees: true }
+    }
+}
+
 impl Moving {
+    /// What was chosen for it.
+    pub(super) fn chosen(&self) -> Chosen<'_> {
+        let Moving { stage, parameters, agrees, .. } = self;
+        let (why, price) = (self.why.clone(), self.price.clone());
+        Chosen { stage: *stage, bytes: self.bytes(), parameters, why, price, agrees: *agrees }
+    }
+
     /// Bytes of the arrays, as stored \[B\].
     pub(super) fn bytes(&self) -> u64 {
         self.transfer.stored_bytes()

@@ -80,7 +80,7 @@ class Case:
         two-phase I/O with dedicated aggregators and one buffer carries out just as Panda does.
         """
         array: dict[str, Any] = {"shape": self.shape, "mesh": self.mesh, "dims": ["block"] * 3, "count": count}
-        call: dict[str, Any] = {"write": True, "slots": 1, "sync": True, "arrays": [array]}
+        call: dict[str, Any] = {"write": True, "slots": 1, "sync": True, "alone": True, "arrays": [array]}
         if self.count == 1:
             call |= {"strategy": "two-phase", "subchunk_bytes": SUBCHUNK}
         else:

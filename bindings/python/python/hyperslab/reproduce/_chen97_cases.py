@@ -209,6 +209,7 @@ class _Deal:
         case = self.case
         call: dict[str, Any] = {
             "write": True,
+            "alone": True,
             "sync": True,
             "fresh": case.section is None,
             "strategy": "two-phase",

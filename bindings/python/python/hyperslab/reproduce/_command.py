@@ -47,6 +47,9 @@ def add_verb(verbs: _Verbs) -> None:
     command = verbs.add_parser("reproduce", help="run the papers' results again")
     command.add_argument("study", choices=(*STUDIES, "all"))
     command.add_argument("--quick", action="store_true", help="one trial, without the longest cases")
+    command.add_argument(
+        "--whole-calls", action="store_true", help="let transfers that papers time alone be whole calls of this library"
+    )
     command.add_argument("--trials", type=int, help="seeds for each case that depends on chance; 5 without")
     command.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the papers' figures there")
     command.add_argument("--format", choices=("svg", "png"), default="svg", help="of figures")
@@ -64,7 +67,8 @@ def add_verb(verbs: _Verbs) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command. The status is 0 also when items are not within their tolerance: that is a result."""
-    runner = Runner(trials=args.trials or (1 if args.quick else 5), quick=args.quick)
+    trials = args.trials or (1 if args.quick else 5)
+    runner = Runner(trials=trials, quick=args.quick, whole_calls=args.whole_calls)
     names = STUDIES if args.study == "all" else (args.study,)
     if args.sensitivity is not None:
         studies = {name: load(name).items for name in names}

@@ -154,7 +154,7 @@ def _asked(case: Case) -> tuple[dict[str, Any], dict[str, float], dict[str, Any]
     array, file_bytes = case.array(), case.mib * MIB
     local_disks = case.disks / case.iops
     scale = {"storage.servers.disks": local_disks, **case.scale}
-    call: dict[str, Any] = {"write": case.writes, "sync": case.writes, "arrays": [array]}
+    call: dict[str, Any] = {"write": case.writes, "sync": case.writes, "alone": True, "arrays": [array]}
     if case.method == "spfs":
         # One call for each contiguous piece of the file, straight from or to the user's array.
         # The paper's single CP also calls for one record at a time.

@@ -112,6 +112,13 @@ class Figure:
     bars: bool = False
 
 
+def _whole(stage: Stage) -> Stage:
+    """A stage whose transfer is a whole call."""
+    if isinstance(stage, str) or "transfer" not in stage:
+        return stage
+    return {"transfer": {name: value for name, value in stage["transfer"].items() if name != "alone"}}
+
+
 @dataclass
 class Runner:
     """Simulates each case once, however many items ask for it.
@@ -124,15 +131,20 @@ class Runner:
         Whether long cases are left out or made smaller, as in tests.
     scale : mapping
         Factors for numbers of the machines: by name of the machine, then by dotted key.
+    whole_calls : bool
+        Whether transfers that papers time alone are whole calls of this library instead.
     """
 
     trials: int = 5
     quick: bool = False
     scale: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    whole_calls: bool = False
     known: dict[str, Simulated] = field(default_factory=dict, repr=False)
 
     def simulate(self, machine: str, stages: Sequence[Stage], **options: Any) -> Simulated:
         """As :func:`hyperslab.simulate`, with this runner's factors."""
+        if self.whole_calls:
+            stages = [_whole(stage) for stage in stages]
         scale = {**self.scale.get(machine, {}), **options.pop("scale", {})}
         key = json.dumps([machine, stages, options, scale], sort_keys=True)
         if key not in self.known:
