@@ -383,3 +383,49 @@ fn a_program_that_is_stopped_anywhere_and_one_that_does_the_same() {
         overtake(name, deed, false);
     }
 }
+
+/// Of several programs that make the same steps at the same time, while replies are lost and some die, each step is of one.
+#[test]
+fn programs_that_race_for_the_same_steps() {
+    let times = std::env::var("HYPERSLAB_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    for seed in 0..15 * times {
+        let place = made();
+        let programs: Vec<ObjectMemory> = (0..3).map(|_| place.program()).collect();
+        std::thread::scope(|scope| {
+            for (number, program) in (0..).zip(&programs) {
+                program.disturb_by_chance(seed * 10 + number, 30);
+                if (seed + number) % 3 == 0 {
+                    program.dies(Death { after: 5 + seed * 3 % 40, late: true, known: true });
+                }
+                scope.spawn(move || {
+                    let comm = Comm::alone();
+                    // Whoever dies, or is refused, goes on with the next one; errors are as they may be.
+                    let Ok(store) = open(&comm, program, Mode::Update) else { return };
+                    for name in ["s0", "s1", "s2"] {
+                        let Ok(step) = store.step(name, Default::default(), false) else { continue };
+                        let asks = ["x", "y"].map(|name| ask(&comm, name, 10.0 + number as f64));
+                        match step.group.write(&asks, &options()) {
+                            Ok(_) => drop(step.publish(None)),
+                            Err(_) => step.discard(),
+                        }
+                    }
+                    drop(store.close());
+                });
+            }
+        });
+        for turn in 0..3 {
+            let mut there = 0;
+            for name in ["s0", "s1", "s2"] {
+                let [x, y] = ["x", "y"].map(|array| values(&place, Some(name), array));
+                let is_whole = x.as_ref().is_none_or(|x| x.iter().all(|&value| value == x[0]));
+                assert!(is_whole && x == y, "seed {seed}, {name} at {turn}: {x:?} and {y:?}");
+                there += u32::from(x.is_some());
+            }
+            assert!(there > 0 || programs.iter().all(ObjectMemory::is_dead), "seed {seed}: nobody made anything");
+            match turn {
+                0 => assert!(place.deliver() < 1000),
+                _ => tidy_up(&place),
+            }
+        }
+    }
+}

@@ -22,17 +22,16 @@ impl Store {
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         let groups: Vec<String> = ends.map(|end| format!("{base}{}", &path[..end])).collect();
         self.comm.agree_on(question, self.attempts.at_once(groups.len()), move || {
+            let is_there = |at: &str| match kind_of(&*names, at)? {
+                Some(NodeType::Array) => {
+                    let text = format!("{what}: '{}' is an array", names.full(at));
+                    Err(Fault::new(FaultKind::Exists, text).hint("choose another name"))
+                }
+                kind => Ok(kind.is_some()),
+            };
             for at in groups {
-                match kind_of(&*names, &at)? {
-                    Some(NodeType::Group) => continue,
-                    Some(NodeType::Array) => {
-                        return Err(Fault::new(
-                            FaultKind::Exists,
-                            format!("{what}: '{}' is an array", names.full(&at)),
-                        )
-                        .hint("choose another name"));
-                    }
-                    None => {}
+                if is_there(&at)? {
+                    continue;
                 }
                 drop_consolidated(&attempts, &ancestors)?;
                 if sync {
@@ -40,7 +39,10 @@ impl Store {
                 } else {
                     names.make(&at)?
                 }
-                names.write(&format!("{at}/{METADATA_KEY}"), &GroupMetadata::default().to_json(), sync)?;
+                // Somebody else may have made something of the name meanwhile.
+                if !names.write_new(&format!("{at}/{METADATA_KEY}"), &GroupMetadata::default().to_json(), sync)? {
+                    is_there(&at)?;
+                }
             }
             Ok(Vec::new())
         })?;
