@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from hyperslab import _core
 from hyperslab._calls import holding, section_of, type_code
 from hyperslab._picture import draw
-from hyperslab.chunking import chunking
+from hyperslab.chunking import chunking, shards_of
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from hyperslab._calls import SectionLike
-    from hyperslab.chunking import Chunking, Chunks
+    from hyperslab.chunking import Chunking, Chunks, Shards
     from hyperslab.pieces import Pieces
 
 __all__ = ["Explanation", "explain"]
@@ -91,6 +91,7 @@ def explain(
     shape: Sequence[SupportsIndex] | None = None,
     layout: Literal["zarr", "raw"] = "zarr",
     chunks: Chunks | None = None,
+    shards: Shards = "auto",
     checksum: bool = True,
     zstd: int | None = None,
     order: Literal["C", "F"] = "C",
@@ -125,7 +126,7 @@ def explain(
         Shape of the stored arrays, where only a section moves.
     layout : {"zarr", "raw"}
         Chunks of a Zarr store, or one raw file with all arrays one after another.
-    chunks, checksum, zstd : optional
+    chunks, shards, checksum, zstd : optional
         For Zarr, as for `Store.write`.
     order : {"C", "F"}
         For raw files, the order of the elements.
@@ -191,7 +192,7 @@ def explain(
             [one._core for one in held],
             type_code(dtype),
             None if part is None or stored is None else (part, stored),
-            _layout(layout, cut, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
+            _layout(layout, cut, shards=shards, checksum=checksum, zstd=zstd, order=order, header_bytes=header_bytes),
             direction == "write",
             given,
             listed,
@@ -215,6 +216,7 @@ def _layout(
     layout: str,
     cut: Chunking,
     *,
+    shards: Shards,
     checksum: bool,
     zstd: int | None,
     order: str,
@@ -227,4 +229,6 @@ def _layout(
         message = f"layout '{layout}' is not one of zarr, raw"
         raise InvalidError(message)
     chunks, typical = cut
-    return {"chunks": chunks, "typical": typical, "checksum": checksum, "zstd": zstd}
+    unsharded = shards is None or shards is False
+    given = {"chunks": chunks, "typical": typical, "shards": shards_of(shards), "unsharded": unsharded}
+    return given | {"checksum": checksum, "zstd": zstd}

@@ -1,7 +1,7 @@
 //! Reading and writing arrays of a group.
 
 use super::known::check_relied;
-use super::nodes::{Node, check_path, place, read_array};
+use super::nodes::{StoredNode, check_path, place, read_array};
 use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
@@ -267,7 +267,7 @@ impl Store {
     }
 
     /// An array that is there: its metadata, also as they were read.
-    pub(super) fn found(&self, name: &str) -> Result<(ArrayMetadata, Node), Fault> {
+    pub(super) fn found(&self, name: &str) -> Result<(ArrayMetadata, StoredNode), Fault> {
         read_array(&*self.directory(), &self.base(), name)
     }
 

@@ -53,17 +53,18 @@ impl Store {
 
     /// Where arrays are named by paths: the group that they lie in, and what they are called there. `new` makes the group.
     pub(super) fn inside(&self, asks: &[WriteAsk], new: bool) -> Result<Option<(Store, Vec<WriteAsk>)>, Error> {
-        let path =
-            |ask: &WriteAsk| ask.name.rsplit_once('/').filter(|_| ask.name != ROOT).map(|(path, _)| path.to_string());
-        let Some(first) = asks.iter().find_map(path) else { return Ok(None) };
-        if asks.iter().any(|ask| path(ask).as_ref() != Some(&first)) {
+        let above = |name: &str| name.rsplit_once('/').filter(|_| name != ROOT).map(|(path, _)| path.to_string());
+        let mut each = asks.iter().map(|ask| above(&ask.name));
+        let Some(first) = each.clone().flatten().next() else { return Ok(None) };
+        if each.any(|path| path.as_ref() != Some(&first)) {
             let text = "arrays that are written by one call lie in several groups";
             let fault =
                 Fault::new(FaultKind::Unsupported, text).hint("write those of each group by a call of their own");
             return Err(self.comm.attend_with(&format!("write to '{}'", self.path().display()), fault));
         }
         let group = if new { self.make_group(&first)? } else { self.group(&first)? };
-        let named = |ask: &WriteAsk| WriteAsk { name: ask.name[first.len() + 1..].to_string(), ..ask.clone() };
-        Ok(Some((group, asks.iter().map(named).collect())))
+        let mut named = asks.to_vec();
+        named.iter_mut().for_each(|one| one.name = one.name[first.len() + 1..].to_string());
+        Ok(Some((group, named)))
     }
 }

@@ -9,7 +9,7 @@ use hyperslab_world::{Fault, FaultKind, Names, Proof, fingerprint};
 pub(super) const ROOT: &str = "/";
 
 /// The metadata of a node.
-pub(super) struct Node {
+pub(super) struct StoredNode {
     /// As those of v3.
     pub(super) metadata: Vec<u8>,
     /// The file that they come from, and what it contains.
@@ -19,12 +19,12 @@ pub(super) struct Node {
 }
 
 /// The node in this directory below the home, if there is one.
-pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<Node>, Fault> {
+pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<StoredNode>, Fault> {
     let key = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}/{name}") };
     let proof = |key: &str, bytes: &[u8]| Proof::Contents(names.full(key).into(), fingerprint(bytes));
     let v3 = key(METADATA_KEY);
     if let Some(metadata) = names.read(&v3)? {
-        return Ok(Some(Node { proof: proof(&v3, &metadata), metadata, is_v2: false }));
+        return Ok(Some(StoredNode { proof: proof(&v3, &metadata), metadata, is_v2: false }));
     }
     for (file, is_array) in [(v2::ARRAY_KEY, true), (v2::GROUP_KEY, false)] {
         let file = key(file);
@@ -34,7 +34,11 @@ pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<Node>, Fau
             true => v2::array(&bytes, attributes.as_deref(), &file).and_then(|array| array.to_json(&file)),
             false => v2::group(&bytes, attributes.as_deref(), &file).map(|group| group.to_json()),
         };
-        return Ok(Some(Node { metadata: metadata.map_err(format_fault)?, proof: proof(&file, &bytes), is_v2: true }));
+        return Ok(Some(StoredNode {
+            metadata: metadata.map_err(format_fault)?,
+            proof: proof(&file, &bytes),
+            is_v2: true,
+        }));
     }
     Ok(None)
 }
@@ -60,7 +64,7 @@ pub(super) fn check_path(name: &str) -> Result<(), Fault> {
 }
 
 /// An array, by its path below a group.
-pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Result<(ArrayMetadata, Node), Fault> {
+pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Result<(ArrayMetadata, StoredNode), Fault> {
     check_path(name)?;
     let at = place(group, name);
     let node = read_node(directory, &at)?.ok_or_else(|| {
@@ -72,7 +76,7 @@ pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Resu
 }
 
 /// Refuses to change what is only read.
-pub(super) fn check_changeable(name: &str, node: &Node) -> Result<(), Fault> {
+pub(super) fn check_changeable(name: &str, node: &StoredNode) -> Result<(), Fault> {
     match node.is_v2 {
         false => Ok(()),
         true => {
