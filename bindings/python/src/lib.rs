@@ -28,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<comm::Request>()?;
     module.add_class::<target::Target>()?;
     module.add_class::<memory::Memory>()?;
+    module.add_class::<memory::MemoryObjects>()?;
     module.add_function(wrap_pyfunction!(target::save_npy, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_alone, module)?)?;
     module.add_function(wrap_pyfunction!(calibration::measure_together, module)?)?;

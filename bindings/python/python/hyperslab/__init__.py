@@ -37,7 +37,7 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
-from hyperslab.memory import MemoryPath, MemoryStore
+from hyperslab.memory import MemoryPath, MemoryStore, ObjectMemory
 from hyperslab.netcdf import NetcdfFile
 from hyperslab.opening import open
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
@@ -71,6 +71,7 @@ __all__ = [
     "MemoryStore",
     "NetcdfFile",
     "NotFoundError",
+    "ObjectMemory",
     "OutdatedError",
     "PeerError",
     "Pieces",

@@ -278,8 +278,10 @@ impl Opening {
     /// All is published, but something hidden could not be removed.
     pub fn left_behind(&self, name: &str, why: Fault) -> Fault {
         let (shown, name) = (self.home.shown(), self.names().full(name));
-        let owners = self.names().full(&self.home.owners());
-        let what = format!("'{shown}' is as it should be, but '{name}' is left behind, named in '{owners}'");
+        // Where there is such a list.
+        let listed = Some(self.home.owners()).filter(|owners| self.names().exists(owners));
+        let named = listed.map_or(String::new(), |owners| format!(", named in '{}'", self.names().full(&owners)));
+        let what = format!("'{shown}' is as it should be, but '{name}' is left behind{named}");
         why.as_kind(FaultKind::Unsynced)
             .context(what)
             .about(name)

@@ -169,8 +169,8 @@ impl ByMetadata {
         let (record, store) = (of.names().full(record), of.home.shown());
         let text = format!("'{shown}' is being written by {who}, who cannot be told to be dead: '{record}' says so");
         Fault::new(FaultKind::Busy, text).about(record).hint(format!(
-            "wait until it is done; if it died, overwrite=True takes the name of a new array from it, and \
-             'hyperslab clean {store}' removes what it left"
+            "wait until it is done; if it died, overwrite=True takes the name of a new array from it, and cleaning \
+             '{store}' (hyperslab clean, ObjectMemory.clean) removes what it left"
         ))
     }
 

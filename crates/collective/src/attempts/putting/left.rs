@@ -124,7 +124,8 @@ impl ByMetadata {
                     let who = left.owner.as_ref().map_or("another owner".into(), Owner::to_string);
                     let text = format!("'{}' is being written by {who}", names.full(&name));
                     return Err(Fault::new(FaultKind::Busy, text).hint(format!(
-                        "wait until it is done; if it died, 'hyperslab clean {}' removes what it left",
+                        "wait until it is done; if it died, cleaning '{}' (hyperslab clean, ObjectMemory.clean) removes what \
+                         it left",
                         home.shown()
                     )));
                 }
