@@ -129,11 +129,11 @@ def test_names_of_dimensions_and_attributes_are_read(tmp_path: Path) -> None:
         same(inner.read("b"), ramp((4,), "f4"), "b")
 
 
-def test_an_array_cut_into_shards_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_an_array_in_shards_is_read(tmp_path: Path) -> None:
     root = zarr.open_group(tmp_path / "a.zarr", mode="w")
     root.create_array("a", data=ramp((8, 8), "f4"), chunks=(2, 2), shards=(4, 4))
-    with hs.open(tmp_path / "a.zarr") as store, pytest.raises(hs.UnsupportedError, match="shard"):
-        store.read("a")
+    with hs.open(tmp_path / "a.zarr") as store:
+        same(store.read("a"), ramp((8, 8), "f4"), "a")
 
 
 # ---- to other tools --------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ pub struct ShardCodec {
     element_bytes: u64,
     /// One element that was never written, as it is stored.
     fill: Vec<u8>,
-    inside: Inside,
+    inside: Innards,
     at_end: bool,
     endian: ByteOrder,
     checksum: bool,
@@ -40,7 +40,7 @@ pub struct ShardCodec {
 
 /// How a chunk inside of a shard becomes bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Inside {
+enum Innards {
     Chain(Vec<BytesCodec>),
     Shards(Box<ShardCodec>),
 }
@@ -72,8 +72,8 @@ impl ShardCodec {
         let mut order = vec![0; shard.len()];
         permutation.iter().enumerate().for_each(|(place, &d)| order[d] = place);
         let inside = match sharding.codecs.shard_codec(&sharding.chunk_shape, fill) {
-            Some(nested) => Inside::Shards(Box::new(nested)),
-            None => Inside::Chain(sharding.codecs.chain.clone()),
+            Some(nested) => Innards::Shards(Box::new(nested)),
+            None => Innards::Chain(sharding.codecs.chain.clone()),
         };
         ShardCodec {
             shard: permuted(shard),
@@ -106,8 +106,8 @@ impl ShardCodec {
     fn chunk_bytes_max(&self) -> u64 {
         let plain = self.plain_bytes(&self.chunk);
         match &self.inside {
-            Inside::Chain(chain) => encoded_bytes_max(chain, plain),
-            Inside::Shards(nested) => nested.encoded_bytes_max(plain),
+            Innards::Chain(chain) => encoded_bytes_max(chain, plain),
+            Innards::Shards(nested) => nested.encoded_bytes_max(plain),
         }
     }
 
@@ -171,9 +171,9 @@ impl ShardCodec {
                     entries.push(NO_CHUNK);
                     continue;
                 }
-                Inside::Chain(chain) if chain.is_empty() => out.extend_from_slice(&chunk),
-                Inside::Chain(chain) => out.extend_from_slice(&encode(chain, &chunk, context)?),
-                Inside::Shards(nested) => {
+                Innards::Chain(chain) if chain.is_empty() => out.extend_from_slice(&chunk),
+                Innards::Chain(chain) => out.extend_from_slice(&encode(chain, &chunk, context)?),
+                Innards::Shards(nested) => {
                     out.extend_from_slice(&encode(&nested.chain, &nested.pack(&chunk, context)?, context)?);
                 }
             }
@@ -216,8 +216,8 @@ impl ShardCodec {
                 return Err(context.corrupt(expected, format!("a shard of {} B", packed.len())));
             };
             let chunk = match &self.inside {
-                Inside::Chain(chain) => decode(chain, stored, chunk_bytes, context)?,
-                Inside::Shards(nested) => nested.expand(stored, context)?,
+                Innards::Chain(chain) => decode(chain, stored, chunk_bytes, context)?,
+                Innards::Shards(nested) => nested.expand(stored, context)?,
             };
             self.for_each_run(number as u64, |to, from, bytes| {
                 plain[to..to + bytes].copy_from_slice(&chunk[from..from + bytes]);
@@ -263,7 +263,7 @@ impl ShardCodec {
         }
         let [first, bytes] = entry;
         let (least, most) = match &self.inside {
-            Inside::Chain(chain) if chain.is_empty() => (self.plain_bytes(&self.chunk), self.plain_bytes(&self.chunk)),
+            Innards::Chain(chain) if chain.is_empty() => (self.plain_bytes(&self.chunk), self.plain_bytes(&self.chunk)),
             _ => (1, self.chunk_bytes_max()),
         };
         if bytes < least || bytes > most {
@@ -361,12 +361,12 @@ impl ShardCodec {
             u8::from(self.at_end),
             u8::from(self.endian == ByteOrder::Big),
             u8::from(self.checksum),
-            u8::from(matches!(self.inside, Inside::Shards(_))),
+            u8::from(matches!(self.inside, Innards::Shards(_))),
         ]);
         bytes(out, &Chain::of(&self.chain).to_bytes());
         match &self.inside {
-            Inside::Chain(chain) => bytes(out, &Chain::of(chain).to_bytes()),
-            Inside::Shards(nested) => nested.write_to(out),
+            Innards::Chain(chain) => bytes(out, &Chain::of(chain).to_bytes()),
+            Innards::Shards(nested) => nested.write_to(out),
         }
     }
 
@@ -387,8 +387,8 @@ impl ShardCodec {
         let [at_end, big, checksum, nested] = *take::<4>(rest)?;
         let chain = Chain::from_bytes(part(rest)?)?.codecs().to_vec();
         let inside = match nested {
-            0 => Inside::Chain(Chain::from_bytes(part(rest)?)?.codecs().to_vec()),
-            _ => Inside::Shards(Box::new(ShardCodec::read_from(rest, depth + 1)?)),
+            0 => Innards::Chain(Chain::from_bytes(part(rest)?)?.codecs().to_vec()),
+            _ => Innards::Shards(Box::new(ShardCodec::read_from(rest, depth + 1)?)),
         };
         let ndim = shard.len();
         let permutation = order.len() == ndim && (0..ndim).all(|d| order.contains(&d));
@@ -404,8 +404,8 @@ impl ShardCodec {
     fn is_sized(&self) -> bool {
         let bytes = volume(&self.shard).and_then(|elements| elements.checked_mul(self.element_bytes));
         let nested = match &self.inside {
-            Inside::Chain(_) => true,
-            Inside::Shards(nested) => (&nested.shard, &nested.fill) == (&self.chunk, &self.fill),
+            Innards::Chain(_) => true,
+            Innards::Shards(nested) => (&nested.shard, &nested.fill) == (&self.chunk, &self.fill),
         };
         let counted = volume(&self.grid()).is_some_and(|count| count <= SHARD_CHUNKS_MAX);
         nested && counted && self.element_bytes > 0 && bytes.is_some_and(|bytes| bytes <= i64::MAX as u64)

@@ -53,6 +53,10 @@ impl Store {
 
     /// Where arrays are named by paths: the group that they lie in, and what they are called there. `new` makes the group.
     pub(super) fn inside(&self, asks: &[WriteAsk], new: bool) -> Result<Option<(Store, Vec<WriteAsk>)>, Error> {
+        if asks.iter().any(|ask| check_path(&ask.name).is_err()) {
+            // Whoever writes says so.
+            return Ok(None);
+        }
         let above = |name: &str| name.rsplit_once('/').filter(|_| name != ROOT).map(|(path, _)| path.to_string());
         let mut each = asks.iter().map(|ask| above(&ask.name));
         let Some(first) = each.clone().flatten().next() else { return Ok(None) };

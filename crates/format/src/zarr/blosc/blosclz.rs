@@ -1,8 +1,5 @@
 //! The compressor that Blosc brings itself, of which only the reverse is needed: literals and matches, as FastLZ has them.
 
-/// Distance from which on a match says its own in two more bytes.
-const FAR: usize = 8191;
-
 /// Fills `out` with what was compressed; nothing if that is damaged.
 pub(super) fn decompress(packed: &[u8], out: &mut [u8]) -> Option<()> {
     let mut from = packed.iter().copied();
@@ -27,7 +24,8 @@ pub(super) fn decompress(packed: &[u8], out: &mut [u8]) -> Option<()> {
             }
             let (high, low) = (control & 31, usize::from(from.next()?));
             let distance = match (high, low) {
-                (31, 255) => FAR + (usize::from(from.next()?) << 8) + usize::from(from.next()?),
+                // From here on, a distance has two more bytes.
+                (31, 255) => 8191 + (usize::from(from.next()?) << 8) + usize::from(from.next()?),
                 _ => (high << 8) + low,
             };
             to = copy_match(out, to, distance + 1, length + 3)?;
