@@ -17,9 +17,10 @@ from hyperslab.bench._launch import about, launch
 __all__ = ["add_verb"]
 
 DESCRIPTION = """\
-Writes and reads a (BLOCK,BLOCK,BLOCK) array of float64, to one row-major file and to Zarr with natural chunks, and
-beside it (a) each rank the same bytes to a file of its own, (b) all ranks contiguous parts of one file, both in pieces
-of 4 MiB, and (c) MPI-IO's collective calls with a subarray filetype, as installed and with the best of some hints.
+Writes and reads a (BLOCK,BLOCK,BLOCK) array of float64, to one row-major file, to Zarr with natural chunks, and to
+Zarr with chunks of 1 MiB, each a file or in shards of 32 MiB; and beside it (a) each rank the same bytes to a file of
+its own, (b) all ranks contiguous parts of one file, both in pieces of 4 MiB, and (c) MPI-IO's collective calls with a
+subarray filetype, as installed and with the best of some hints.
 
 All modes take turns in one launch for each number of ranks, so that noise meets all of them alike. The clock starts at
 a moment for which all ranks wait asleep, and stops when the last rank has its file closed. Making a fresh file is

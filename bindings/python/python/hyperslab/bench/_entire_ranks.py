@@ -8,7 +8,7 @@ import random
 import shutil
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 import hyperslab as hs
 from hyperslab.bench._checks import check_chunks, check_file
-from hyperslab.bench._entire_tables import DEFAULT, RAW, TUNED, ZARR
+from hyperslab.bench._entire_tables import DEFAULT, RAW, SHARDED, SMALL, TUNED, ZARR
 from hyperslab.bench._launch import task_of_this_launch
 from hyperslab.bench._limits import PlainFiles
 from hyperslab.bench._mpiio import MpiIo, hint_sets
@@ -29,6 +29,17 @@ if TYPE_CHECKING:
 #: Rounds in which sets of hints are compared.
 TUNING_ROUNDS = 3
 ARRAY = "field"
+#: Small chunks, alone and in shards [B].
+CHUNK_BYTES, SHARD_BYTES = 1 << 20, 32 << 20
+
+
+def cut(shape: Sequence[int], bytes_max: int) -> list[int]:
+    """A part of an array of float64: halved along its slowest dimensions, where that is even, until it fits."""
+    part = list(shape)
+    for dim, extent in enumerate(part):
+        while math.prod(part) * 8 > bytes_max and part[dim] % 2 == 0 and extent > 1:
+            part[dim] //= 2
+    return part
 
 
 class Contender(Protocol):
@@ -72,17 +83,17 @@ class RowMajor:
 
 
 class Zarr:
-    """A Zarr array with natural chunks by this package."""
+    """A Zarr array by this package, with natural chunks if nothing is said of them."""
 
-    name = ZARR
-
-    def __init__(self, path: Path, comm: MPI.Intracomm, dist: hs.Distribution) -> None:
-        self._path, self._comm, self._dist = path, comm, dist
+    def __init__(
+        self, name: str, path: Path, comm: MPI.Intracomm, dist: hs.Distribution, options: Mapping[str, Any]
+    ) -> None:
+        self.name, self._path, self._comm, self._dist, self._options = name, path, comm, dist, dict(options)
 
     def write(self, array: NDArray[Any], *, durable: bool) -> None:
         """Write a new store."""
         with hs.open(self._path, "w", comm=self._comm, durable=durable) as store:
-            store.write(ARRAY, array, self._dist)
+            store.write(ARRAY, array, self._dist, **self._options)
 
     def read(self, array: NDArray[Any]) -> None:
         """Read the array."""
@@ -124,8 +135,14 @@ class Bench:
         self.own = PlainFiles(directory, comm.rank, None)
         self.shared = PlainFiles(directory, comm.rank, sum(sizes[: comm.rank]))
         self.row_major = RowMajor(self.file, comm, self.dist)
-        self.zarr = Zarr(self.store, comm, self.dist)
-        self.plain: list[Contender] = [self.own, self.shared, self.row_major, self.zarr, self.mpi_default]
+        self.zarr = Zarr(ZARR, self.store, comm, self.dist, {})
+        part = self.dist.local_shape(0)
+        small = {"chunks": cut(part, CHUNK_BYTES)}
+        self.small = Zarr(SMALL, directory / "small.zarr", comm, self.dist, small | {"shards": False})
+        sharded = small | {"shards": cut(part, SHARD_BYTES)}
+        self.sharded = Zarr(SHARDED, directory / "sharded.zarr", comm, self.dist, sharded)
+        self.ours: list[Contender] = [self.row_major, self.zarr, self.small, self.sharded]
+        self.plain: list[Contender] = [self.own, self.shared, *self.ours, self.mpi_default]
 
     def _numbers(self) -> NDArray[np.float64]:
         """The local part of an array in which every element is its row-major number."""
@@ -158,7 +175,7 @@ class Bench:
     def check_written(self, contender: Contender) -> None:
         """Compare every byte in storage with what should be there, without the code that wrote it."""
         self.watch.meet()
-        if contender in (self.own, self.shared):
+        if contender in (self.own, self.shared, self.small, self.sharded):
             self.check_read(contender)
         elif self.comm.rank == 0 and contender is self.zarr:
             check_chunks(self.store / ARRAY, self.dist.shape, self._numbered)
@@ -193,8 +210,7 @@ class Bench:
 
     def reads(self) -> tuple[dict[str, list[float]], dict[str, str]]:
         """Seconds of each contender's warm reads, and the hints that were best."""
-        ours: list[Contender] = [self.own, self.shared, self.row_major, self.zarr]
-        for contender in ours:
+        for contender in (self.own, self.shared, *self.ours):
             self.write_seconds(contender, durable=True)
         tuned = self.tune(self.read_seconds, once=self.check_read)
         contenders = [*self.plain, tuned]

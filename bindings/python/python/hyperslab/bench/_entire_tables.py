@@ -15,10 +15,11 @@ Seconds: TypeAlias = Mapping[str, Sequence[float]]
 
 OWN, SHARED = "limit: own files", "limit: one file"
 RAW, ZARR = "hyperslab, row-major file", "hyperslab, Zarr"
+SMALL, SHARDED = "hyperslab, small chunks", "hyperslab, in shards"
 DEFAULT, TUNED = "MPI-IO, default hints", "MPI-IO, tuned hints"
 
 #: The limit that each of our ways is held against.
-LIMIT_OF = {RAW: SHARED, ZARR: OWN}
+LIMIT_OF = {RAW: SHARED, ZARR: OWN, SMALL: OWN, SHARDED: OWN}
 MPIIO = (DEFAULT, TUNED)
 
 
