@@ -7,8 +7,8 @@ use crate::layout::Held;
 use crate::memory::Place;
 use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
-    Arrays, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode, NetcdfOptions,
-    NetcdfVersion, Order, Planned, Step, Store, Strategy, Value, WriteAsk,
+    ArrayWrite, Arrays, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode,
+    NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Name, this rank's part, and who holds what.
 type RawAsk = (String, Vec<Py<Local>>, Option<Held>);
 
-fn ask((name, arrays, held): RawAsk) -> WriteAsk {
-    WriteAsk { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
+fn ask((name, arrays, held): RawAsk) -> ArrayWrite {
+    ArrayWrite { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
 }
 
 fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {

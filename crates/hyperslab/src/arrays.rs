@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::Request;
-use crate::zarr::{ArrayInfo, Store, WriteAsk};
+use crate::zarr::{ArrayInfo, ArrayWrite, Store};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_format::zarr::{Map, Value, fill_to_json};
 use hyperslab_layout::ElementType;
@@ -126,14 +126,14 @@ trait Arrays for [Store File] {
     ///
     /// # Errors
     /// The same on all ranks.
-    fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error>;
+    fn write(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error>;
     /// The same, but returns at once. Collective.
-    fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request;
+    fn write_later(&self, asks: Vec<ArrayWrite>, options: WriteOptions, staged: bool) -> Request;
     /// Makes arrays longer along a dimension. Collective.
     ///
     /// # Errors
     /// The same on all ranks; they have their old shape then.
-    fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error>;
+    fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error>;
     /// Reads arrays, or a section of each. Collective.
     ///
     /// # Errors

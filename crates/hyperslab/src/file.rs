@@ -17,7 +17,7 @@ use crate::line::new_target;
 use crate::options::{OpenOptions, WriteOptions};
 use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
-use crate::zarr::{Mode, WriteAsk, completed};
+use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::FileArray;
 use form::{Form, Raw};
@@ -182,13 +182,13 @@ impl File {
     pub fn save_npy(
         comm: &Comm,
         location: impl Into<Location>,
-        array: WriteAsk,
+        array: ArrayWrite,
         order: Order,
         opening: OpenOptions,
         writing: &WriteOptions,
     ) -> Result<Report, Error> {
         let location = location.into();
-        let (mut asks, unfit) = completed(vec![WriteAsk { name: NPY_NAME.into(), ..array }], comm.size());
+        let (mut asks, unfit) = completed(vec![ArrayWrite { name: NPY_NAME.into(), ..array }], comm.size());
         let shape = asks[0].holding.as_deref().map(|holding| holding.shape().to_vec()).unwrap_or_default();
         let element = writing.element.or(asks[0].element());
         let unknown = || {

@@ -4,7 +4,7 @@
 //! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, NetCDF classic, `.npy` and raw files.
 //!
 //! ```
-//! use hyperslab::{Comm, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions};
+//! use hyperslab::{Comm, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, ArrayWrite, WriteOptions};
 //! # let directory = std::env::temp_dir().join(format!("hyperslab-doc-{}", std::process::id()));
 //! # let path = directory.as_path();
 //! let results: Vec<f64> = std::thread::scope(|scope| {
@@ -13,7 +13,7 @@
 //!             let d = Distribution::new(&[6, 4], &[2], &[hyperslab::Dim::Block, hyperslab::Dim::Whole], None).unwrap();
 //!             let mine = LocalArray::from_f64(&[3, 4], &[comm.rank() as f64; 12]);
 //!             let mut store = Store::open(&comm, path, Mode::Write, OpenOptions::default())?;
-//!             store.write(&[WriteAsk::new("rho", mine, d.clone())], &WriteOptions::default())?;
+//!             store.write(&[ArrayWrite::new("rho", mine, d.clone())], &WriteOptions::default())?;
 //!             let whole = Distribution::replicated(&[6, 4], 2).unwrap();
 //!             let (arrays, report) = store.read(&["rho"], ReadOptions::default().holding(whole))?;
 //!             assert_eq!(report.bytes(), 6 * 4 * 8);
@@ -37,7 +37,7 @@
 //   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
 // - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
-//   common, `alone.rs` the door for a rank alone; `held.rs` notices what others replace in the middle of a call.
+//   common, `alone.rs` the door for a rank alone; `pinned.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
 //   machine. `measuring.rs` is the door for who measures it, `driver.rs` that for who is on another one, as in a simulation.
 // - `noting.rs` says when calls are recorded, `recording.rs` writes down what a party's recorder noted, call by call, and
@@ -52,12 +52,12 @@ mod driver;
 mod environment;
 mod error;
 mod file;
-mod held;
 mod line;
 mod listing;
 mod measuring;
 mod noting;
 mod options;
+mod pinned;
 mod planning;
 pub mod profile;
 mod recording;
@@ -96,4 +96,4 @@ pub use options::{
 pub use request::Request;
 pub use selection::{Pick, Sections, select};
 pub use trace::Predicted;
-pub use zarr::{ArrayInfo, Layout, Mode, Planned, Step, Store, WriteAsk, explain};
+pub use zarr::{ArrayInfo, ArrayWrite, Layout, Mode, Planned, Step, Store, explain};

@@ -389,7 +389,7 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     setters! {
-        /// Held so.
+        /// Pinned so.
         holding: impl Into<Holding> = Some(holding.into());
         /// Of this part: of all the same one, or of each its own.
         section: impl Into<Sections> = section.into();

@@ -96,7 +96,7 @@ impl Mode {
 
 /// One array to write.
 #[derive(Clone, Debug)]
-pub struct WriteAsk {
+pub struct ArrayWrite {
     /// Its name.
     pub name: String,
     /// This rank's part: one array, or one for each of its boxes.
@@ -105,15 +105,15 @@ pub struct WriteAsk {
     pub holding: Option<Arc<Holding>>,
 }
 
-impl WriteAsk {
+impl ArrayWrite {
     /// A new array.
-    pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays: vec![array], holding: Some(Arc::new(distribution.into())) }
+    pub fn new(name: impl Into<String>, array: LocalArray, distribution: Distribution) -> ArrayWrite {
+        ArrayWrite { name: name.into(), arrays: vec![array], holding: Some(Arc::new(distribution.into())) }
     }
 
     /// A new array that each rank holds in pieces of its own.
-    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> WriteAsk {
-        WriteAsk { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
+    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> ArrayWrite {
+        ArrayWrite { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
     }
 
     /// Extents of all of it.

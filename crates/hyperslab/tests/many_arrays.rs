@@ -1,7 +1,7 @@
 //! Many small arrays in one call cost one opening and one closing, not one each.
 
 use hyperslab::{
-    Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions,
+    ArrayWrite, Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Store, WriteOptions,
 };
 
 const ARRAYS: usize = 2048;
@@ -27,10 +27,12 @@ fn rank(comm: &Comm, memory: &MemoryTree) {
     let store = Store::open(comm, memory, Mode::Write, options).unwrap();
     let names: Vec<String> = (0..ARRAYS).map(|i| format!("a{i:04}")).collect();
     let value = |array: usize, rank: u32| (array * 10) as f64 + f64::from(rank);
-    let asks: Vec<WriteAsk> = names
+    let asks: Vec<ArrayWrite> = names
         .iter()
         .enumerate()
-        .map(|(i, name)| WriteAsk::new(name, LocalArray::from_f64(&[32], &[value(i, comm.rank()); 32]), blocks.clone()))
+        .map(|(i, name)| {
+            ArrayWrite::new(name, LocalArray::from_f64(&[32], &[value(i, comm.rank()); 32]), blocks.clone())
+        })
         .collect();
     // One chunk an array, so that every array has to be brought together from all ranks.
     let new = WriteOptions::default().chunks(vec![128]);

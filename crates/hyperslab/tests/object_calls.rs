@@ -1,16 +1,16 @@
 //! What can be done in an object store, and what is refused.
 
 use hyperslab::{
-    Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, Pick, ReadOptions, Store,
-    Trouble, WriteAsk, WriteOptions, select,
+    ArrayWrite, Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, Pick,
+    ReadOptions, Store, Trouble, WriteOptions, select,
 };
 
 const EXTENT: u64 = 12;
 
-fn ask(comm: &Comm, name: &str, value: f64) -> WriteAsk {
+fn ask(comm: &Comm, name: &str, value: f64) -> ArrayWrite {
     let (ranks, mine) = (u64::from(comm.size()), EXTENT / u64::from(comm.size()));
     let spread = Distribution::new(&[EXTENT], &[ranks], &[Dim::Block], None).unwrap();
-    WriteAsk::new(name, LocalArray::from_f64(&[mine], &vec![value; mine as usize]), spread)
+    ArrayWrite::new(name, LocalArray::from_f64(&[mine], &vec![value; mine as usize]), spread)
 }
 
 fn options() -> WriteOptions {
@@ -66,7 +66,7 @@ fn what_readers_see_is_not_changed_in_place() {
     let store = open(&comm, &place, Mode::Write);
     store.write(&[ask(&comm, "x", 1.0)], &options()).unwrap();
     let before = names(&place);
-    let part = WriteAsk::new(
+    let part = ArrayWrite::new(
         "x",
         LocalArray::from_f64(&[4], &[2.0; 4]),
         Distribution::new(&[4], &[1], &[Dim::Block], None).unwrap(),

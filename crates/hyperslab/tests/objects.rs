@@ -1,8 +1,8 @@
 //! Stores in an object store: what is published whole or not at all, whoever dies, is late or hears nothing.
 
 use hyperslab::{
-    Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, ReadOptions, Store,
-    Trouble, WriteAsk, WriteOptions,
+    ArrayWrite, Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, ReadOptions,
+    Store, Trouble, WriteOptions,
 };
 
 const EXTENT: u64 = 12;
@@ -26,9 +26,9 @@ fn spread(comm: &Comm) -> Distribution {
     Distribution::new(&[EXTENT], &[u64::from(comm.size())], &[Dim::Block], None).unwrap()
 }
 
-fn ask(comm: &Comm, name: &str, value: f64) -> WriteAsk {
+fn ask(comm: &Comm, name: &str, value: f64) -> ArrayWrite {
     let mine = EXTENT / u64::from(comm.size());
-    WriteAsk::new(name, LocalArray::from_f64(&[mine], &vec![value; mine as usize]), spread(comm))
+    ArrayWrite::new(name, LocalArray::from_f64(&[mine], &vec![value; mine as usize]), spread(comm))
 }
 
 fn options() -> WriteOptions {

@@ -1,6 +1,6 @@
 //! Calls that do not block, and dedicated servers, as a program in Rust uses them.
 
-use hyperslab::{Comm, Dim, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteAsk, WriteOptions};
+use hyperslab::{ArrayWrite, Comm, Dim, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, WriteOptions};
 use std::path::{Path, PathBuf};
 
 const EXTENT: u64 = 60;
@@ -35,7 +35,7 @@ fn write_and_read(comm: &Comm, path: &Path) {
     let options = OpenOptions::default().durable(false);
     let store = Store::open(comm, path, Mode::Write, options).unwrap();
     let new = WriteOptions::default().chunks(vec![20]);
-    let ask = |name: &str, start: f64| vec![WriteAsk::new(name, part(comm, start), spread(comm))];
+    let ask = |name: &str, start: f64| vec![ArrayWrite::new(name, part(comm, start), spread(comm))];
     let requests: Vec<_> =
         (0..4).map(|i| store.write_later(ask(&format!("a{i}"), f64::from(i)), new.clone(), i % 2 == 0)).collect();
     store.write(&ask("b", 9.0), &new).unwrap();

@@ -5,7 +5,7 @@ mod common;
 
 use common::{found, run_among, whole, zarr_program};
 use hyperslab::{Comm, Mode, OpenOptions, Store};
-use hyperslab_sim::{End, Faults, Harm, Outcome, Payload, Seam};
+use hyperslab_sim::{Faults, Harm, LifeEnd, Outcome, Payload, Seam};
 use hyperslab_walk::Limits;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,19 +37,20 @@ impl Drop for Told {
 
 /// How the lives of ranks ended that did not die.
 fn alike(outcome: &Outcome, faults: &Faults) -> &'static str {
-    let live: Vec<(usize, &End)> = outcome.ends.iter().enumerate().filter(|(_, end)| **end != End::Dead).collect();
+    let live: Vec<(usize, &LifeEnd)> =
+        outcome.ends.iter().enumerate().filter(|(_, end)| **end != LifeEnd::Dead).collect();
     let dead = live.len() < outcome.ends.len();
     let stalls = faults.mishaps.iter().any(|mishap| matches!(mishap.harm, Harm::Stalls(_)));
     let heard = !faults.mishaps.iter().any(|mishap| mishap.rank == 0 && mishap.seam == Seam::Signals);
     let Some((_, first)) = live.first() else { return "all died" };
     match first {
-        End::Through => {
-            assert!(live.iter().all(|(_, end)| **end == End::Through), "{:?}", outcome.ends);
+        LifeEnd::Through => {
+            assert!(live.iter().all(|(_, end)| **end == LifeEnd::Through), "{:?}", outcome.ends);
             if dead { "went on without the dead" } else { "came through" }
         }
-        End::Failed(_, fault) => {
+        LifeEnd::Failed(_, fault) => {
             for (rank, end) in &live {
-                let End::Failed(_, same) = end else { panic!("rank {rank} came through: {:?}", outcome.ends) };
+                let LifeEnd::Failed(_, same) = end else { panic!("rank {rank} came through: {:?}", outcome.ends) };
                 // Who is away while the others end a call hears something else when he comes back, and of rank 0 some may have
                 // heard before it died; where nobody hears of it what it decides, each is left with its own words.
                 if !stalls && !dead {
@@ -61,7 +62,7 @@ fn alike(outcome: &Outcome, faults: &Faults) -> &'static str {
             }
             "failed together"
         }
-        End::Dead => unreachable!("only those that live"),
+        LifeEnd::Dead => unreachable!("only those that live"),
     }
 }
 

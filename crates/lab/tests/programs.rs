@@ -5,7 +5,7 @@ mod common;
 
 use common::{SHAPE, does, found, part, rows, run, whole, zarr_program};
 use hyperslab::{
-    Comm, Contents, ElementType, File, FileArray, Kind, Mode, OpenOptions, Order, ReadOptions, Store, WriteAsk,
+    ArrayWrite, Comm, Contents, ElementType, File, FileArray, Kind, Mode, OpenOptions, Order, ReadOptions, Store,
     WriteOptions,
 };
 use hyperslab_sim::Payload;
@@ -72,7 +72,7 @@ fn a_raw_file_is_published_when_it_is_closed() {
         does(true, |comm, kept| {
             let file: &mut File = kept.get_mut("file").and_then(|kept| kept.downcast_mut()).expect("it is open");
             let asks = [("a", 0.0), ("b", 500.0)]
-                .map(|(name, begin)| WriteAsk::new(name, part(comm.rank(), &rows(), begin), rows()));
+                .map(|(name, begin)| ArrayWrite::new(name, part(comm.rank(), &rows(), begin), rows()));
             file.write(&asks, &WriteOptions::default()).map(drop)
         }),
         does(false, |_, kept| {

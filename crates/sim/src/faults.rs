@@ -101,16 +101,16 @@ impl Faults {
 
 /// What is still to go wrong on a rank.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watched {
+pub(crate) struct Upcoming {
     mishaps: Vec<Mishap>,
     /// Requests so far, by seam.
     counts: [u64; 3],
 }
 
-impl Watched {
-    pub(crate) fn of(faults: &Faults, rank: u32) -> Watched {
+impl Upcoming {
+    pub(crate) fn of(faults: &Faults, rank: u32) -> Upcoming {
         let of = |mishap: &&Mishap| mishap.rank == rank;
-        Watched { mishaps: faults.mishaps.iter().filter(of).copied().collect(), counts: [0; 3] }
+        Upcoming { mishaps: faults.mishaps.iter().filter(of).copied().collect(), counts: [0; 3] }
     }
 
     /// What goes wrong at the next request, if anything.
@@ -123,7 +123,7 @@ impl Watched {
 
 /// How the life of a rank ended where something went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum LifeEnd {
     /// It came to the end of all scenes.
     Through,
     /// A call failed, in this scene.

@@ -34,6 +34,7 @@ mod network;
 mod order;
 mod outcome;
 mod placing;
+mod policy;
 mod rehearsal;
 mod scene;
 mod scenes;
@@ -42,7 +43,7 @@ mod tally;
 mod world;
 
 pub use drive::DiskTimes;
-pub use faults::{End, Faults, Harm, Mishap, Seam};
+pub use faults::{Faults, Harm, LifeEnd, Mishap, Seam};
 pub use limits::room;
 pub use machine::{Size, WhatIf, Work};
 pub use names::SimNames;

@@ -1,7 +1,7 @@
 //! Names in virtual time: what is done to them is done at once, to a tree in memory, and noted; the machine charges for what
 //! was noted before whoever asked for it hears that it is done.
 
-use crate::faults::{Harm, Seam, Watched};
+use crate::faults::{Harm, Seam, Upcoming};
 use hyperslab_world::{Change, Claim, Fault, FaultKind, Hold, Lock, Locked, Locks, MemoryTree, Names, Process, Then};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Directories {
     }
 
     /// As a rank sees them.
-    pub(crate) fn on(&self, rank: u32, watched: Watched) -> SimNames {
+    pub(crate) fn on(&self, rank: u32, watched: Upcoming) -> SimNames {
         let watched = Arc::new(Mutex::new(Endangered { watched, ..Endangered::default() }));
         SimNames {
             shared: self.0.clone(),
@@ -87,7 +87,7 @@ pub struct SimNames {
 /// What is to go wrong with a rank's changes of names, and what has since somebody asked.
 #[derive(Default)]
 struct Endangered {
-    watched: Watched,
+    watched: Upcoming,
     harm: Option<Harm>,
     /// Whether the rank has died: it changes nothing more.
     dead: bool,
@@ -516,11 +516,11 @@ mod tests {
     #[test]
     fn names_in_virtual_time_keep_the_contract() {
         let all = Directories::new(MemoryTree::new(), 7);
-        hyperslab_world::conformance::names(&all.on(0, Watched::default()));
-        all.on(0, Watched::default()).make("a/b").unwrap();
-        hyperslab_world::conformance::names(&*all.on(0, Watched::default()).at("/a/b"));
+        hyperslab_world::conformance::names(&all.on(0, Upcoming::default()));
+        all.on(0, Upcoming::default()).make("a/b").unwrap();
+        hyperslab_world::conformance::names(&*all.on(0, Upcoming::default()).at("/a/b"));
         assert_eq!(
-            all.on(0, Watched::default()).list("").unwrap(),
+            all.on(0, Upcoming::default()).list("").unwrap(),
             ["a"],
             "nothing is left, and nothing went elsewhere"
         );
@@ -529,7 +529,7 @@ mod tests {
     #[test]
     fn what_is_done_is_noted_for_the_rank_that_did_it() {
         let all = Directories::new(MemoryTree::new(), 7);
-        let (one, other) = (all.on(0, Watched::default()), all.on(1, Watched::default()));
+        let (one, other) = (all.on(0, Upcoming::default()), all.on(1, Upcoming::default()));
         one.create("file", b"head", 1 << 50).unwrap();
         assert_eq!(other.length("file"), Some(1 << 50), "no memory is needed for it");
         one.rename("file", "done").unwrap();
@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn one_seed_gives_the_same_tokens() {
-        let token = |seed| Directories::new(MemoryTree::new(), seed).on(0, Watched::default()).token();
+        let token = |seed| Directories::new(MemoryTree::new(), seed).on(0, Upcoming::default()).token();
         assert_eq!((token(3).len(), token(3)), (32, token(3)));
         assert_ne!(token(3), token(4));
     }

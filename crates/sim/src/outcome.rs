@@ -1,7 +1,7 @@
 //! What came out of a rehearsal: times, counts, and who was busy.
 
 use crate::drive::{DiskTimes, Drive};
-use crate::faults::End;
+use crate::faults::LifeEnd;
 use crate::machine::{Machine, Processor, Work};
 use crate::tally::Tally;
 
@@ -86,7 +86,7 @@ pub struct Outcome {
     /// Bytes that crossed between nodes \[B\].
     pub network_bytes: u64,
     /// How each rank's life ended, where something was to go wrong; else nothing, since all came through.
-    pub ends: Vec<End>,
+    pub ends: Vec<LifeEnd>,
     /// Events.
     pub events: u64,
     /// What happened, if it was to be written down: time \[ns\] and what, a line each.
@@ -94,7 +94,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn new(machine: &Machine, spans: Vec<Span>, ends: Vec<End>) -> Outcome {
+    pub(crate) fn new(machine: &Machine, spans: Vec<Span>, ends: Vec<LifeEnd>) -> Outcome {
         let end_ns = spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
         let settled_ns = machine.settled_ns();
         let spent = |p: &Processor| Spent { ns: p.time.busy_ns, kinds: p.spent_ns };

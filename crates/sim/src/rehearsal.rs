@@ -2,7 +2,7 @@
 //! machines.
 
 use crate::contents::FileBytes;
-use crate::faults::{End, Faults, Watched};
+use crate::faults::{Faults, LifeEnd, Upcoming};
 use crate::files::Files;
 use crate::limits;
 use crate::machine::{Machine, Size, WhatIf};
@@ -137,7 +137,7 @@ struct Rank {
     /// How it waits, where it may wait in vain; when it looks again \[ns\].
     driving: Option<Driving>,
     looks_ns: u64,
-    end: Option<End>,
+    end: Option<LifeEnd>,
 }
 
 /// A rehearsal that is under way.
@@ -234,7 +234,7 @@ impl Rehearsal {
         }
         let ends = match stage.guarded {
             false => self.all_through(&ranks).map(|()| Vec::new())?,
-            true => ranks.iter().map(|rank| rank.end.clone().unwrap_or(End::Dead)).collect(),
+            true => ranks.iter().map(|rank| rank.end.clone().unwrap_or(LifeEnd::Dead)).collect(),
         };
         // What ranks held they let go of, at no time.
         drop(ranks);
@@ -273,7 +273,7 @@ impl Rehearsal {
         }
         let Period { blocking_sends, look_ahead, .. } = self.period;
         let pace = Pace { blocking_sends, window: (look_ahead > 0).then_some(look_ahead) };
-        let watched = Watched::of(&faults, rank);
+        let watched = Upcoming::of(&faults, rank);
         let world = RankWorld::new(machine, rank, directories.on(rank, watched.clone()), pace, watched);
         party.pace = world.pace(false);
         // Time is virtual: there is nothing to measure.
@@ -316,11 +316,11 @@ impl<'a, 's> Stage<'a, 's> {
         let lived = if self.guarded { Ok(()) } else { rank.party.pump(&mut rank.world) };
         let lived = lived.and_then(|()| self.live(rank, number));
         match lived {
-            Err(fault) if self.guarded => rank.end = Some(End::Failed(rank.scene, fault)),
+            Err(fault) if self.guarded => rank.end = Some(LifeEnd::Failed(rank.scene, fault)),
             lived => lived?,
         }
         if self.guarded && rank.scene == self.scenes.len() {
-            rank.end = Some(End::Through);
+            rank.end = Some(LifeEnd::Through);
         }
         Ok(())
     }

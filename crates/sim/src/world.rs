@@ -1,9 +1,10 @@
 //! The seams of one rank over the machine.
 
 use crate::desk::Metadata;
-use crate::faults::{Harm, Seam, Watched};
+use crate::faults::{Harm, Seam, Upcoming};
 use crate::machine::{DEAD, Machine, Size, Work};
 use crate::names::SimNames;
+use crate::policy::{FEW_STEPS, MANY_RANKS};
 use hyperslab_pack::{Memory, OutOfMemory};
 use hyperslab_walk::Pace;
 use hyperslab_world::{
@@ -15,10 +16,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Ranks from which on those that do not serve derive only so many steps ahead: each that waits takes about 1 KiB.
-const MANY_RANKS: u32 = 2000;
-const FEW_STEPS: usize = 16;
-
 /// One rank's seams.
 pub struct RankWorld {
     machine: Rc<RefCell<Machine>>,
@@ -27,7 +24,7 @@ pub struct RankWorld {
     /// How systems of the time walked.
     pace: Pace,
     /// What is to go wrong.
-    watched: Watched,
+    watched: Upcoming,
 }
 
 impl RankWorld {
@@ -36,7 +33,7 @@ impl RankWorld {
         rank: u32,
         names: SimNames,
         pace: Pace,
-        watched: Watched,
+        watched: Upcoming,
     ) -> RankWorld {
         RankWorld { machine: machine.clone(), rank, names, pace, watched }
     }

@@ -1,4 +1,8 @@
-//! What ranks are called in messages.
+//! What ranks, and what they do, are called in messages.
+
+use hyperslab_layout::Object;
+use hyperslab_plan::Action;
+use hyperslab_world::Root;
 
 /// The ranks of a communicator, of which the last may only serve the others.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +36,28 @@ impl Names {
         };
         let clients = (!clients.is_empty()).then(|| format!("rank {}", list(&clients)));
         clients.into_iter().chain(servers.iter().map(server)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// An action in words, with objects below these roots.
+pub(crate) fn describe(action: &Action, roots: &[Root]) -> String {
+    let full = |object: &Object| Root::full_of(roots, object);
+    match action {
+        Action::Send { to, parts } => format!("rank {to} to take {} piece(s)", parts.len()),
+        Action::Recv { from, parts } => format!("{} piece(s) from rank {from}", parts.len()),
+        Action::Copy { region, .. } => format!("copying {} elements", region.elements()),
+        Action::Fill { region, .. } => format!("filling {} elements", region.elements()),
+        Action::Read { object, region, .. } => {
+            format!("reading {} elements of object '{}'", region.elements(), full(object))
+        }
+        Action::Write { object, region, .. } => {
+            format!("writing {} elements of object '{}'", region.elements(), full(object))
+        }
+        Action::Get { object, .. } => format!("reading object '{}'", full(object)),
+        Action::Decode { object, .. } => format!("decoding object '{}'", full(object)),
+        Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
+        Action::Put { object, .. } => format!("writing object '{}'", full(object)),
+        Action::Sync { .. } => "writing to reach the disk (sync)".into(),
     }
 }
 

@@ -1,12 +1,13 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
 use crate::limits::{Pace, Waits};
+use crate::names::describe;
 use crate::party::Party;
-use hyperslab_layout::{CodecError, Durability, Object, Region, View, nests};
+use hyperslab_layout::{CodecError, Durability, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, Within, World, copy_job,
+    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, World, copy_job,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -572,10 +573,7 @@ impl Walk {
                     None => Request::Write { object, moves, direct, durability },
                 }
             }
-            Action::Get { object, within, bytes_max, .. } => {
-                let within = within.map_or(Within::All, |(first, bytes)| Within::Stretch(first, bytes));
-                Request::Get { object, within, bytes_max }
-            }
+            Action::Get { object, within, bytes_max, .. } => Request::Get { object, within: within.into(), bytes_max },
             Action::Put { object, register, replace } => {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace, durability }
@@ -616,26 +614,4 @@ fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -
 
 fn coding(error: CodecError) -> Fault {
     Fault::new(FaultKind::Corrupt, error.to_string())
-}
-
-/// An action in words, with objects below these roots.
-fn describe(action: &Action, roots: &[Root]) -> String {
-    let full = |object: &Object| Root::full_of(roots, object);
-    match action {
-        Action::Send { to, parts } => format!("rank {to} to take {} piece(s)", parts.len()),
-        Action::Recv { from, parts } => format!("{} piece(s) from rank {from}", parts.len()),
-        Action::Copy { region, .. } => format!("copying {} elements", region.elements()),
-        Action::Fill { region, .. } => format!("filling {} elements", region.elements()),
-        Action::Read { object, region, .. } => {
-            format!("reading {} elements of object '{}'", region.elements(), full(object))
-        }
-        Action::Write { object, region, .. } => {
-            format!("writing {} elements of object '{}'", region.elements(), full(object))
-        }
-        Action::Get { object, .. } => format!("reading object '{}'", full(object)),
-        Action::Decode { object, .. } => format!("decoding object '{}'", full(object)),
-        Action::Encode { region, .. } => format!("encoding {} elements", region.elements()),
-        Action::Put { object, .. } => format!("writing object '{}'", full(object)),
-        Action::Sync { .. } => "writing to reach the disk (sync)".into(),
-    }
 }

@@ -145,6 +145,13 @@ impl Within {
     }
 }
 
+/// A stretch, or all where none is given.
+impl From<Option<(u64, u64)>> for Within {
+    fn from(stretch: Option<(u64, u64)>) -> Within {
+        stretch.map_or(Within::All, |(first, bytes)| Within::Stretch(first, bytes))
+    }
+}
+
 /// What an operation left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moved {

@@ -2,7 +2,7 @@
 
 use super::disk::SeenFile;
 use crate::options::WriteOptions;
-use crate::zarr::WriteAsk;
+use crate::zarr::ArrayWrite;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
@@ -104,7 +104,7 @@ pub(crate) trait Form: Debug + Send {
     ///
     /// # Errors
     /// When there is no place for one; none is added then.
-    fn add(&mut self, new: &[(&WriteAsk, ElementType)], options: &WriteOptions) -> Result<(), Fault>;
+    fn add(&mut self, new: &[(&ArrayWrite, ElementType)], options: &WriteOptions) -> Result<(), Fault>;
     /// Numbers of the arrays that grow.
     fn growing(&self) -> Vec<usize> {
         Vec::new()
@@ -183,7 +183,7 @@ impl Form for Raw {
         options.check_for_file()
     }
 
-    fn add(&mut self, new: &[(&WriteAsk, ElementType)], _options: &WriteOptions) -> Result<(), Fault> {
+    fn add(&mut self, new: &[(&ArrayWrite, ElementType)], _options: &WriteOptions) -> Result<(), Fault> {
         let before = self.extent();
         let added = new.iter().try_for_each(|(ask, element)| {
             self.push(FileArray { name: ask.name.clone(), shape: ask.shape().to_vec(), element: *element })

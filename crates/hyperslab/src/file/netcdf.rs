@@ -6,7 +6,7 @@ use super::form::{Described, FileArray, FileSize, Form, LookAt};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
-use crate::zarr::{Mode, WriteAsk};
+use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version};
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
@@ -166,8 +166,8 @@ impl Form for Netcdf {
         options.check_for_netcdf()
     }
 
-    fn add(&mut self, new: &[(&WriteAsk, ElementType)], options: &WriteOptions) -> Result<(), Fault> {
-        let fill = |(ask, element): &(&WriteAsk, ElementType)| {
+    fn add(&mut self, new: &[(&ArrayWrite, ElementType)], options: &WriteOptions) -> Result<(), Fault> {
+        let fill = |(ask, element): &(&ArrayWrite, ElementType)| {
             let given = options.fill_value.as_ref();
             given.map(|value| fill_from_json(element.kind, value, &ask.name)).transpose().map_err(format_fault)
         };

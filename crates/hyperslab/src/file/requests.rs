@@ -5,7 +5,7 @@ use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
-use crate::zarr::{WriteAsk, completed, staging};
+use crate::zarr::{ArrayWrite, completed, staging};
 use hyperslab_collective::{LocalArray, Report};
 use hyperslab_plan::Strategy;
 use hyperslab_world::{Fault, FaultKind};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 impl File {
     /// As [`File::write`], but returns at once; see [`Store::write_later`](crate::Store::write_later).
-    pub fn write_later(&self, asks: Vec<WriteAsk>, options: WriteOptions, staged: bool) -> Request {
+    pub fn write_later(&self, asks: Vec<ArrayWrite>, options: WriteOptions, staged: bool) -> Request {
         let (mut asks, unfit) = completed(asks, self.comm.size());
         let room = match unfit {
             Some(fault) => Err(fault),

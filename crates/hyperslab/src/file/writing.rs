@@ -6,7 +6,7 @@ use super::{Contained, File, FileArray};
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::selection::Sections;
-use crate::zarr::{Mode, WriteAsk, completed, named, write_requests};
+use crate::zarr::{ArrayWrite, Mode, completed, named, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
 use hyperslab_collective::{Arguments, Compared, Decision, Holding, LocalArray, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, Holes, Policies, Section, Stored, Triplet};
@@ -145,7 +145,7 @@ impl Target for Putting {
 
 /// What a write does, once it is clear what is asked.
 struct Prepared {
-    asks: Vec<WriteAsk>,
+    asks: Vec<ArrayWrite>,
     sections: Sections,
     /// Number of each array in the file.
     numbers: Vec<usize>,
@@ -157,7 +157,7 @@ impl File {
     ///
     /// # Errors
     /// The same on all ranks.
-    pub fn write(&self, asks: &[WriteAsk], options: &WriteOptions) -> Result<Report, Error> {
+    pub fn write(&self, asks: &[ArrayWrite], options: &WriteOptions) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), options.clone(), false).wait()?.1);
         }
@@ -177,7 +177,7 @@ impl File {
     ///
     /// # Errors
     /// The same on all ranks; the arrays have their old length then.
-    pub fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+    pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
         self.put("append", asks, options, |asks| {
             if axis != 0 {
                 let text = format!("arrays of a file cannot grow along dimension {axis}");
@@ -196,9 +196,9 @@ impl File {
     fn put(
         &self,
         verb: &'static str,
-        asks: &[WriteAsk],
+        asks: &[ArrayWrite],
         options: &WriteOptions,
-        prepare: impl FnOnce(Vec<WriteAsk>) -> Result<Prepared, Fault>,
+        prepare: impl FnOnce(Vec<ArrayWrite>) -> Result<Prepared, Fault>,
     ) -> Result<Report, Error> {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let what = format!("{verb} of {} to '{}'", crate::zarr::listed(&names), self.path().display());
@@ -295,13 +295,13 @@ impl File {
     }
 
     /// Adds arrays to a new file.
-    fn add(&self, mut asks: Vec<WriteAsk>, options: &WriteOptions) -> Result<Prepared, Fault> {
+    fn add(&self, mut asks: Vec<ArrayWrite>, options: &WriteOptions) -> Result<Prepared, Fault> {
         // What a call that blocks adds is shown once it has succeeded.
         let request = self.comm.current().map_or(u64::MAX, |request| request.number);
         let mut inside = self.inside();
         let before = inside.form.extent();
         let mut taken: HashSet<&str> = inside.form.names().into_iter().collect();
-        for WriteAsk { name, .. } in &asks {
+        for ArrayWrite { name, .. } in &asks {
             if !options.section.is_whole() || !taken.insert(name) {
                 let text = format!("array '{name}' of a new file is written once and whole");
                 return Err(Fault::new(FaultKind::Invalid, text).hint("mode r+ changes a file that exists"));
@@ -325,7 +325,7 @@ impl File {
     }
 
     /// Makes the arrays that grow longer.
-    fn extend(&self, mut asks: Vec<WriteAsk>) -> Result<Prepared, Fault> {
+    fn extend(&self, mut asks: Vec<ArrayWrite>) -> Result<Prepared, Fault> {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let mut numbers = self.numbers(&names)?;
         let mut inside = self.inside();
@@ -353,7 +353,7 @@ impl File {
         }
         inside.form.grow(by)?;
         self.fill_others(&inside, before..before + by, &mut asks, &mut numbers)?;
-        let rows = |ask: &WriteAsk| {
+        let rows = |ask: &ArrayWrite| {
             let whole = Section::whole(ask.shape());
             let dims = whole.dims.into_iter().enumerate();
             let dims = dims.map(|(d, triplet)| if d == 0 { Triplet { start: before, ..triplet } } else { triplet });
@@ -367,7 +367,7 @@ impl File {
         &self,
         inside: &Contained,
         records: Range<u64>,
-        asks: &mut Vec<WriteAsk>,
+        asks: &mut Vec<ArrayWrite>,
         numbers: &mut Vec<usize>,
     ) -> Result<(), Fault> {
         if records.is_empty() {
@@ -383,7 +383,7 @@ impl File {
             let strides = vec![0; shape.len()];
             let holding = Holding::replicated(&shape, self.comm.size())?;
             let array = LocalArray { memory, element, shape, strides, offset: 0 };
-            asks.push(WriteAsk { name, arrays: vec![array], holding: Some(Arc::new(holding)) });
+            asks.push(ArrayWrite { name, arrays: vec![array], holding: Some(Arc::new(holding)) });
             numbers.push(number);
         }
         Ok(())

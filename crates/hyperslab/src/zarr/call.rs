@@ -6,10 +6,10 @@ use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
 use super::writing::{Appending, Writing};
-use super::{Store, WriteAsk};
+use super::{ArrayWrite, Store};
 use crate::error::{Error, format_fault};
-use crate::held::Held;
 use crate::options::{ReadOptions, WriteOptions};
+use crate::pinned::Pinned;
 use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 impl Store {
     /// Metadata of a new array.
-    pub(super) fn new_metadata(number: usize, ask: &WriteAsk, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
+    pub(super) fn new_metadata(number: usize, ask: &ArrayWrite, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
         let kind = new.element.or(ask.element()).map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
         let shape = holding.shape();
@@ -52,7 +52,7 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks; nothing new is visible then, and of an updated array each chunk is old or new.
-    pub fn write(&self, asks: &[WriteAsk], new: &WriteOptions) -> Result<Report, Error> {
+    pub fn write(&self, asks: &[ArrayWrite], new: &WriteOptions) -> Result<Report, Error> {
         if self.comm.goes_on_alone() {
             return Ok(self.write_later(asks.to_vec(), new.clone(), false).wait()?.1);
         }
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// What this rank can know to be wrong with a write; gives the metadata of new arrays.
-    fn check_write(&self, asks: &[WriteAsk], new: &WriteOptions, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
+    fn check_write(&self, asks: &[ArrayWrite], new: &WriteOptions, update: bool) -> Result<Vec<ArrayMetadata>, Fault> {
         self.check_writable()?;
         asks.iter().try_for_each(|ask| check_name(&ask.name))?;
         check_names(asks.iter().map(|ask| ask.name.as_str()))?;
@@ -230,7 +230,7 @@ impl Store {
     ///
     /// # Errors
     /// The same on all ranks; the array has its old shape then.
-    pub fn append(&self, asks: &[WriteAsk], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
+    pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
         let [ask] = asks else {
             let text = format!("{} arrays cannot be appended to in one call", asks.len());
             let fault = Fault::new(FaultKind::Unsupported, text).hint("Zarr arrays are appended to one by one");
@@ -312,7 +312,7 @@ struct Reading {
     /// The fingerprint of the metadata of each array on which the caller relies.
     relied: Vec<Option<u64>>,
     /// The arrays, and what proves that other ranks see the same.
-    held: Option<(Held, Vec<Proof>)>,
+    held: Option<(Pinned, Vec<Proof>)>,
 }
 
 impl Target for Reading {
@@ -320,7 +320,7 @@ impl Target for Reading {
         let Reading { store, names, relied, .. } = &*self;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.
-        let held = Held::of(store.directory(), names.iter().map(|name| place(&base, name)));
+        let held = Pinned::of(store.directory(), names.iter().map(|name| place(&base, name)));
         let each = names.iter().zip(relied).zip(0..).map(|((name, &relied), root)| {
             let (metadata, node) = store.found(name)?;
             check_relied(name, relied, fingerprint(&node.metadata))?;
@@ -383,7 +383,7 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
     .hint("give dtype= on all ranks"))
 }
 
-impl WriteAsk {
+impl ArrayWrite {
     /// What is asked of all of a stored array.
     fn request(&self) -> ArrayRequest {
         ArrayRequest {
@@ -396,7 +396,7 @@ impl WriteAsk {
 }
 
 /// What is asked of all of stored arrays, or of sections.
-pub(crate) fn write_requests(asks: &[WriteAsk], sections: &Sections) -> Vec<ArrayRequest> {
+pub(crate) fn write_requests(asks: &[ArrayWrite], sections: &Sections) -> Vec<ArrayRequest> {
     let selected = |number| sections.of(number).cloned().map_or(Selected::Whole, Selected::Section);
     asks.iter().enumerate().map(|(number, ask)| ArrayRequest { selected: selected(number), ..ask.request() }).collect()
 }
@@ -410,7 +410,7 @@ fn undistributed(ranks: u32) -> Fault {
 
 /// What is asked with the distributions that hold where none is given: all of an array on the one rank that there is. And
 /// what is wrong, if there are several.
-pub(crate) fn completed(mut asks: Vec<WriteAsk>, ranks: u32) -> (Vec<WriteAsk>, Option<Fault>) {
+pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrite>, Option<Fault>) {
     for ask in asks.iter_mut().filter(|ask| ask.holding.is_none()) {
         let shape = ask.arrays.first().map(|array| array.shape.clone()).unwrap_or_default();
         match Holding::replicated(&shape, ranks) {

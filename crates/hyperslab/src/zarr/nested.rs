@@ -2,7 +2,7 @@
 
 use super::consolidating::drop_consolidated;
 use super::nodes::{ROOT, check_path, kind_of};
-use super::{METADATA_KEY, Store, WriteAsk};
+use super::{ArrayWrite, METADATA_KEY, Store};
 use crate::error::Error;
 use hyperslab_format::zarr::{GroupMetadata, NodeType};
 use hyperslab_walk::Question;
@@ -52,7 +52,7 @@ impl Store {
     }
 
     /// Where arrays are named by paths: the group that they lie in, and what they are called there. `new` makes the group.
-    pub(super) fn inside(&self, asks: &[WriteAsk], new: bool) -> Result<Option<(Store, Vec<WriteAsk>)>, Error> {
+    pub(super) fn inside(&self, asks: &[ArrayWrite], new: bool) -> Result<Option<(Store, Vec<ArrayWrite>)>, Error> {
         if asks.iter().any(|ask| check_path(&ask.name).is_err()) {
             // Whoever writes says so.
             return Ok(None);

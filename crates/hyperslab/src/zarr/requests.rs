@@ -3,7 +3,7 @@
 use super::call::completed;
 use super::known::Known;
 use super::nodes::read_array;
-use super::{ArrayInfo, Store, WriteAsk};
+use super::{ArrayInfo, ArrayWrite, Store};
 use crate::comm::{Comm, Unready};
 use crate::error::Error;
 use crate::listing::{Coming, Writes};
@@ -13,8 +13,8 @@ use hyperslab_collective::{Holding, LocalArray, Report};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
-fn writes(asks: &[WriteAsk], new: &WriteOptions) -> Writes {
-    let makes = |number, ask: &WriteAsk| match Store::new_metadata(number, ask, new) {
+fn writes(asks: &[ArrayWrite], new: &WriteOptions) -> Writes {
+    let makes = |number, ask: &ArrayWrite| match Store::new_metadata(number, ask, new) {
         _ if !new.section.is_whole() => None,
         Ok(_) if new.element.is_none() && ask.element().is_none() => Some(Coming::Untyped),
         made => made.ok().map(|metadata| Coming::Known(Box::new(metadata))),
@@ -23,7 +23,7 @@ fn writes(asks: &[WriteAsk], new: &WriteOptions) -> Writes {
 }
 
 /// What copies are made of.
-pub(crate) fn staging(asks: &mut [WriteAsk]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Holding)> {
+pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Holding)> {
     asks.iter_mut().filter_map(|ask| Some((ask.name.as_str(), &mut ask.arrays, ask.holding.as_deref()?)))
 }
 
@@ -39,7 +39,7 @@ impl Store {
     /// As [`Store::write`], but returns at once. The arrays must not be changed before [`Request::wait`]; with `staged`
     /// they are copied and may be changed at once. The copies count against the budget of buffers: they share half of
     /// it (a larger one is taken alone, and waits for requests before it), and what remains is for slots.
-    pub fn write_later(&self, asks: Vec<WriteAsk>, new: WriteOptions, staged: bool) -> Request {
+    pub fn write_later(&self, asks: Vec<ArrayWrite>, new: WriteOptions, staged: bool) -> Request {
         self.forget_known(asks.iter().map(|ask| ask.name.as_str()));
         let (mut asks, unfit) = completed(asks, self.comm.size());
         let nested = asks.iter().find(|ask| ask.name.contains('/')).map(|ask| {

@@ -8,8 +8,8 @@ use super::shards::choose_shards;
 use super::stored::stored;
 use super::{METADATA_KEY, Store};
 use crate::error::format_fault;
-use crate::held::Held;
 use crate::options::WriteOptions;
+use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
 use hyperslab_collective::attempts::{ARRAY, Change, Entry, Growing, MARKER, Marker, New};
 use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
@@ -38,7 +38,7 @@ pub(super) struct Writing {
     /// Of the arrays that are updated, and whether an earlier update of them stays unfinished.
     markers: Vec<(Marker, bool)>,
     /// The arrays that are updated, and what proves that other ranks see the same.
-    held: Option<(Held, Vec<Proof>)>,
+    held: Option<(Pinned, Vec<Proof>)>,
 }
 
 impl Writing {
@@ -77,7 +77,7 @@ impl Writing {
             self.store.attempts.check_changes(&self.at(array), "would be changed where readers see it")?;
         }
         // Before their metadata are read; but what is wrong with those says more.
-        let held = Held::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
+        let held = Pinned::of(self.directory(), self.arrays.iter().map(|array| self.at(array)));
         let each = self.arrays.iter().zip(0..).map(|(array, root)| {
             let (metadata, node) = self.store.found(&array.name)?;
             check_changeable(&array.name, &node)?;
@@ -357,7 +357,7 @@ pub(super) struct Appending {
 
 /// The array that is appended to.
 struct Found {
-    held: Held,
+    held: Pinned,
     proof: Proof,
     /// Where what replaces its chunks is made.
     updates: String,
@@ -400,7 +400,7 @@ impl Target for Appending {
     fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
         let updates = self.store.attempts.updates()?;
         self.marker = Some(self.mark()?);
-        let held = Held::of(self.store.directory(), std::iter::once(self.at()));
+        let held = Pinned::of(self.store.directory(), std::iter::once(self.at()));
         let seen = self.store.attempts.seen(&format!("{}/{METADATA_KEY}", self.at()))?;
         let (mut grown, node) = self.store.found(&self.array.name)?;
         check_changeable(&self.array.name, &node)?;

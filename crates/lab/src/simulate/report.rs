@@ -6,7 +6,7 @@ use super::transfers::Chosen;
 use crate::imagined::ChosenCall;
 use hyperslab_plan::profile::Profile;
 use hyperslab_plan::{Phase, Price, Resource};
-use hyperslab_sim::{Disks, End, Mishap, Outcome, Work};
+use hyperslab_sim::{Disks, LifeEnd, Mishap, Outcome, Work};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -268,11 +268,11 @@ fn transfer_report(chosen: &Chosen, stages: &[StageReport]) -> TransferReport {
     }
 }
 
-fn end_report(end: &End) -> String {
+fn end_report(end: &LifeEnd) -> String {
     match end {
-        End::Through => "through".into(),
-        End::Dead => "dead".into(),
-        End::Failed(_, fault) => fault.text(),
+        LifeEnd::Through => "through".into(),
+        LifeEnd::Dead => "dead".into(),
+        LifeEnd::Failed(_, fault) => fault.text(),
     }
 }
 

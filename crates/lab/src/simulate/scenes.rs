@@ -2,7 +2,7 @@
 
 use super::calling::{CallOfAll, calling};
 use super::spec::{SimulationSpec, StageSpec, TransferSpec, Who};
-use super::stores::Stores;
+use super::stores::ImaginedStores;
 use super::transfers::{Moving, transfer};
 use crate::imagined::{ChosenCall, Programs};
 use hyperslab::Error;
@@ -82,7 +82,7 @@ fn query(names: &SimNames) -> Result<(), Fault> {
 }
 
 pub(super) fn build(spec: &SimulationSpec, profile: &Profile, size: Size) -> Result<Built, Error> {
-    let stores = Stores::new(Programs::new(profile.clone()));
+    let stores = ImaginedStores::new(Programs::new(profile.clone()));
     let mut built = Built { chosen: stores.chosen.clone(), ..Built::default() };
     for (number, stage) in spec.stages.iter().enumerate() {
         let named = |who: Who, what| Ok::<_, Error>(Scene::names(checked(who, number, size)?, what));

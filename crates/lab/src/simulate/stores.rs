@@ -5,8 +5,8 @@ use super::array::{asks, local};
 use super::spec::{Array, BeginStore, Store as Place, TransferSpec};
 use crate::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
 use hyperslab::{
-    Casting, Comm, Contents, Error, File, LocalArray, Mode, OpenOptions, Order, ReadOptions, Section, Step, Store,
-    WriteAsk, WriteOptions, strategy_named,
+    ArrayWrite, Casting, Comm, Contents, Error, File, LocalArray, Mode, OpenOptions, Order, ReadOptions, Section, Step,
+    Store, WriteOptions, strategy_named,
 };
 use hyperslab_sim::Scene;
 use std::cell::RefCell;
@@ -14,19 +14,19 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Stores of a rehearsal, and what was chosen for calls on them, with the number of their stage.
-pub(super) struct Stores {
+/// ImaginedStores of a rehearsal, and what was chosen for calls on them, with the number of their stage.
+pub(super) struct ImaginedStores {
     programs: Programs,
     pub(super) chosen: Rc<RefCell<Vec<(usize, ChosenCall)>>>,
 }
 
 /// What is open.
-enum Open {
+enum OpenTarget {
     Zarr(Box<Store>, Option<Box<Step>>),
     Raw(Box<File>),
 }
 
-fn opened<'a>(state: &'a mut ProgramState, name: &str) -> Result<&'a mut Open, Error> {
+fn opened<'a>(state: &'a mut ProgramState, name: &str) -> Result<&'a mut OpenTarget, Error> {
     let open = state.get_mut(name).and_then(|open| open.downcast_mut());
     open.ok_or_else(|| unopened(name))
 }
@@ -35,9 +35,9 @@ fn unopened(name: &str) -> Error {
     Error::invalid(format!("'{name}' is not open\n  hint: {{\"begin\": {{\"store\": \"{name}\"}}}} opens it"))
 }
 
-impl Stores {
-    pub(super) fn new(programs: Programs) -> Stores {
-        Stores { programs, chosen: Rc::default() }
+impl ImaginedStores {
+    pub(super) fn new(programs: Programs) -> ImaginedStores {
+        ImaginedStores { programs, chosen: Rc::default() }
     }
 
     fn scene(&self, part: impl Fn(&Comm, &mut ProgramState) -> Result<(), Error> + Send + Sync + 'static) -> Scene {
@@ -52,10 +52,10 @@ impl Stores {
         Ok(self.scene(move |comm, state| {
             let (path, options) = (Path::new(&store), OpenOptions::default().durable(durable));
             let open = match store.ends_with(".zarr") {
-                true => Open::Zarr(Box::new(Store::open(comm, path, mode, options)?), None),
+                true => OpenTarget::Zarr(Box::new(Store::open(comm, path, mode, options)?), None),
                 false => {
                     let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays: &[] };
-                    Open::Raw(Box::new(File::open(comm, path, mode, options, contents)?))
+                    OpenTarget::Raw(Box::new(File::open(comm, path, mode, options, contents)?))
                 }
             };
             state.insert(store.clone(), Box::new(open));
@@ -67,11 +67,11 @@ impl Stores {
     pub(super) fn step(&self, store: &str, name: &str) -> Scene {
         let (store, name) = (store.to_string(), name.to_string());
         self.scene(move |_, state| match opened(state, &store)? {
-            Open::Zarr(group, step) => {
+            OpenTarget::Zarr(group, step) => {
                 *step = Some(Box::new(group.step(&name, Default::default(), false)?));
                 Ok(())
             }
-            Open::Raw(_) => Err(Error::invalid(format!("'{store}' is a raw file, which has no steps"))),
+            OpenTarget::Raw(_) => Err(Error::invalid(format!("'{store}' is a raw file, which has no steps"))),
         })
     }
 
@@ -79,7 +79,7 @@ impl Stores {
     pub(super) fn publish(&self, store: &str) -> Scene {
         let store = store.to_string();
         self.scene(move |_, state| match opened(state, &store)? {
-            Open::Zarr(_, step) if step.is_some() => step.take().map_or(Ok(()), |step| step.publish(None)),
+            OpenTarget::Zarr(_, step) if step.is_some() => step.take().map_or(Ok(()), |step| step.publish(None)),
             _ => Err(Error::invalid(format!("'{store}' has no step that could be published"))),
         })
     }
@@ -88,10 +88,10 @@ impl Stores {
     pub(super) fn end(&self, store: &str) -> Scene {
         let store = store.to_string();
         self.scene(move |_, state| {
-            let open = state.remove(&store).and_then(|open| open.downcast::<Open>().ok());
+            let open = state.remove(&store).and_then(|open| open.downcast::<OpenTarget>().ok());
             match *open.ok_or_else(|| unopened(&store))? {
-                Open::Zarr(store, _) => store.close(),
-                Open::Raw(file) => file.close(None),
+                OpenTarget::Zarr(store, _) => store.close(),
+                OpenTarget::Raw(file) => file.close(None),
             }
         })
     }
@@ -146,13 +146,13 @@ fn writing(asked: &TransferSpec, clients: u32) -> Result<ProgramPart, Error> {
         let rank = comm.rank();
         let each = arrays.iter().map(|(array, ask)| {
             let distribution = ask.spread.regular().expect("spread in closed form").clone();
-            WriteAsk::new(ask.name.clone(), local(array, ask, rank), distribution)
+            ArrayWrite::new(ask.name.clone(), local(array, ask, rank), distribution)
         });
-        let each: Vec<WriteAsk> = each.collect();
+        let each: Vec<ArrayWrite> = each.collect();
         let group = match opened(state, &store)? {
-            Open::Zarr(store, None) => store,
-            Open::Zarr(_, Some(step)) => &mut step.group,
-            Open::Raw(file) => return file.write(&each, &options).map(drop),
+            OpenTarget::Zarr(store, None) => store,
+            OpenTarget::Zarr(_, Some(step)) => &mut step.group,
+            OpenTarget::Raw(file) => return file.write(&each, &options).map(drop),
         };
         match append {
             Some(axis) => group.append(&each, axis, &options).map(drop),
@@ -178,9 +178,9 @@ fn reading(asked: &TransferSpec, clients: u32) -> Result<ProgramPart, Error> {
             options = options.section(ask.section.clone());
         }
         match opened(state, &store)? {
-            Open::Zarr(store, None) => store.read(&names, options).map(drop),
-            Open::Zarr(_, Some(step)) => step.group.read(&names, options).map(drop),
-            Open::Raw(file) => file.read(&names, options).map(drop),
+            OpenTarget::Zarr(store, None) => store.read(&names, options).map(drop),
+            OpenTarget::Zarr(_, Some(step)) => step.group.read(&names, options).map(drop),
+            OpenTarget::Raw(file) => file.read(&names, options).map(drop),
         }
     }))
 }

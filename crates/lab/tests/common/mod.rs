@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use hyperslab::{
-    Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Section, Step, Store, WriteAsk,
+    ArrayWrite, Comm, Dim, Distribution, LocalArray, MemoryTree, Mode, OpenOptions, ReadOptions, Section, Step, Store,
     WriteOptions,
 };
 use hyperslab_lab::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
@@ -108,15 +108,15 @@ pub(crate) fn zarr_program() -> Vec<(bool, ProgramPart)> {
         }),
         does(true, |comm, kept| {
             let asks = [("a", 0.0), ("b", 500.0)]
-                .map(|(name, begin)| WriteAsk::new(name, part(comm.rank(), &rows(), begin), rows()));
+                .map(|(name, begin)| ArrayWrite::new(name, part(comm.rank(), &rows(), begin), rows()));
             store(kept).write(&asks, &WriteOptions::default()).map(drop)
         }),
         does(true, move |comm, kept| {
-            let ask = WriteAsk::new("a", part(comm.rank(), &columns(), 2000.0), columns());
+            let ask = ArrayWrite::new("a", part(comm.rank(), &columns(), 2000.0), columns());
             store(kept).write(&[ask], &WriteOptions::default().section(section())).map(drop)
         }),
         does(true, |comm, kept| {
-            let ask = WriteAsk::new("b", part(comm.rank(), &rows(), 620.0), rows());
+            let ask = ArrayWrite::new("b", part(comm.rank(), &rows(), 620.0), rows());
             store(kept).append(&[ask], 0, &WriteOptions::default()).map(drop)
         }),
         does(false, |_, kept| {
@@ -126,7 +126,7 @@ pub(crate) fn zarr_program() -> Vec<(bool, ProgramPart)> {
         }),
         does(true, |comm, kept| {
             let step: &mut Step = kept.get_mut("step").and_then(|kept| kept.downcast_mut()).expect("it is begun");
-            let ask = WriteAsk::new("c", part(comm.rank(), &rows(), 9000.0), rows());
+            let ask = ArrayWrite::new("c", part(comm.rank(), &rows(), 9000.0), rows());
             step.group.write(&[ask], &WriteOptions::default()).map(drop)
         }),
         does(false, |_, kept| {

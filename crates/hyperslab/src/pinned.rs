@@ -7,21 +7,21 @@ use std::sync::Arc;
 const KEPT_MAX: usize = 64;
 
 /// Directories or files as they were when a call began. On rank 0.
-pub(crate) struct Held {
+pub(crate) struct Pinned {
     names: Arc<dyn Names>,
     each: Vec<(String, Hold)>,
 }
 
-impl Held {
+impl Pinned {
     /// Holds what has these names now.
-    pub(crate) fn of(names: Arc<dyn Names>, each: impl Iterator<Item = String>) -> Result<Held, Fault> {
+    pub(crate) fn of(names: Arc<dyn Names>, each: impl Iterator<Item = String>) -> Result<Pinned, Fault> {
         let mut held = Vec::new();
         for name in each {
             let Hold { identity, keep } = names.hold(&name)?;
             let keep = if held.len() < KEPT_MAX { keep } else { Box::new(()) };
             held.push((name, Hold { identity, keep }));
         }
-        Ok(Held { names, each: held })
+        Ok(Pinned { names, each: held })
     }
 
     /// Makes sure that the names still mean the same: ranks may else have met one and the other. `meanwhile` something was
