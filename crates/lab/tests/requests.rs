@@ -63,6 +63,23 @@ fn a_raw_file_is_written_and_what_is_not_open_is_refused() {
     assert!(error.message().contains("'out.raw' is not open"), "{error}");
 }
 
+/// As those of FLASH: 24 variables beside each other in memory, between halos, one after another in one file.
+#[test]
+fn arrays_that_are_interleaved_move_into_one_file() {
+    let variable = |number: u64| {
+        json!({
+            "name": format!("variable{number}"), "shape": [16, 8, 8, 8], "mesh": [4], "dims": [[3, 4, 5, 4], "*", "*", "*"],
+            "store": { "file": { "object": "checkpoint", "offset": number * 16 * 512 * 8 } },
+            "local": { "guard": [0, 4, 4, 4], "interleave": 24 }
+        })
+    };
+    for write in [true, false] {
+        let transfer = json!({ "write": write, "arrays": (0..24).map(variable).collect::<Vec<Value>>() });
+        let told = simulated("orion-like", &json!([{ "transfer": transfer }]), None).unwrap();
+        assert_eq!(told["transfers"][0]["bytes"], 24 * 16 * 512 * 8);
+    }
+}
+
 #[test]
 fn a_transfer_alone_moves_as_that_of_a_call() {
     let moving = |alone: bool| {

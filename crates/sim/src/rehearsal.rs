@@ -313,6 +313,7 @@ impl<'a, 's> Stage<'a, 's> {
         if rank.end.is_some() || rank.world.is_stopped() {
             return Ok(());
         }
+        rank.world.awake();
         let lived = if self.guarded { Ok(()) } else { rank.party.pump(&mut rank.world) };
         let lived = lived.and_then(|()| self.live(rank, number));
         match lived {

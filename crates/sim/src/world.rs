@@ -25,6 +25,8 @@ pub struct RankWorld {
     pace: Pace,
     /// What is to go wrong.
     watched: Upcoming,
+    /// How long it has dozed since it was looked after last \[ns\].
+    dozed_ns: u64,
 }
 
 impl RankWorld {
@@ -35,7 +37,7 @@ impl RankWorld {
         pace: Pace,
         watched: Upcoming,
     ) -> RankWorld {
-        RankWorld { machine: machine.clone(), rank, names, pace, watched }
+        RankWorld { machine: machine.clone(), rank, names, pace, watched, dozed_ns: 0 }
     }
 
     /// What goes wrong at the next request of this seam; a rank that stops does so now.
@@ -81,6 +83,11 @@ impl RankWorld {
     pub fn pace(&self, serves: bool) -> Pace {
         let many = self.size().ranks > MANY_RANKS && !serves;
         Pace { window: self.pace.window.or(many.then_some(FEW_STEPS)), ..self.pace }
+    }
+
+    /// It is looked after: its time is that of the machine again.
+    pub(crate) fn awake(&mut self) {
+        self.dozed_ns = 0;
     }
 
     /// Whether this rank has stopped.
@@ -148,8 +155,11 @@ impl World for RankWorld {
         Ok(shared)
     }
 
-    /// Time passes between polls only.
-    fn doze(&mut self, _limit: Duration) {}
+    /// Time of the machine passes between polls only. Who waits within one, as a rank does that gives up, sees his own pass, so
+    /// that he waits no longer than his limits.
+    fn doze(&mut self, limit: Duration) {
+        self.dozed_ns += limit.as_nanos() as u64;
+    }
 }
 
 impl Desk for RankWorld {
@@ -304,11 +314,11 @@ impl Compute for RankWorld {
 
 impl Clock for RankWorld {
     fn now_ns(&self) -> u64 {
-        self.machine.borrow().kernel.now_ns()
+        self.time_ns() + self.dozed_ns
     }
 
     fn stamp_ns(&self) -> u64 {
-        self.now_ns()
+        self.time_ns()
     }
 
     fn interrupted(&mut self) -> bool {

@@ -46,6 +46,7 @@ impl CallOfAll {
             locals: Some((0..self.arrays.len()).map(local).collect()),
             casting: Casting::Unsafe,
             policies: transfer.policies,
+            // Of imagined memories nobody knows that they lie as one, so that arrays alike move one by one.
             together: true,
             target: (rank == 0).then(|| -> Box<dyn Target> { Box::new(OpenFiles(self.moving.clone())) }),
             publishes: false,
