@@ -148,6 +148,11 @@ impl ShardCodec {
         }
     }
 
+    /// Whether chunks are their elements, and a checksum at most.
+    fn is_bare(&self) -> bool {
+        matches!(&self.inside, Innards::Chain(chain) if matches!(chain[..], [] | [BytesCodec::Crc32c]))
+    }
+
     fn is_fill(&self, chunk: &[u8]) -> bool {
         chunk.chunks_exact(self.fill.len()).all(|element| element == self.fill)
     }
@@ -158,26 +163,34 @@ impl ShardCodec {
         if plain.len() as u64 != expected {
             return Err(context.invalid(format!("{expected} B of elements"), format!("{} B", plain.len())));
         }
-        let mut out = vec![0; if self.at_end { 0 } else { self.index_bytes() as usize }];
+        // What is not compressed has its room at once, since it is moved each time that there is too little.
+        let mut out = Vec::with_capacity(if self.is_bare() { self.packed_bytes_max() as usize } else { 0 });
+        out.resize(if self.at_end { 0 } else { self.index_bytes() as usize }, 0);
         let mut entries = Vec::with_capacity(self.count() as usize);
-        let mut chunk = vec![0; self.plain_bytes(&self.chunk) as usize];
+        let mut chunk = Vec::with_capacity(self.plain_bytes(&self.chunk) as usize);
         for number in 0..self.count() {
-            self.for_each_run(number, |from, to, bytes| {
-                chunk[to..to + bytes].copy_from_slice(&plain[from..from + bytes]);
-            });
-            let first = out.len() as u64;
+            let first = out.len();
+            let to = if self.is_bare() { &mut out } else { &mut chunk };
+            let begin = to.len();
+            self.for_each_run(number, |from, _, bytes| to.extend_from_slice(&plain[from..from + bytes]));
+            if self.is_fill(&to[begin..]) {
+                to.truncate(begin);
+                entries.push(NO_CHUNK);
+                continue;
+            }
             match &self.inside {
-                _ if self.is_fill(&chunk) => {
-                    entries.push(NO_CHUNK);
-                    continue;
+                Innards::Chain(chain) if chain.is_empty() => {}
+                Innards::Chain(_) if self.is_bare() => {
+                    let sum = crc32c::crc32c(&out[first..]);
+                    out.extend_from_slice(&sum.to_le_bytes());
                 }
-                Innards::Chain(chain) if chain.is_empty() => out.extend_from_slice(&chunk),
                 Innards::Chain(chain) => out.extend_from_slice(&encode(chain, &chunk, context)?),
                 Innards::Shards(nested) => {
                     out.extend_from_slice(&encode(&nested.chain, &nested.pack(&chunk, context)?, context)?);
                 }
             }
-            entries.push([first, out.len() as u64 - first]);
+            chunk.clear();
+            entries.push([first as u64, (out.len() - first) as u64]);
         }
         let index = self.index_of(&entries);
         match self.at_end {

@@ -8,5 +8,5 @@ pub(super) const INNER_BYTES_MAX: u64 = 1 << 20;
 pub(super) const FILES_SAVED_MIN: u64 = 1000;
 
 /// Largest shard that is chosen \[B\]; and of the buffers of a rank, of which coding a shard takes three times as much.
-pub(super) const SHARD_BYTES_MAX: u64 = 32 << 20;
+pub(super) const SHARD_BYTES_MAX: u64 = 16 << 20;
 pub(super) const SHARD_BUFFERS_PART: u64 = 8;

@@ -18,7 +18,7 @@ __all__ = ["add_verb"]
 
 DESCRIPTION = """\
 Writes and reads a (BLOCK,BLOCK,BLOCK) array of float64, to one row-major file, to Zarr with natural chunks, and to
-Zarr with chunks of 1 MiB, each a file or in shards of 32 MiB; and beside it (a) each rank the same bytes to a file of
+Zarr with chunks of 1 MiB, each a file or in shards of 16 MiB; and beside it (a) each rank the same bytes to a file of
 its own, (b) all ranks contiguous parts of one file, both in pieces of 4 MiB, and (c) MPI-IO's collective calls with a
 subarray filetype, as installed and with the best of some hints.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TUNING_ROUNDS = 3
 ARRAY = "field"
 #: Small chunks, alone and in shards [B].
-CHUNK_BYTES, SHARD_BYTES = 1 << 20, 32 << 20
+CHUNK_BYTES, SHARD_BYTES = 1 << 20, 16 << 20
 
 
 def cut(shape: Sequence[int], bytes_max: int) -> list[int]:
