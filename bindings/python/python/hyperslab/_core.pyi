@@ -8,6 +8,7 @@ __all__ = [
     "Distribution",
     "Local",
     "Memory",
+    "MemoryObjects",
     "Pieces",
     "Report",
     "Request",
