@@ -235,3 +235,84 @@ def test_verify_finds_what_is_missing(tmp_path: Path) -> None:
         pass
     (finding,) = hs.verify(path).findings
     assert (finding.severity, finding.kind) == ("unchecked", "unsupported")
+
+
+def test_a_later_fixed_array_moves_no_records_out_of_reach(tmp_path: Path) -> None:
+    """In CDF-1 nothing begins behind 2 GiB, neither what is added nor what that moves."""
+    n = 2**31 - 10000
+    with hs.open(tmp_path / "c.nc", "w", unlimited="t", format="NETCDF3_CLASSIC", durable=False) as file:
+        file.write("g", np.zeros((0, 3)), dimension_names=["t", "y"])
+        with pytest.raises(hs.UnsupportedError, match="at most"):
+            file.write("big", [np.ones(16, "i1")], hs.Boxes((n,), [(slice(0, 16),)]))
+        file.append("g", np.ones((1, 3)))
+    assert values(tmp_path / "c.nc") == {"g": [[1, 1, 1]]}
+
+
+def test_numbers_of_attributes_keep_their_types(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    with hs.open(path, "w", attributes={"big": 2**40, "huge": 2**63 + 1}):
+        pass
+    with netCDF4.Dataset(path) as data:
+        assert (data.data_model, int(data.big), int(data.huge)) == ("NETCDF3_64BIT_DATA", 2**40, 2**63 + 1)
+    with hs.open(path, "w") as file:
+        file.write("x", np.zeros(2), attributes={"_FillValue": np.nan, "valid_min": -np.inf})
+        with pytest.raises(hs.InvalidError, match="one short as _FillValue"):
+            file.write("y", np.zeros(2, "i2"), attributes={"_FillValue": "a"})
+    with netCDF4.Dataset(path) as data:
+        assert np.isnan(data["x"]._FillValue)
+        assert data["x"].valid_min == -np.inf
+    with hs.open(path) as file:
+        given = file["x"].attributes.copy()
+    with hs.open(path, "w") as file:
+        file.write("x", np.zeros(2), attributes=given)
+    with netCDF4.Dataset(path) as data:
+        assert np.isnan(data["x"]._FillValue)
+
+
+def test_headers_that_lie_are_refused_soon(tmp_path: Path) -> None:
+    path = tmp_path / "a.nc"
+    write(path)
+    content = bytearray(path.read_bytes())
+    with netCDF4.Dataset(tmp_path / "one.nc", "w", format="NETCDF3_CLASSIC") as data:
+        data.createDimension("x", 3)
+        data.createVariable("v", "f8", ("x",))[:] = 1
+    header = bytearray((tmp_path / "one.nc").read_bytes())
+    begin = len(header) - 24
+    assert header.count(begin.to_bytes(4, "big")) == 1
+    inside = header.replace(begin.to_bytes(4, "big"), (8).to_bytes(4, "big"))
+    (tmp_path / "inside.nc").write_bytes(inside)
+    with pytest.raises(hs.CorruptError, match="`v` in the header"):
+        hs.open(tmp_path / "inside.nc", "r+")
+    # The number of records is open, and the file sparse and long.
+    content[4:8] = b"\xff" * 4
+    path.write_bytes(content)
+    os.truncate(path, 1 << 40)
+    with hs.open(path) as file:
+        assert file["b"].shape[0] > 1 << 30
+
+
+def test_a_rank_with_an_argument_that_makes_no_name_is_not_alone(tmp_path: Path) -> None:
+    write(tmp_path / "a.nc")
+
+    def program(comm: Any) -> str:
+        with hs.open(tmp_path / "a.nc", "r+", comm=comm, arrival_seconds=10.0) as file:
+            name: Any = ["b"] if comm.rank == 1 else "b"
+            with pytest.raises(hs.Error) as caught:
+                file.append(name, np.zeros(1, "i4"), hs.Distribution.replicated((1,), comm.size))
+            return str(caught.value)
+
+    told = hs.threads(2, program)
+    assert told[0] == told[1]
+    assert "unhashable" in told[0]
+
+
+def test_nothing_is_made_of_nothing(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.nc", "w") as file:
+        with pytest.raises(hs.InvalidError, match="no array is given"):
+            file.write({}, None)
+        file.write("x", np.zeros(2))
+    with hs.open(tmp_path / "a.nc") as reader:
+        with netCDF4.Dataset(tmp_path / "a.nc", "a") as data:
+            data.createVariable("y", "f4", ("dim_2",))
+        reader.refresh()
+        assert list(reader) == ["x", "y"]

@@ -184,7 +184,7 @@ impl Store {
         let names = match location {
             Location::Striped(_) => {
                 Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
-                    .hint("stripe directories hold raw and npy files; give one directory"))
+                    .hint("stripe directories hold raw, npy and NetCDF files; give one directory"))
             }
             _ => comm.names(&location),
         };

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hyperslab import _core
 from hyperslab._calls import (
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 __all__ = ["NetcdfFile"]
+
+#: Attributes that have the type of their variable, and so may be no numbers where that is of floats.
+TYPED = ("_FillValue", "missing_value", "valid_min", "valid_max")
 
 
 class NetcdfFile(Store):
@@ -66,10 +71,7 @@ class NetcdfFile(Store):
                 f"{', '.join(f'{other}=' for other in others)} cannot be given for arrays of a NetCDF classic file"
             )
             raise InvalidError(message)
-        several = isinstance(name, Mapping)
-        arrays: dict[str, Any] = dict(name) if several else {name: array}
-        if several:
-            dist = array if dist is None else dist
+        arrays, dist = _named(name, array, dist)
         parts = {each: _said(each, local) for each, local in arrays.items()}
         infos = {} if section is None else self._look_at([*map(str, arrays)], "write", fresh=True)
         given: _core._WriteKeywords = {
@@ -77,12 +79,12 @@ class NetcdfFile(Store):
             "dtype": None if dtype is None else type_code(dtype),
             "fill_value": fill_json(fill_value),
             "dimension_names": None if dimension_names is None else list(dimension_names),
-            "attributes": None if attributes is None else json_of(attributes),
+            "attributes": None if attributes is None else _json_of(attributes),
             "casting": str(casting),
             "strategy": strategy,
         }
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
-            given["each"] = [(names, None if attrs is None else json_of(attrs)) for _, names, attrs in parts.values()]
+            given["each"] = [(names, None if attrs is None else _json_of(attrs)) for _, names, attrs in parts.values()]
         return _asks({each: local for each, (local, _, _) in parts.items()}, dist, guard), given
 
     def append(
@@ -126,12 +128,9 @@ class NetcdfFile(Store):
         ...     file["rho"].shape
         (2, 3)
         """
-        several = isinstance(name, Mapping)
-        arrays: dict[str, Any] = dict(cast("Mapping[str, Any]", name)) if several else {cast("str", name): array}
-        if several:
-            dist = array if dist is None else dist
         what = told("append to", name, f"in '{self.path}'")
         with attending(self._comm, what):
+            arrays, dist = _named(name, array, dist)
             asks = _asks(arrays, dist, guard)
             ndim = len(local_extents(asks[0][1])) if dist is None and asks else 1
             along = axis + ndim if axis < 0 else axis
@@ -154,6 +153,32 @@ class NetcdfFile(Store):
                 self._store.close(f"{type(error).__name__}: {error}")
             except Exception:  # noqa: BLE001 (the program's own error is the one to show)
                 return
+
+
+def _named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
+    """Arrays by their names, and who holds what of them."""
+    if not isinstance(name, Mapping):
+        return {name: array}, dist
+    if not name:
+        message = "no array is given"
+        raise InvalidError(message)
+    if array is not None and dist is not None:
+        message = "a mapping of arrays is given, and another array besides"
+        raise InvalidError(message)
+    return dict(name), array if dist is None else dist
+
+
+def _json_of(attributes: Mapping[str, Any]) -> str:
+    """Attributes as JSON, in which floats that are no numbers are words; the variable's type tells them from texts."""
+    worded = {
+        name: _word(value) if isinstance(value, (float, np.floating)) and name in TYPED else value
+        for name, value in attributes.items()
+    }
+    return json_of(worded)
+
+
+def _word(value: Any) -> Any:
+    return value if np.isfinite(value) else ("NaN" if np.isnan(value) else f"{'-' * bool(value < 0)}Infinity")
 
 
 def _said(name: str, value: Any) -> tuple[Any, list[str | None] | None, Mapping[str, Any] | None]:

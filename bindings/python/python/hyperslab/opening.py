@@ -15,6 +15,7 @@ from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.netcdf import NetcdfFile
 from hyperslab.store import Store
+from hyperslab.striped import Striped
 
 __all__ = ["open"]
 
@@ -63,7 +64,7 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Store]:
             message = f"there is no format '{name}'\n  hint: there are {', '.join(_FORMATS)}"
             raise InvalidError(message)
         return _FORMATS[name][0]
-    text = place_text(path)
+    text = path.name if isinstance(path, Striped) else place_text(path)
     return next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), _open_zarr)
 
 

@@ -93,6 +93,12 @@ impl NetcdfHeader {
         })?;
         let dimensions = self.dimensions_of(new, unlimited, context)?;
         let mut attributes = Attribute::of_map(new.attributes, Some(kind))?;
+        let unfit =
+            |attribute: &&Attribute| attribute.name == FILL_VALUE && (attribute.kind, attribute.count()) != (kind, 1);
+        if let Some(unfit) = attributes.iter().find(unfit) {
+            let found = excerpt(&unfit.to_json().to_string());
+            return Err(context.invalid(format!("one {} as {FILL_VALUE}", kind.name()), found));
+        }
         if let Some(fill) = new.fill {
             attributes.retain(|attribute| attribute.name != FILL_VALUE);
             attributes.insert(0, Attribute::of_fill(kind, fill));
@@ -251,9 +257,10 @@ impl NetcdfHeader {
     /// Refuses what the version has no place for.
     fn check_limits(&self, new: &[usize]) -> Result<(), Error> {
         let version = self.version;
-        for &number in new {
+        // Also those that were there: what grows lies behind what does not.
+        for number in 0..self.variables.len() {
             let name = &self.variables[number].name;
-            let context = Context::new("add the NetCDF variable", name);
+            let context = Context::new("place the NetCDF variable", name);
             let slab = self.slab_bytes(number).unwrap_or(u64::MAX);
             let begin = self.variables[number].begin;
             let longest = self.shape(number).into_iter().max().unwrap_or(0);

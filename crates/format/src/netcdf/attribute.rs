@@ -54,21 +54,31 @@ impl Attribute {
     fn of_json(name: &str, value: &Value, variable: Option<Type>) -> Result<Attribute, Error> {
         check_name(name)?;
         let context = Context::new("store the attribute", name);
-        if let Value::String(text) = value {
+        let as_variable = variable.filter(|_| TYPED_AS_VARIABLE.contains(&name));
+        let real = as_variable.filter(|kind| matches!(kind, Type::Float | Type::Double));
+        // JSON has no other words for them.
+        let odd = |text: &str| matches!(text, "NaN" | "Infinity" | "-Infinity") && real.is_some();
+        if let Some(text) = value.as_str().filter(|text| !odd(text)) {
             return Ok(Attribute::of_bytes(name.into(), Type::Char, text.as_bytes().to_vec()));
         }
         let values = match value {
             Value::Array(values) => values.as_slice(),
             one => std::slice::from_ref(one),
         };
-        if values.is_empty() || !values.iter().all(Value::is_number) {
+        let is_number = |value: &Value| value.is_number() || value.as_str().is_some_and(odd);
+        if values.is_empty() || !values.iter().all(is_number) {
             let found = excerpt(&value.to_string());
             let error = context.invalid("a text, a number, or a list of numbers", found);
             return Err(error.with_hint("NetCDF attributes have no truth values, no mappings and no lists of texts"));
         }
-        let as_variable = variable.filter(|_| TYPED_AS_VARIABLE.contains(&name));
         let whole = |limit: i64| values.iter().all(|v| v.as_i64().is_some_and(|v| (-limit - 1..=limit).contains(&v)));
-        let usual = [(Type::Int, whole(i64::from(i32::MAX))), (Type::Int64, whole(i64::MAX)), (Type::Double, true)];
+        let positive = values.iter().all(Value::is_u64);
+        let usual = [
+            (Type::Int, whole(i64::from(i32::MAX))),
+            (Type::Int64, whole(i64::MAX)),
+            (Type::UInt64, positive),
+            (Type::Double, true),
+        ];
         let kinds = as_variable.into_iter().chain(usual.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind));
         let found = kinds.into_iter().find_map(|kind| Some((kind, bytes_of(kind, values, name)?)));
         let (kind, bytes) = found.ok_or_else(|| context.invalid("numbers of one type", excerpt(&value.to_string())))?;

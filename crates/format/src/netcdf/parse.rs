@@ -40,7 +40,7 @@ impl NetcdfHeader {
         let context = Context::new("read the NetCDF header of", name);
         match header(bytes, context) {
             Ok((mut header, open, length)) => {
-                header.check(context)?;
+                header.check(length as u64, context)?;
                 if open {
                     header.count_records(file_bytes);
                 }
@@ -56,7 +56,7 @@ impl NetcdfHeader {
     }
 
     /// Refuses what cannot be stored anywhere.
-    fn check(&self, context: Context) -> Result<(), Error> {
+    fn check(&self, header_bytes: u64, context: Context) -> Result<(), Error> {
         let (mut names, record) = (HashSet::new(), self.record_bytes());
         for (number, variable) in self.variables.iter().enumerate() {
             let fail = |expected: &str| context.corrupt(expected, format!("variable `{}`", excerpt(&variable.name)));
@@ -72,39 +72,41 @@ impl NetcdfHeader {
                 return Err(fail("variables that end before 2^62 B"));
             }
         }
-        self.check_apart(context)
+        self.check_apart(header_bytes, context)
     }
 
     /// Refuses variables that lie in each other. Slabs of records lie one behind another from the first on.
-    fn check_apart(&self, context: Context) -> Result<(), Error> {
+    fn check_apart(&self, header_bytes: u64, context: Context) -> Result<(), Error> {
         let begin = |number: usize| self.variables[number].begin;
         let mut order: Vec<usize> = (0..self.variables.len()).collect();
         order.sort_by_key(|&number| begin(number));
-        let mut end = (0, 0);
-        let first = self.record_variables().map(begin).min();
+        let (mut end, mut before) = (header_bytes, None);
+        let (first, record) = (self.record_variables().map(begin).min(), self.record_bytes().unwrap_or(0));
         for number in order {
             let slab = begin(number).saturating_add(self.slab_bytes(number).unwrap_or(u64::MAX));
-            let behind_records = first.is_some_and(|first| first < begin(number));
-            if begin(number) < end.0 || (behind_records && !self.is_record(number)) {
-                let [one, other] = [number, end.1].map(|number| excerpt(&self.variables[number].name));
-                let error = context.corrupt("variables that lie apart", format!("`{one}` in `{other}`"));
+            let behind = first.is_some_and(|first| first < begin(number));
+            let of_records = self.is_record(number);
+            let beyond = first.is_some_and(|first| of_records && slab - first > record);
+            if begin(number) < end || (behind && !of_records) || beyond {
+                let name = |number: usize| excerpt(&self.variables[number].name);
+                let other = before.map_or("the header".into(), |before| format!("`{}`", name(before)));
+                let error = context.corrupt("variables that lie apart", format!("`{}` in {other}", name(number)));
                 return Err(error.with_hint("SciPy makes such files of variables without dimensions beside records"));
             }
-            end = (slab, number);
+            (end, before) = (slab, Some(number));
         }
         Ok(())
     }
 
     /// As many records as there is room for; the last may lack what pads it.
     fn count_records(&mut self, file_bytes: u64) {
-        let begins = self.record_variables().map(|number| self.variables[number].begin);
-        let (begin, record) = (begins.min().unwrap_or(0), self.record_bytes().unwrap_or(0));
-        let padding = if self.record_variables().count() > 1 { 3 } else { 0 };
-        let room = file_bytes.saturating_sub(begin).saturating_add(padding);
-        self.records = room.checked_div(record).unwrap_or(0).min(self.version.length_max());
-        while self.records > 0 && self.end() > file_bytes {
-            self.records -= 1;
-        }
+        let record = self.record_bytes().unwrap_or(0);
+        let room = |number: usize| {
+            let slab_end = self.variables[number].begin.checked_add(self.slab_bytes(number)?)?;
+            Some(file_bytes.checked_sub(slab_end)?.checked_div(record)? + 1)
+        };
+        let each = self.record_variables().map(|number| room(number).unwrap_or(0));
+        self.records = each.min().unwrap_or(0).min(self.version.length_max());
     }
 }
 
@@ -164,9 +166,9 @@ impl<'a> HeaderReader<'a> {
         if self.version.is_wide() { self.wide() } else { Ok(u64::from(self.tag()?)) }
     }
 
-    /// A number that is a length, and so has no sign.
+    /// A number that is a length, and so has no sign; though netCDF-C makes files with lengths of up to 2^32 - 4.
     fn length(&self, number: u64) -> Result<u64, Error> {
-        let fits = number <= self.version.length_max();
+        let fits = number <= self.version.length_max() || !self.version.is_wide() && number <= u64::from(u32::MAX - 3);
         if fits {
             Ok(number)
         } else {

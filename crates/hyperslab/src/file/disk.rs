@@ -91,7 +91,8 @@ fn recovered(home: &Home, mode: Mode) -> Result<Found, Fault> {
     }
     if !mode.writes_new()
         && names.note(&marker)?.is_some_and(|note| is_torn(&note))
-        && !matches!(names.lock(&marker), Ok(Locked::Busy))
+        // What has gone meanwhile has ended.
+        && !matches!(names.lock(&marker), Ok(Locked::Busy | Locked::Absent))
     {
         found.unfinished.push(home.base.clone());
     }

@@ -76,7 +76,9 @@ impl File {
             Ok(look(&*directory, &name, directory.length(&name).ok_or_else(missing)?)?.0)
         })?;
         if look.is_some() {
-            self.inside().form.renew(&told, &path)?;
+            let mut inside = self.inside();
+            inside.form.renew(&told, &path)?;
+            inside.added = vec![0; inside.form.extent().arrays];
         }
         Ok(())
     }

@@ -54,7 +54,10 @@ impl NetcdfOptions {
 
     fn new_header(&self) -> Result<NetcdfHeader, Fault> {
         let attributes = Attribute::of_map(&self.attributes, None).map_err(format_fault)?;
-        Ok(NetcdfHeader::new(self.version.unwrap_or(Version::Offset64), attributes))
+        let mut header = NetcdfHeader::new(self.version.unwrap_or(Version::Offset64), attributes);
+        // Its attributes may need a newer version.
+        header.add(&[], None, self.version).map_err(format_fault)?;
+        Ok(header)
     }
 }
 
@@ -69,10 +72,13 @@ struct Netcdf {
 
 /// Rank 0's part of opening: the header as it is in the file, behind the length of the file, which ranks are told with it.
 fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
+    // Others may be appending: a file is as long as its header says before the header says so.
+    let length_now = || directory.length(name).unwrap_or(actual);
     let path = directory.full(name);
     let mut wanted = HEADER_BYTES_FIRST;
     loop {
         let prefix = directory.read_prefix(name, wanted)?.unwrap_or_default();
+        let actual = length_now();
         match NetcdfHeader::parse(&prefix, actual, &path).map_err(format_fault)? {
             Some((header, bytes)) => {
                 header.check_size(actual, &path).map_err(format_fault)?;

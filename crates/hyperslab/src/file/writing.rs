@@ -1,6 +1,6 @@
 //! Writing arrays of a file.
 
-use super::disk::{follow_disk, marker};
+use super::disk::{self, follow_disk, marker};
 use super::form::FileSize;
 use super::{Contained, File, FileArray};
 use crate::error::Error;
@@ -30,11 +30,37 @@ struct Putting {
     /// Whether nothing stays of what the file had.
     whole: bool,
     marker: Option<Marker>,
+    /// Whether it made the new file.
+    made: bool,
+    /// Whether readers may have been told how far it goes now.
+    told: bool,
 }
 
 impl Putting {
-    fn is_first(&self) -> bool {
-        self.before.arrays == 0
+    fn new(file: File, stored: Vec<Stored>, before: FileSize, beginning: Option<Vec<u8>>) -> Putting {
+        Putting {
+            file,
+            stored,
+            before,
+            beginning,
+            end: before.bytes,
+            whole: false,
+            marker: None,
+            made: false,
+            told: false,
+        }
+    }
+
+    /// Tells readers how far the file goes, by what it begins with.
+    fn tell(&self, beginning: &[u8]) -> Result<(), Fault> {
+        let file = &self.file;
+        let changing = file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize);
+        file.directory.overwrite(&file.name, &beginning[..changing], file.options.durable)
+    }
+
+    /// Tells them again how far it went. Gives whether they know.
+    fn untell(&self) -> bool {
+        !self.told || self.beginning.as_ref().is_some_and(|before| self.tell(before).is_ok())
     }
 
     /// Makes sure that the file still begins as it did when it was opened, or last grew.
@@ -54,12 +80,24 @@ impl Putting {
         self.end != self.before.bytes
     }
 
-    /// Gives a file that exists the length that it needs, or had, if it has another one; what lies behind that is left alone.
-    fn resize(&self, from: Range<u64>, to: u64) -> Result<(), Fault> {
+    /// Makes a file that exists as long as it shall be. What lay behind its end, as after an append that was cut short, must
+    /// not be seen between what is written now.
+    fn lengthen(&self) -> Result<(), Fault> {
         let (directory, name) = (&self.file.directory, &self.file.name);
-        match directory.length(name) {
-            Some(length) if self.grows() && from.contains(&length) => directory.resize(name, to),
-            _ => Ok(()),
+        if !self.grows() {
+            return Ok(());
+        }
+        if directory.length(name).is_some_and(|length| length > self.before.bytes) {
+            directory.resize(name, self.before.bytes)?;
+        }
+        directory.resize(name, self.end)
+    }
+
+    /// Makes it as long as it was, unless somebody else has changed that.
+    fn shorten(&self) {
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        if self.grows() && directory.length(name) == Some(self.end) {
+            let _ = directory.resize(name, self.before.bytes);
         }
     }
 }
@@ -79,13 +117,14 @@ impl Target for Putting {
         transfer: &Arc<Transfer>,
         parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
-        let Putting { file, end, .. } = &*self;
-        let (directory, attempts, end) = (&*file.directory, &file.attempts, *end);
+        let (file, end) = (self.file.clone(), self.end);
+        let (directory, attempts) = (&*file.directory, &file.attempts);
         let proof = if file.mode.writes_new() {
-            if self.is_first() {
+            if file.inside().begun.is_none() {
                 let beginning = file.inside().form.beginning();
                 attempts.make_file(&beginning, end)?;
                 file.inside().begun = Some(beginning);
+                self.made = true;
             } else {
                 directory.resize(&file.hidden, end)?;
             }
@@ -95,7 +134,7 @@ impl Target for Putting {
             let marked = attempts.mark(&marker(&file.name), &file.name, &Change::Torn(None))?;
             // From now on nobody replaces it; somebody may have, until now.
             let still = attempts.check_still_there().and_then(|()| self.check_beginning());
-            if let Err(fault) = still.and_then(|()| self.resize(0..end, end)) {
+            if let Err(fault) = still.and_then(|()| self.lengthen()) {
                 attempts.withdraw(marked);
                 return Err(fault);
             }
@@ -112,27 +151,39 @@ impl Target for Putting {
         self.file.attempts.check_still_there()?;
         if self.marker.is_some() && self.grows() {
             // How far it goes is the last thing that changes.
-            let (file, beginning) = (&self.file, self.file.inside().form.beginning());
-            let lasting = file.inside().form.lasting().map_or(beginning.len(), |(from, _)| from as usize);
-            file.directory.overwrite(&file.name, &beginning[..lasting], file.options.durable)?;
+            let beginning = self.file.inside().form.beginning();
+            self.told = true;
+            self.tell(&beginning)?;
         }
         let Some(marker) = self.marker.take() else { return Ok(()) };
         // Only writing all of the file ends an earlier update that did not end.
         let stays = marker.was_there() && !self.whole;
-        self.file.attempts.unmark(marker, stays)
+        let unmarked = self.file.attempts.unmark(marker, stays);
+        // It has grown, and readers know: to do it again would append the same twice.
+        unmarked.map_err(|fault| match self.told {
+            true => self.file.attempts.left_behind(&disk::marker(&self.file.name), fault),
+            false => fault,
+        })
     }
 
     fn undo(&mut self, moved: bool) {
-        if self.marker.is_some() {
-            let _ = self.resize(self.end..self.end + 1, self.before.bytes);
+        // As long as readers may know of more, it stays.
+        let back = self.marker.is_none() || self.untell();
+        if self.marker.is_some() && back {
+            self.shorten();
         }
         match self.marker.take() {
             // What lies behind the end that its header names nobody reads.
-            Some(marker) if !moved || self.grows() => self.file.attempts.withdraw(marker),
+            Some(marker) if back && (!moved || self.grows()) => self.file.attempts.withdraw(marker),
             // It stays beside the file, without an owner.
             Some(_) => {}
             None if !self.file.mode.writes_new() => {}
-            None if self.is_first() => drop(self.file.attempts.end()),
+            None if self.made => {
+                self.file.inside().begun = None;
+                drop(self.file.attempts.end());
+            }
+            // Nothing was begun.
+            None if self.file.inside().begun.is_none() => {}
             // What was written before stays; the file must not be longer than that.
             None => drop(self.file.directory.resize(&self.file.hidden, self.before.bytes)),
         }
@@ -223,7 +274,7 @@ impl File {
         let putting = || -> Box<dyn Target> {
             let (stored, extent) = (self.stored(&numbers), self.inside().form.extent());
             let file = self.preferring(options.strategy);
-            Box::new(Putting { file, stored, before, beginning, end: extent.bytes, whole, marker: None })
+            Box::new(Putting { end: extent.bytes, whole, ..Putting::new(file, stored, before, beginning) })
         };
         let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {

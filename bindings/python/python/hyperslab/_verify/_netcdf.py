@@ -12,6 +12,8 @@ from hyperslab._verify._store import Found
 from hyperslab.errors import CorruptError, UnsupportedError
 from hyperslab.opening import open as open_any
 
+#: How names of such files end.
+ENDS = (".nc", ".nc3", ".cdf")
 #: What files of the three versions begin with.
 MAGIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
@@ -20,9 +22,9 @@ def is_netcdf(path: Path) -> bool:
     """Whether a file is a NetCDF classic file, by its beginning or else its name."""
     descriptor = opened(path)
     try:
-        return os.pread(descriptor, 4, 0) in MAGIC or path.name.endswith(".nc")
+        return os.pread(descriptor, 4, 0) in MAGIC or path.name.endswith(ENDS)
     except OSError:
-        return path.name.endswith(".nc")
+        return path.name.endswith(ENDS)
     finally:
         os.close(descriptor)
 
