@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -382,3 +383,23 @@ def test_late_changes_of_one_program_are_delivered_by_any() -> None:
     assert memory.deliver() == 1
     assert memory.files() == {"a": b"1"}
     assert memory.changes() == []
+
+
+def test_closing_takes_nothing_away_that_readers_see() -> None:
+    """Four replies in a row are lost, which is all that a request is tried; wherever that is, what is visible stays."""
+    for first in range(4, 34):
+        memory = hs.ObjectMemory()
+        hs.open(memory / "r.zarr", "w").close()
+        program = memory.program()
+        store = hs.open(program / "r.zarr", "r+")
+        for number in range(first, first + 4):
+            program.disturb(number)
+        with suppress(hs.Error):
+            store.write({name: np.ones(4) for name in "bef"})
+        seen = hs.open(memory / "r.zarr").arrays()
+        with suppress(hs.Error):
+            store.close()
+        memory.deliver()
+        with hs.open(memory / "r.zarr") as reader:
+            assert set(seen) <= set(reader.arrays()), f"from change {first} on"
+            assert all((reader.read(name) == 1).all() for name in reader)

@@ -12,8 +12,10 @@ pub struct Span {
     pub begin_ns: u64,
     /// When the last ended \[ns\].
     pub end_ns: u64,
-    /// Time that ranks spent in it, summed \[ns\].
+    /// Time that ranks spent in it, summed; says nothing as long as some have not ended it \[ns\].
     pub spent_ns: u64,
+    /// How many began it and never ended it, since they died or failed.
+    pub unended: u32,
     begun: bool,
 }
 
@@ -22,10 +24,12 @@ impl Span {
         if !std::mem::replace(&mut self.begun, true) {
             self.begin_ns = now_ns;
         }
+        self.unended += 1;
         self.spent_ns = self.spent_ns.wrapping_sub(now_ns);
     }
 
     pub(crate) fn end(&mut self, now_ns: u64) {
+        self.unended -= 1;
         self.end_ns = self.end_ns.max(now_ns);
         self.spent_ns = self.spent_ns.wrapping_add(now_ns);
     }

@@ -196,7 +196,8 @@ impl Report {
                 what: what.into(),
                 begin: seconds(span.begin_ns),
                 end: seconds(span.end_ns),
-                mean: seconds(span.spent_ns) / ranks,
+                // Of one that somebody never ended, nobody can tell.
+                mean: if span.unended == 0 { seconds(span.spent_ns) / ranks } else { 0.0 },
             })
             .collect();
         let tally = &outcome.tally;

@@ -85,12 +85,14 @@ impl ByMetadata {
 
     /// Removes what is hidden of what is visible: records first, since they lead to the decision.
     fn end(&self, of: &Opening, entries: &[Entry], before: u64) -> Result<(), Fault> {
-        for entry in entries {
-            let begun = self.state().begun.remove(&entry.from);
-            begun.map_or(Ok(()), |begun| of.unmark(begun.record, false))?;
-            self.remove_hidden(of.names(), &entry.from)?;
+        // It is begun no more: whatever goes wrong now, nobody may take for unpublished what readers see.
+        let begun: Vec<_> = entries.iter().map(|entry| self.state().begun.remove(&entry.from)).collect();
+        let mut ended = Ok(());
+        for (entry, begun) in entries.iter().zip(begun) {
+            let unmarked = begun.map_or(Ok(()), |begun| of.unmark(begun.record, false));
+            ended = ended.and(unmarked.and_then(|()| self.remove_hidden(of.names(), &entry.from)));
         }
-        forget(of, before)
+        ended.and_then(|()| forget(of, before))
     }
 
     /// Carries out what an owner has decided, or sees to it that he decides nothing any more. Returns whether it was decided
