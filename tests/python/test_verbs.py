@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 
 import hyperslab as hs
+import numpy as np
 import pytest
 
 CLASSES = [hs.Store, hs.Step, hs.RawFile, hs.Request]
@@ -23,3 +25,14 @@ def test_a_page_says_whether_its_verb_is_collective_or_local(owner: type, name: 
     first = page.partition("\n\n")[0]
     said = re.findall(r"\b(Collective|Local)\b", first)
     assert len(said) == 1, f"{owner.__name__}.{name}: {first!r}"
+
+
+def test_overwriting_an_array_removes_no_step(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.zarr", "w") as store:
+        with store.step("s") as step:
+            step.write({"rho": np.ones(4), "u": np.ones(3)})
+        for arrays in ({"s": np.zeros(2)}, {"n": np.zeros(2), "s": np.zeros(2)}):
+            with pytest.raises(hs.ExistsError, match=r"'s' in .* is a group, or a step"):
+                store.write(arrays, overwrite=True)
+        assert (store.arrays(), store.groups()) == ([], ["s"])
+        assert store.group("s").read("rho").tolist() == [1.0] * 4

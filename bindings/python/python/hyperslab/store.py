@@ -192,7 +192,7 @@ class Store:
             then ``bytes``, which may be left out, then any of ``blosc``, ``gzip``, ``zstd`` and ``crc32c``. In shards,
             those of the chunks inside.
         overwrite : bool
-            Whether arrays of the same names may be replaced.
+            Whether arrays of the same names may be replaced; groups and steps never are.
         guard : int
             Guard cells on every side of the local arrays, which are left out.
         strategy : str, optional

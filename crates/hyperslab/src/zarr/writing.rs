@@ -2,7 +2,7 @@
 
 use super::call::grow;
 use super::consolidating::{drop_again, drop_consolidated};
-use super::nodes::{check_changeable, read_array};
+use super::nodes::{check_changeable, kind_of, read_array};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
 use super::stored::stored;
@@ -13,7 +13,7 @@ use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
 use hyperslab_collective::attempts::{ARRAY, Change, Entry, Growing, MARKER, Marker, New};
 use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
-use hyperslab_format::zarr::ArrayMetadata;
+use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
 use hyperslab_plan::{Ask, Laid, Parameters, Transfer, Use};
@@ -88,9 +88,19 @@ impl Writing {
         Ok(stored)
     }
 
-    /// Refuses names that are taken.
+    /// Refuses names that are taken; a group, with all in it, also where arrays may be replaced.
     fn check_free(&self) -> Result<(), Fault> {
-        for array in self.arrays.iter().filter(|_| !self.new.overwrite) {
+        for array in &self.arrays {
+            if self.new.overwrite {
+                // What cannot be read may be replaced.
+                if matches!(kind_of(&*self.directory(), &self.at(array)), Ok(Some(NodeType::Group))) {
+                    let text = format!("'{}' in '{}' is a group, or a step", array.name, self.store.path().display());
+                    return Err(
+                        Fault::new(FaultKind::Exists, text).hint("overwrite replaces arrays; choose another name")
+                    );
+                }
+                continue;
+            }
             if self.store.attempts.is_taken(&self.at(array), METADATA_KEY)? {
                 let text = format!("'{}' exists already in '{}'", array.name, self.store.path().display());
                 return Err(Fault::new(FaultKind::Exists, text)
