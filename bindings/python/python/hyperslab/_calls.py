@@ -9,7 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -299,6 +299,17 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
 def held(dist: Holding | None) -> Any:
     """How the ranks hold an array, as the compiled module has it; without a distribution, it knows what holds."""
     return None if dist is None else holding(dist)._core
+
+
+def end(core: _core.Target, error: BaseException | None) -> None:
+    """End the use of a file, or give it up on all ranks after an error of the program, which stays the one to show."""
+    if error is None:
+        core.close(None)
+    elif getattr(error, "_collective", False):
+        core.discard()
+    else:
+        with suppress(Exception):
+            core.close(f"{type(error).__name__}: {error}")
 
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:

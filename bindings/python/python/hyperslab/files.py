@@ -18,6 +18,7 @@ from hyperslab._calls import (
     calling,
     describe_all,
     describe_each,
+    end,
     held,
     holding,
     run,
@@ -463,15 +464,7 @@ class RawFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
-        if error is None:
-            self.close()
-        elif getattr(error, "_collective", False):
-            self._file.discard()
-        else:
-            try:
-                self._file.close(f"{type(error).__name__}: {error}")
-            except Exception:  # noqa: BLE001 (the program's own error is the one to show)
-                return
+        end(self._file, error)
 
     def __repr__(self) -> str:
         """Kind and path."""

@@ -11,10 +11,10 @@ import numpy as np
 from hyperslab import _core
 from hyperslab._calls import (
     Casting,
-    Holding,
     SectionLike,
     attending,
-    describe_all,
+    describe_each,
+    end,
     fill_json,
     held,
     json_of,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NetcdfFile"]
 
+#: How names of such files end.
+ENDS = (".nc", ".nc3", ".cdf")
 #: Attributes that have the type of their variable, and so may be no numbers where that is of floats.
 TYPED = ("_FillValue", "missing_value", "valid_min", "valid_max")
 
@@ -144,15 +146,7 @@ class NetcdfFile(Store):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
-        if error is None:
-            self.close()
-        elif getattr(error, "_collective", False):
-            self._store.discard()
-        else:
-            try:
-                self._store.close(f"{type(error).__name__}: {error}")
-            except Exception:  # noqa: BLE001 (the program's own error is the one to show)
-                return
+        end(self._store, error)
 
 
 def _named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -194,14 +188,11 @@ def _said(name: str, value: Any) -> tuple[Any, list[str | None] | None, Mapping[
 
 def _asks(arrays: Mapping[str, Any], dist: Any, guard: int) -> list[_core._Ask]:
     """Arrays that are all held alike, or each as a mapping says."""
-    spreads: dict[str, Holding | None] = {}
-    for name in arrays:
-        spreads[name] = dist.get(name) if isinstance(dist, Mapping) else dist
-    unknown = [name for name in dist if name not in arrays] if isinstance(dist, Mapping) else []
+    if not isinstance(dist, Mapping):
+        spread, described = held(dist), describe_each(list(arrays.values()), dist, guard)
+        return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
+    unknown = [name for name in dist if name not in arrays]
     if unknown:
         message = f"dist has '{unknown[0]}', which is no array of the call"
         raise InvalidError(message)
-    return [
-        (name, describe_all(local, spread, guard), held(spread))
-        for (name, local), spread in zip(arrays.items(), spreads.values(), strict=True)
-    ]
+    return [ask for name, local in arrays.items() for ask in _asks({name: local}, dist.get(name), guard)]

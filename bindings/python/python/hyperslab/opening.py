@@ -13,7 +13,7 @@ from hyperslab._calls import calling, json_of
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
 from hyperslab.memory import Place, place_of, place_text
-from hyperslab.netcdf import NetcdfFile
+from hyperslab.netcdf import ENDS, NetcdfFile
 from hyperslab.store import Store
 from hyperslab.striped import Striped
 
@@ -49,7 +49,7 @@ def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKe
 #: How something of a format is opened, and how names end that are of it.
 _FORMATS: dict[str, tuple[Callable[..., Store], tuple[str, ...]]] = {
     "zarr": (_open_zarr, ()),
-    "netcdf3": (_open_netcdf, (".nc", ".nc3", ".cdf")),
+    "netcdf3": (_open_netcdf, ENDS),
     "NETCDF3_CLASSIC": (_open_netcdf, ()),
     "NETCDF3_64BIT_OFFSET": (_open_netcdf, ()),
     "NETCDF3_64BIT": (_open_netcdf, ()),

@@ -100,7 +100,7 @@ pub(crate) trait Form: Debug + Send {
     /// # Errors
     /// When one of them is given.
     fn check(&self, options: &WriteOptions) -> Result<(), Fault>;
-    /// Adds new arrays behind the others; `None` where nobody knows their types.
+    /// Adds new arrays behind the others, with the types that are to be stored.
     ///
     /// # Errors
     /// When there is no place for one; none is added then.

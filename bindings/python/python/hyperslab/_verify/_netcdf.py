@@ -10,10 +10,9 @@ from hyperslab._findings import Finding, VerifiedArray
 from hyperslab._verify._flat import opened, unreadable
 from hyperslab._verify._store import Found
 from hyperslab.errors import CorruptError, UnsupportedError
+from hyperslab.netcdf import ENDS
 from hyperslab.opening import open as open_any
 
-#: How names of such files end.
-ENDS = (".nc", ".nc3", ".cdf")
 #: What files of the three versions begin with.
 MAGIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
