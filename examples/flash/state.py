@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 ZONES = 8
 """Zones of a block along each axis."""
-GUARD = 4
-"""Guard cells on every side."""
+HALO = 4
+"""Halo cells on every side."""
 FLUID = ("dens", "velx", "vely", "velz", "pres", "ener", "temp", "gamc", "game", "enuc", "gpot")
 VARIABLES = (*FLUID, *(f"f{i}" for i in range(1, 14)))
 """Eleven of the fluid, and the abundances of 13 kinds of atoms."""
@@ -33,7 +33,7 @@ class State:
         self.boxes = boxes
         # Room for more blocks than there are, since refinement makes new ones. The variable varies fastest.
         room = len(boxes) + len(boxes) // 4 + 1
-        edge = ZONES + 2 * GUARD
+        edge = ZONES + 2 * HALO
         self.unk = np.full((len(VARIABLES), edge, edge, edge, room), np.nan, order="F")
 
     def __len__(self) -> int:
@@ -41,17 +41,17 @@ class State:
         return len(self.boxes)
 
     def interior(self, name: str) -> NDArray[np.float64]:
-        """Return one variable without guard cells as [block][z][y][x]: a view, of single elements far apart."""
-        inside = slice(GUARD, GUARD + ZONES)
+        """Return one variable without halo as [block][z][y][x]: a view, of single elements far apart."""
+        inside = slice(HALO, HALO + ZONES)
         return self.unk[VARIABLES.index(name), inside, inside, inside, : len(self)].T
 
     def block(self, name: str, number: int) -> NDArray[np.float64]:
-        """Return one variable of one block without guard cells as [z][y][x], a view."""
+        """Return one variable of one block without halo as [z][y][x], a view."""
         return self.interior(name)[number]
 
     def corners(self, name: str) -> NDArray[np.float64]:
         """Return one variable at the corners of zones, as [block][z][y][x]: the mean of the 8 zones that meet there."""
-        around = slice(GUARD - 1, GUARD + ZONES + 1)
+        around = slice(HALO - 1, HALO + ZONES + 1)
         zones = self.unk[VARIABLES.index(name), around, around, around, : len(self)]
         zones = zones[:-1] + zones[1:]
         zones = zones[:, :-1] + zones[:, 1:]
@@ -59,7 +59,7 @@ class State:
         return (zones * 0.125).T
 
     def fill(self) -> None:
-        """Give each zone, guard cells too, values that depend on where it lies and on the variable."""
+        """Give each zone, halo too, values that depend on where it lies and on the variable."""
         x, y, z = self._centres()
         for number in range(len(VARIABLES)):
             self.unk[number, ..., : len(self)] = value(number, x, y, z)
@@ -72,7 +72,7 @@ class State:
     def _centres(self) -> list[NDArray[np.float64]]:
         """Return the coordinates of zone centres along x, y and z, shaped to be combined with [x][y][z][block]."""
         low, high = self.boxes[..., 0], self.boxes[..., 1]
-        places = np.arange(-GUARD, ZONES + GUARD) + 0.5
+        places = np.arange(-HALO, ZONES + HALO) + 0.5
         centres = low[:, :, None] + places * ((high - low) / ZONES)[:, :, None]
         return [np.expand_dims(centres[:, axis].T, tuple({0, 1, 2} - {axis})) for axis in range(3)]
 

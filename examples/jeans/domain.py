@@ -1,4 +1,4 @@
-"""Which cells a rank holds, and the exchange of guard cells with its neighbours.
+"""Which cells a rank holds, and the exchange of halo with its neighbours.
 
 The global array is cut by HPF ``BLOCK`` in every dimension: the block length is ``ceil(cells / ranks)``, so the last
 ranks of a dimension may hold less than the others, or nothing at all::
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[slice, ...]
 """One half-open range of global indices per dimension."""
 
-GUARD = 2
-"""Guard cells on each side of each dimension [cells]: what a second-order sweep looks at."""
+HALO = 2
+"""Halo cells on each side of each dimension [cells]: what a second-order sweep looks at."""
 
 
 def block(cells: int, ranks: int, coordinate: int) -> slice:
@@ -83,20 +83,20 @@ class Domain:
 
     @property
     def interior(self) -> tuple[slice, ...]:
-        """Slices that cut the guard cells off a local array."""
-        return tuple(slice(GUARD, GUARD + n) for n in self.local_shape)
+        """Slices that cut the halo off a local array."""
+        return tuple(slice(HALO, HALO + n) for n in self.local_shape)
 
     def zeros(self, *leading: int) -> NDArray[np.float64]:
-        """Return a local array with guard cells, of shape ``(*leading, nx + 2 GUARD, ny + 2 GUARD, nz + 2 GUARD)``."""
-        return np.zeros((*leading, *(n + 2 * GUARD for n in self.local_shape)))
+        """Return a local array with halo, of shape ``(*leading, nx + 2 HALO, ny + 2 HALO, nz + 2 HALO)``."""
+        return np.zeros((*leading, *(n + 2 * HALO for n in self.local_shape)))
 
     def exchange(self, fields: NDArray[np.float64], axis: int) -> None:
-        """Fill the guard cells of one axis from the ranks that hold those cells.
+        """Fill the halo of one axis from the ranks that hold those cells.
 
         Parameters
         ----------
         fields
-            Local arrays with guard cells, stacked: ``(count, nx + 2 GUARD, ny + 2 GUARD, nz + 2 GUARD)``. Guard cells
+            Local arrays with halo, stacked: ``(count, nx + 2 HALO, ny + 2 HALO, nz + 2 HALO)``. Halo cells
             of the other two axes are neither sent nor filled: sweeps along an axis do not look at them.
         axis
             0, 1 or 2.
@@ -118,7 +118,7 @@ class Domain:
     def _plan(self, axis: int) -> tuple[list[_Route], list[_Route]]:
         """Work out which rows along an axis travel; owners are looked up cell by cell.
 
-        So blocks may be thinner than the guard, and ranks between two neighbours may be empty.
+        So blocks may be thinner than the halo, and ranks between two neighbours may be empty.
         """
         cells, ranks, me = self.shape[axis], self.mesh[axis], self._lines[axis].rank
 
@@ -126,15 +126,15 @@ class Domain:
             own = block(cells, ranks, rank)
             if own.start == own.stop:
                 return np.empty(0, np.intp)
-            return np.r_[own.start - GUARD : own.start, own.stop : own.stop + GUARD]
+            return np.r_[own.start - HALO : own.start, own.stop : own.stop + HALO]
 
         def owned_by(rank: int, wanted: NDArray[np.intp]) -> NDArray[np.bool_]:
             own = block(cells, ranks, rank)
             return (wanted % cells >= own.start) & (wanted % cells < own.stop)
 
         start = block(cells, ranks, me).start
-        gives = [(p, guards(p)[owned_by(me, guards(p))] % cells - start + GUARD) for p in range(ranks)]
-        takes = [(p, guards(me)[owned_by(p, guards(me))] - start + GUARD) for p in range(ranks)]
+        gives = [(p, guards(p)[owned_by(me, guards(p))] % cells - start + HALO) for p in range(ranks)]
+        takes = [(p, guards(me)[owned_by(p, guards(me))] - start + HALO) for p in range(ranks)]
         return (
             [_Route(p, rows) for p, rows in gives if rows.size],
             [_Route(p, rows) for p, rows in takes if rows.size],
@@ -159,7 +159,7 @@ class Redistribution:
         self._takes = [_common(target[comm.rank], box) for box in source]
 
     def __call__(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return this rank's part under the target boxes, given its part (without guard cells) under the source's."""
+        """Return this rank's part under the target boxes, given its part (without halo) under the source's."""
         parts = [array[piece] for piece in self._gives]
         outgoing = np.concatenate([part.ravel() for part in parts])
         result = np.empty(self._shape, array.dtype)

@@ -26,7 +26,7 @@ import numpy as np
 from mpi4py import MPI
 
 import gas
-from domain import GUARD
+from domain import HALO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ class Dumps:
         header = _reals(*simulation.domain.shape, simulation.step, simulation.time, simulation.dt)
         begin = time.perf_counter()
         with hs.open_raw(self._directory / file, "w", comm=self._comm, header=header) as raw:
-            report = raw.write(simulation.fields, self._distribution, dtype="<f4", guard=GUARD)
+            report = raw.write(simulation.fields, self._distribution, dtype="<f4", halo=HALO)
         return Row(file, report.bytes, time.perf_counter() - begin, report.strategy)
 
     def _write_picture(self, file: str, shades: NDArray[np.uint8], low: float, high: float) -> Row:
@@ -159,7 +159,7 @@ class Dumps:
             self._store.step(name, attributes=attributes, before_publish=before_publish) as step,
             self._death.during("inside-step", number),
         ):
-            report = step.write(simulation.fields, self._distribution, guard=GUARD, dimension_names=("x", "y", "z"))
+            report = step.write(simulation.fields, self._distribution, halo=HALO, dimension_names=("x", "y", "z"))
         return Row(f"{STORE}/{name}", report.bytes, time.perf_counter() - begin, report.strategy)
 
     def _shades(self) -> dict[str, tuple[NDArray[np.uint8], float, float]]:

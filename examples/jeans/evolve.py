@@ -32,7 +32,7 @@ class Simulation:
     Attributes
     ----------
     state
-        ``(6, nx + 2 GUARD, ny + 2 GUARD, nz + 2 GUARD)`` local fields with guard cells, in the order of ``gas.FIELDS``.
+        ``(6, nx + 2 HALO, ny + 2 HALO, nz + 2 HALO)`` local fields with halo, in the order of ``gas.FIELDS``.
     step, time, dt
         Steps done, time reached, and the last time step. Together with ``state`` they are all that a restart needs.
     """
@@ -49,12 +49,12 @@ class Simulation:
 
     @property
     def fields(self) -> dict[str, NDArray[np.float64]]:
-        """The local fields by name, with their guard cells; views of ``state``."""
+        """The local fields by name, with their halo; views of ``state``."""
         return dict(zip(gas.FIELDS, self.state, strict=True))
 
     @property
     def inside(self) -> NDArray[np.float64]:
-        """The local fields, stacked, without their guard cells: a view of ``state``."""
+        """The local fields, stacked, without their halo: a view of ``state``."""
         return self.state[:, *self.domain.interior]
 
     def begin(self) -> None:
@@ -63,12 +63,12 @@ class Simulation:
         self.attract()
 
     def attract(self) -> None:
-        """Compute the potential of the present density, and fill its guard cells."""
+        """Compute the potential of the present density, and fill its halo."""
         self.inside[gas.POTENTIAL] = self.gravity.potential(self.inside[gas.DENSITY])
         self.fill_potential_guards()
 
     def fill_potential_guards(self) -> None:
-        """Fill the potential's guard cells: after ``attract``, or when the fields came from a dump."""
+        """Fill the potential's halo: after ``attract``, or when the fields came from a dump."""
         for axis in range(3):
             self.domain.exchange(self.state[gas.POTENTIAL :], axis)
 

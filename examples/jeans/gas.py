@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from domain import GUARD, Domain
+from domain import HALO, Domain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def advect(domain: Domain, state: NDArray[np.float64], dt: float, cell: float, a
 
 
 def kick(domain: Domain, state: NDArray[np.float64], dt: float, cell: float) -> None:
-    """Accelerate the gas in place by the potential's gradient (central differences; guard cells must be filled)."""
+    """Accelerate the gas in place by the potential's gradient (central differences; halo must be filled)."""
     inside = state[:, *domain.interior]
     rho, energy = inside[DENSITY], inside[ENERGY]
     for axis in range(3):
@@ -91,14 +91,14 @@ def _sweep(domain: Domain, state: NDArray[np.float64], ratio: float, axis: int) 
     columns = pencils.reshape(len(order), pencils.shape[1], -1)
     for first in range(0, columns.shape[2], COLUMNS):
         part = np.ascontiguousarray(columns[:, :, first : first + COLUMNS])
-        columns[:, GUARD:-GUARD, first : first + COLUMNS] += _change(part, ratio)
+        columns[:, HALO:-HALO, first : first + COLUMNS] += _change(part, ratio)
     for field, new in zip(order, pencils, strict=True):
-        np.moveaxis(state[field][domain.interior], axis, 0)[...] = new[GUARD:-GUARD]
+        np.moveaxis(state[field][domain.interior], axis, 0)[...] = new[HALO:-HALO]
     _keep_positive(state[:, *domain.interior])
 
 
 def _change(conserved: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-    """Return the change ``(5, n, columns)`` of cells ``(5, n + 2 GUARD, columns)`` in one sweep along their rows."""
+    """Return the change ``(5, n, columns)`` of cells ``(5, n + 2 HALO, columns)`` in one sweep along their rows."""
     w = _primitive(conserved)
     before, after = w[:, 1:-1] - w[:, :-2], w[:, 2:] - w[:, 1:-1]
     product = before * after

@@ -49,7 +49,7 @@ class Gravity:
         self._factor = strength * _inverse_laplacian(domain.shape, cell)[y_slabs[comm.rank]]
 
     def potential(self, density: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return this rank's part of the potential, given its part of the density (neither with guard cells)."""
+        """Return this rank's part of the potential, given its part of the density (neither with halo)."""
         # A rank without a slab takes part with empty arrays: only the axis not transformed is empty.
         slab = self._to_slabs(density)
         spectrum = self._to_y(np.fft.fft(np.fft.rfft(slab, axis=2), axis=1))

@@ -108,8 +108,8 @@ def _write_by_servers(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> No
 
 
 def _write_with_guard(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
-    # What lies in the guard cells does not matter.
-    store.write("rho", np.pad(mine, 2, constant_values=np.nan), spread(comm), dtype=KIND, guard=2, **rule)
+    # What lies in the halo does not matter.
+    store.write("rho", np.pad(mine, 2, constant_values=np.nan), spread(comm), dtype=KIND, halo=2, **rule)
 
 
 def _write_boxes(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:

@@ -208,9 +208,9 @@ def a_distribution_is_none(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), (2, 2) if comm.rank == ODD else spread(comm))
 
 
-@case("InvalidError", "rank 1", "guard")
+@case("InvalidError", "rank 1", "halo")
 def guard_cells_leave_nothing(comm: Any, path: Path) -> Outcome:
-    return of_write(comm, path, "a", mine(comm), spread(comm), guard=50 if comm.rank == ODD else 0)
+    return of_write(comm, path, "a", mine(comm), spread(comm), halo=50 if comm.rank == ODD else 0)
 
 
 @case("InvalidError", "rank 1", "JSON")

@@ -98,14 +98,14 @@ class Memory:
 
     order: Literal["C", "F"] = "C"
     #: Cells around the part on every side.
-    guard: int = 0
+    halo: int = 0
     #: Distance between neighbours along every dimension, in elements of a larger array; negative runs backwards.
     step: int = 1
     read_only: bool = False
 
     def hold(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array with these values, and other ones in between and around."""
-        outer = [extent + 2 * self.guard for extent in values.shape]
+        outer = [extent + 2 * self.halo for extent in values.shape]
         base = np.empty([extent * abs(self.step) for extent in outer], values.dtype, self.order)
         base[...] = 1
         array: NDArray[Any] = base[(slice(None, None, self.step),) * values.ndim] if values.ndim else base
@@ -115,7 +115,7 @@ class Memory:
         return array
 
     def gaps_are_whole(self, array: NDArray[Any]) -> bool:
-        """Whether guard cells, and what lies between the elements, still have the values that `hold` gave them."""
+        """Whether halo, and what lies between the elements, still have the values that `hold` gave them."""
         base = array if array.base is None else array.base
         copy = base.copy(order="K")
         stand_in = copy[(slice(None, None, self.step),) * copy.ndim] if copy.ndim else copy
@@ -123,9 +123,9 @@ class Memory:
         return bool((copy == 1).all())
 
     def inner(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A view without the guard cells."""
-        inside: tuple[Any, ...] = (*[slice(self.guard, -self.guard)] * array.ndim, ...)
-        return array[inside] if self.guard else array
+        """A view without the halo."""
+        inside: tuple[Any, ...] = (*[slice(self.halo, -self.halo)] * array.ndim, ...)
+        return array[inside] if self.halo else array
 
 
 def same(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:

@@ -115,11 +115,11 @@ class Program:
         return some_spread(self.random, shape, self.comm.size)
 
     def parts(self, values: dict[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], dict[str, hs.Distribution], int]:
-        """This rank's parts of some arrays, how they are held, and their guard cells."""
+        """This rank's parts of some arrays, how they are held, and their halo."""
         spreads = {name: self.spread(each.shape) for name, each in values.items()}
         memory = some_memory(self.random, read_only=True)
         locals_ = {name: memory.hold(spreads[name].part(each, self.comm.rank)) for name, each in values.items()}
-        return locals_, {name: spread.distribution() for name, spread in spreads.items()}, memory.guard
+        return locals_, {name: spread.distribution() for name, spread in spreads.items()}, memory.halo
 
     def strategy(self) -> str | None:
         """One of those that can write parts of files that others have, too."""
@@ -128,7 +128,7 @@ class Program:
     def write_new(self, file: Any, variables: list[Variable]) -> None:
         """Some new variables in one call, with fill values as attributes, or the one that all have as an option."""
         fills = {each.name: each.fill for each in variables}
-        locals_, dists, guard = self.parts({each.name: each.values for each in variables})
+        locals_, dists, halo = self.parts({each.name: each.values for each in variables})
         option = fills[variables[0].name] if len(variables) == 1 else None
         if option is not None:
             fills = {}
@@ -137,7 +137,7 @@ class Program:
             for each in variables
         }
         said = {each.name: (each.dimensions, locals_[each.name], attributes[each.name]) for each in variables}
-        file.write(said, dists, guard=guard, fill_value=option)
+        file.write(said, dists, halo=halo, fill_value=option)
 
     def append(self, file: Any, model: Model) -> None:
         """Some records of some variables; the others get fill values."""
@@ -150,8 +150,8 @@ class Program:
             if each in named:
                 values = new[each.name] = some_values(self.random, shape, each.values.dtype.str, any_bits=True)
             each.values = np.concatenate([each.values, values])
-        locals_, dists, guard = self.parts(new)
-        file.append(locals_, dists, guard=guard)
+        locals_, dists, halo = self.parts(new)
+        file.append(locals_, dists, halo=halo)
 
     def update(self, file: Any, model: Model) -> None:
         """A section of a variable, from another type in memory."""
@@ -159,10 +159,10 @@ class Program:
         quads = some_section(self.random, each.values.shape)
         values = some_values(self.random, select(each.values, quads).shape, each.values.dtype.str, any_bits=True)
         replace(each.values, quads, values)
-        locals_, dists, guard = self.parts({each.name: values})
+        locals_, dists, halo = self.parts({each.name: values})
         strategy = self.strategy()
         section = as_user_says(self.random, quads)
-        file.write(each.name, locals_[each.name], dists[each.name], section=section, guard=guard, strategy=strategy)
+        file.write(each.name, locals_[each.name], dists[each.name], section=section, halo=halo, strategy=strategy)
 
     def check(self, file: Any, model: Model) -> None:
         """What we read, whole and in sections, spread otherwise."""

@@ -106,8 +106,8 @@ def as_user_says(random: Random, quads: Quads) -> list[Any]:
 
 def some_memory(random: Random, *, read_only: bool) -> Memory:
     """A layout in memory; read-only now and then, where that is asked for."""
-    guard, step = int(random.choice([0, 0, 1, 2])), int(random.choice([1, 1, 2, -1, -3]))
-    return Memory("C" if random.random() < 0.5 else "F", guard, step, read_only and random.random() < 0.3)
+    halo, step = int(random.choice([0, 0, 1, 2])), int(random.choice([1, 1, 2, -1, -3]))
+    return Memory("C" if random.random() < 0.5 else "F", halo, step, read_only and random.random() < 0.3)
 
 
 def some_kind(random: Random) -> str:

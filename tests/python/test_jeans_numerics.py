@@ -95,7 +95,7 @@ def test_every_mesh_gives_the_same_bits(
 
 
 def test_blocks_may_be_thinner_than_the_guard(tmp_path: Path) -> None:
-    """Guard cells then come from more than one rank away: 6 cells over 6 ranks, two guard cells."""
+    """Halo cells then come from more than one rank away: 6 cells over 6 ranks, two halo."""
     reference, _, _ = run(tmp_path / "one", (1, 1, 1), (8, 6, 6), 2)
     fields, _, _ = run(tmp_path / "six", (1, 6, 1), (8, 6, 6), 2)
     np.testing.assert_array_equal(fields.view("u8"), reference.view("u8"))

@@ -128,7 +128,7 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"arrays": [ARRAY, ARRAY]}, "two arrays of one transfer lie at the same place of 'file'"),
     ({}, {"arrays": [{**ARRAY, "store": {"file": {"offset": 2**64 - 1}}}]}, "2^60 B"),
     ({}, {"arrays": [{**ARRAY, "store": {"chunks": [2**61, 1]}}]}, "2^60 B"),
-    ({}, {"arrays": [{**ARRAY, "local": {"guard": [2**62, 0]}}]}, "2^60 B"),
+    ({}, {"arrays": [{**ARRAY, "local": {"halo": [2**62, 0]}}]}, "2^60 B"),
     ({}, {"strategy": "server-directed", "slots": 2**32 - 1, "buffer_bytes": 2**63}, "buffer slots of a rank"),
     ({"clients": 2**32 - 2}, {}, "more than the 4194304"),
     ({"scale": {"nodes.ranks_per_node": 1e8, "nodes.cores_per_node": 1e8}}, {}, "processors of a node"),

@@ -18,7 +18,7 @@ pub struct LocalArray {
     pub memory: Memory,
     /// Type of the elements.
     pub element: ElementType,
-    /// Extents of the part, without guard cells.
+    /// Extents of the part, without halo.
     pub shape: Vec<u64>,
     /// Distance between neighbours along each dimension, perhaps negative \[B\].
     pub strides: Vec<i64>,
@@ -73,7 +73,7 @@ impl LocalArray {
             let what = format!("the local part of '{name}' on rank {rank} does not fit distribution {distribution}");
             return Err(Fault::new(FaultKind::Invalid, what)
                 .expected(expected, format!("shape {:?}", self.shape))
-                .hint("local_shape(rank) tells the shape; guard cells are left out by slicing or with guard="));
+                .hint("local_shape(rank) tells the shape; halo cells are left out by slicing or with halo="));
         }
         self.check(name)?;
         let owned = if nothing {

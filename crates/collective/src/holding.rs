@@ -269,7 +269,7 @@ impl Holding {
                 let found = format!("shape {:?}", array.shape);
                 return Err(Fault::new(FaultKind::Invalid, what)
                     .expected(format!("shape {shape:?}"), found)
-                    .hint("guard cells are left out by slicing"));
+                    .hint("halo cells are left out by slicing"));
             }
             array.check(name)?;
         }

@@ -1,6 +1,6 @@
 //! Views: where an element of an index space lies in a memory or a stored object.
 //!
-//! A user's array with guard cells, a buffer slot, a row-major file and one Zarr chunk are all the same thing: each
+//! A user's array with a halo, a buffer slot, a row-major file and one Zarr chunk are all the same thing: each
 //! dimension maps an index to a position, and positions times strides add up to an address. So every movement of
 //! data in this project is a walk over one region in two views.
 

@@ -38,7 +38,7 @@ impl fmt::Display for OutOfBounds {
         write!(
             f,
             "a copy would touch bytes {} to {} of its {what}, which has bytes 0 to {}; \
-             hint: the local layout (base, strides, guard cells) must describe the memory that was passed",
+             hint: the local layout (base, strides, halo) must describe the memory that was passed",
             self.low, self.high, self.bytes
         )
     }

@@ -16,7 +16,7 @@ use crate::shape::{ONCE, Plane, STRIP, TILE_BYTES, TILE_SIDES};
 const PAD: u64 = 16;
 
 /// Tiles with fewer rows, or fewer columns, go without a scratch: so few lines hardly evict each other. Measured with 24 variables
-/// of blocks with guard cells, 8 columns at a time: by way of a scratch in a third to a fifth of the time.
+/// of blocks with halo, 8 columns at a time: by way of a scratch in a third to a fifth of the time.
 const STAGED: (u64, u64) = (6, 4);
 
 /// Enough for any tile: the pads of the longest, and the items, of which the largest have `TILE_BYTES` bytes and the

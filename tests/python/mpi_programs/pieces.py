@@ -92,7 +92,7 @@ class Runner:
             "zstd": 1 if random.random() < 0.3 else None,
             "checksum": bool(random.random() < 0.7),
             "fill_value": bool(fill) if stored_kind[1] == "b" else fill,
-            "guard": memory.guard,
+            "halo": memory.halo,
         }
         twice = bool(random.random() < 0.3)
         arrays = {each: self.local(held, values, memory) for each in ([name, f"{name}b"] if twice else [name])}
@@ -151,7 +151,7 @@ class Runner:
                 name,
                 pieces,
                 out=out,
-                guard=memory.guard,
+                halo=memory.halo,
                 strategy=forced,
                 casting="unsafe",
                 **({} if out is not None else {"dtype": kind, "order": memory.order}),
@@ -161,7 +161,7 @@ class Runner:
         self.check(found, held, converted, memory, f"'{name}' read")
         if out is not None:
             assert found is out
-            assert self.gaps_are_whole(found, memory), f"'{name}': guard cells were written"
+            assert self.gaps_are_whole(found, memory), f"'{name}': halo were written"
         quads = some_section(random, expected.shape)
         among = some_readers(random, section_shape(quads), self.comm.size)
         part = store.read(name, among.pieces(self.comm.rank), section=as_user_says(random, quads), strategy=strategy)
@@ -183,7 +183,7 @@ class Runner:
         with hs.open_raw(path, "w", header=HEADER, **given) as file:
             local = dict.fromkeys(("a", "b"), self.local(held, values, memory))
             pieces = held.pieces(self.comm.rank)
-            file.write(local, pieces, dtype=stored_kind, guard=memory.guard, casting="unsafe")
+            file.write(local, pieces, dtype=stored_kind, halo=memory.halo, casting="unsafe")
         expected = np.where(held.covered(), values.astype(stored_kind), np.zeros((), stored_kind)).astype(stored_kind)
         given |= {"header": len(HEADER), "arrays": dict.fromkeys(("a", "b"), (shape, stored_kind))}
         if shape and random.random() < 0.6:
@@ -199,9 +199,9 @@ class Runner:
         with hs.open_raw(path, **given) as file:
             among, target = some_readers(random, shape, self.comm.size), some_memory(random, read_only=False)
             out = self.target(among, expected, target)
-            found = file.read("a", among.pieces(self.comm.rank), out=out, guard=target.guard)
+            found = file.read("a", among.pieces(self.comm.rank), out=out, halo=target.halo)
             self.check(found, among, expected, target, "raw file")
-            assert self.gaps_are_whole(found, target), "guard cells were written"
+            assert self.gaps_are_whole(found, target), "halo were written"
             several = file.read(["b", "a"], among.pieces(self.comm.rank), dtype=stored_kind)
             for name, each in several.items():
                 self.check(each, among, expected, Memory(), f"'{name}' of a raw file")

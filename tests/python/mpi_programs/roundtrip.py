@@ -81,7 +81,7 @@ class Runner:
             "casting": "unsafe",
             "checksum": case.checksum,
             "zstd": case.zstd,
-            "guard": memory.guard,
+            "halo": memory.halo,
             "attributes": {"number": case.number},
             "dimension_names": [f"d{dim}" for dim in range(len(case.shape))],
         }
@@ -129,7 +129,7 @@ class Runner:
             case.memory.hold(spread.part(new, self.rank)),
             spread.distribution(),
             axis=axis,
-            guard=case.memory.guard,
+            halo=case.memory.halo,
             casting="unsafe",
         )
         stored[name] = np.concatenate([stored[name], cast(new, stored[name].dtype)], axis)
@@ -145,13 +145,13 @@ class Runner:
             found = self.forced(
                 case.strategy,
                 lambda strategy: store.read(
-                    alike, dist, out=given, guard=target.guard, strategy=strategy, casting="unsafe"
+                    alike, dist, out=given, halo=target.halo, strategy=strategy, casting="unsafe"
                 ),
             )
             for name in alike:
                 assert found[name] is given[name]
                 self.check_part(found[name], expected[name], case.reads, target, f"'{name}' read into memory")
-                assert target.gaps_are_whole(found[name]), f"'{name}': guard cells were written"
+                assert target.gaps_are_whole(found[name]), f"'{name}': halo were written"
         elif alike:
             found = self.forced(
                 case.strategy,
@@ -160,7 +160,7 @@ class Runner:
                     dist,
                     dtype=kind,
                     order=target.order,
-                    guard=target.guard,
+                    halo=target.halo,
                     strategy=strategy,
                     casting="unsafe",
                 ),
@@ -198,7 +198,7 @@ class Runner:
                     other = replaced(memory, order="F" if memory.order == "C" else "C", step=2)
                     arrays[last] = other.hold(case.wrote.part(values[last], self.rank))
                 dist = case.wrote.distribution()
-                file.write(arrays, dist, dtype=case.kinds[1], guard=memory.guard, casting="unsafe")
+                file.write(arrays, dist, dtype=case.kinds[1], halo=memory.halo, casting="unsafe")
         known = dict.fromkeys(values, (case.shape, case.kinds[1]))
         given: dict[str, Any] = {
             "comm": self.comm,
@@ -224,10 +224,10 @@ class Runner:
                 empty = {name: np.zeros_like(case.reads.part(whole, self.rank)) for name, whole in wholes.items()}
                 targets = {name: case.target.hold(part) for name, part in empty.items()}
                 dist = case.reads.distribution()
-                found = file.read(list(wholes), dist, out=targets, guard=case.target.guard, casting="unsafe")
+                found = file.read(list(wholes), dist, out=targets, halo=case.target.halo, casting="unsafe")
                 for name, whole in wholes.items():
                     self.check_part(found[name], whole, case.reads, case.target, f"'{name}' of a raw file")
-                    assert case.target.gaps_are_whole(found[name]), f"'{name}': guard cells were written"
+                    assert case.target.gaps_are_whole(found[name]), f"'{name}': halo were written"
             name, whole = next(iter(stored.items()))
             quads = some_section(random, whole.shape)
             spread = some_spread(random, section_shape(quads), self.comm.size)
@@ -247,7 +247,7 @@ class Runner:
             comm=self.comm,
             order=case.order,
             dtype=case.kinds[1],
-            guard=case.memory.guard,
+            halo=case.memory.halo,
             casting="unsafe",
             durable=False,
         )
@@ -258,7 +258,7 @@ class Runner:
             comm=self.comm,
             dtype=case.kinds[2],
             order=case.target.order,
-            guard=case.target.guard,
+            halo=case.target.halo,
             casting="unsafe",
         )
         self.check_part(found, cast(stored, case.kinds[2]), case.reads, case.target, "npy file")

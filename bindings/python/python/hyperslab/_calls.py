@@ -92,8 +92,8 @@ def _storable_code(dtype: np.dtype[Any]) -> str:
     return kind
 
 
-def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> _core.Local:
-    """Where the elements of an array lie, without its guard cells."""
+def describe(array: NDArray[Any], halo: int = 0, *, writable: bool = False) -> _core.Local:
+    """Where the elements of an array lie, without its halo."""
     if not isinstance(array, np.ndarray):
         message = f"a local part should be a NumPy array, but is {type(array).__name__}"
         raise InvalidError(message)
@@ -101,12 +101,12 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
         message = "the array to read into is read-only"
         raise InvalidError(message)
     inner = array
-    if guard:
-        if any(extent < 2 * guard for extent in array.shape):
-            message = f"an array of shape {array.shape} cannot have {guard} guard cells on every side"
+    if halo:
+        if any(extent < 2 * halo for extent in array.shape):
+            message = f"an array of shape {array.shape} cannot have {halo} halo on every side"
             raise InvalidError(message)
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
-        inside: tuple[Any, ...] = (*[slice(guard, -guard)] * array.ndim, ...)
+        inside: tuple[Any, ...] = (*[slice(halo, -halo)] * array.ndim, ...)
         inner = array[inside]
     # Not `suppress`, which takes longer than the question itself; there may be hundreds of arrays.
     try:
@@ -118,31 +118,31 @@ def describe(array: NDArray[Any], guard: int = 0, *, writable: bool = False) -> 
     return _core.Local(inner.view(np.uint16), kind)
 
 
-def describe_all(arrays: Any, dist: Holding | None, guard: int = 0, *, writable: bool = False) -> list[_core.Local]:
+def describe_all(arrays: Any, dist: Holding | None, halo: int = 0, *, writable: bool = False) -> list[_core.Local]:
     """Where the elements of a rank's part lie: of one array, or of one for each box."""
     if not isinstance(dist, Boxes):
         if not isinstance(arrays, np.ndarray) and np.isscalar(arrays):
             arrays = np.asarray(arrays)
-        return [describe(arrays, guard, writable=writable)]
+        return [describe(arrays, halo, writable=writable)]
     if isinstance(arrays, np.ndarray) and len(dist) == 1 and arrays.ndim == dist.ndim:
         arrays = [arrays]
     if not isinstance(arrays, (Sequence, np.ndarray)) or len(arrays) != len(dist):
         count = len(arrays) if isinstance(arrays, (Sequence, np.ndarray)) else type(arrays).__name__
         message = f"{len(dist)} boxes need a list of {len(dist)} local arrays, found {count}"
         raise InvalidError(message)
-    return [describe(array, guard, writable=writable) for array in arrays]
+    return [describe(array, halo, writable=writable) for array in arrays]
 
 
 def describe_each(
-    arrays: Sequence[Any], dist: Holding | None, guard: int = 0, *, writable: bool = False
+    arrays: Sequence[Any], dist: Holding | None, halo: int = 0, *, writable: bool = False
 ) -> list[list[_core.Local]]:
     """Where the elements of a rank's parts of several arrays lie, that are held alike."""
     # There may be hundreds of them, and all that is asked of each in Python takes longer than the answer.
-    usual = not guard and not isinstance(dist, Boxes)
+    usual = not halo and not isinstance(dist, Boxes)
     found = _core.locals_of(arrays, writable) if usual else None
     if found is not None:
         return [[local] for local in found]
-    return [describe_all(array, dist, guard, writable=writable) for array in arrays]
+    return [describe_all(array, dist, halo, writable=writable) for array in arrays]
 
 
 def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:

@@ -35,7 +35,7 @@ def _flash(ranks: int) -> list[Array]:
             "mesh": [ranks],
             "dims": [sizes, "*", "*", "*"],
             "store": {"file": {"object": "checkpoint", "offset": number * each}},
-            "local": {"guard": [0, 4, 4, 4], "interleave": 24},
+            "local": {"halo": [0, 4, 4, 4], "interleave": 24},
         }
         for number in range(24)
     ]

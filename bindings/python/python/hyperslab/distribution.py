@@ -185,16 +185,16 @@ class Distribution:
         return tuple(self._core.owners(_integers(index)))
 
     def empty(
-        self, rank: RankLike, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", guard: int = 0
+        self, rank: RankLike, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", halo: int = 0
     ) -> NDArray[Any]:
-        """An uninitialised array for a rank's part, with `guard` cells around it on every side."""
-        return np.empty([extent + 2 * guard for extent in self.local_shape(rank)], dtype, order)
+        """An uninitialised array for a rank's part, with `halo` cells around it on every side."""
+        return np.empty([extent + 2 * halo for extent in self.local_shape(rank)], dtype, order)
 
     def zeros(
-        self, rank: RankLike, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", guard: int = 0
+        self, rank: RankLike, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", halo: int = 0
     ) -> NDArray[Any]:
         """As `empty`, filled with zeros."""
-        return np.zeros([extent + 2 * guard for extent in self.local_shape(rank)], dtype, order)
+        return np.zeros([extent + 2 * halo for extent in self.local_shape(rank)], dtype, order)
 
     def __eq__(self, other: object) -> bool:
         """Whether both spread the same shape in the same way."""

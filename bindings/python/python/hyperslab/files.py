@@ -200,7 +200,7 @@ class RawFile:
         *,
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Report:
         """Write arrays: behind those of a new file, over those of the same names in one open with ``r+``. Collective.
@@ -215,14 +215,14 @@ class RawFile:
             Type of the stored elements, with byte order; that of the memory by default.
         section : optional
             With ``r+``: only this part.
-        guard : int
-            Guard cells on every side of the local arrays, which are left out.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
         casting : {"same_kind", "unsafe"}
             Which changes from the type in memory to the stored type are allowed; see `Store.write`.
         """
         what = self._write_of(arrays)
         with attending(self._comm, what):
-            asks, given = self._prepare_write(arrays, dist, dtype, section, guard, casting)
+            asks, given = self._prepare_write(arrays, dist, dtype, section, halo, casting)
         return run(lambda: self._file.write(asks, given), self._comm, what)
 
     def iwrite(
@@ -233,7 +233,7 @@ class RawFile:
         staged: bool = False,
         dtype: DTypeLike | None = None,
         section: SectionLike | None = None,
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Request[Report]:
         """Write as `write` does, but return at once; see `Store.iwrite`. Collective.
@@ -250,7 +250,7 @@ class RawFile:
         """
         what = self._write_of(arrays)
         try:
-            asks, given = self._prepare_write(arrays, dist, dtype, section, guard, casting)
+            asks, given = self._prepare_write(arrays, dist, dtype, section, halo, casting)
             core = self._file.write_later(asks, given, bool(staged))
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
             return failed(self._file, self._comm, what, error)
@@ -265,14 +265,14 @@ class RawFile:
         dist: Holding | None,
         dtype: DTypeLike | None,
         section: SectionLike | None,
-        guard: int,
+        halo: int,
         casting: Casting,
     ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
         if not arrays:
             message = "no array is given"
             raise InvalidError(message)
         spread = held(dist)
-        described = describe_each(list(arrays.values()), dist, guard)
+        described = describe_each(list(arrays.values()), dist, halo)
         asks = [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
         given: _core._WriteKeywords = {"casting": str(casting)}
         if dtype is not None:
@@ -316,8 +316,8 @@ class RawFile:
             Which changes from the stored type to that of `out` or `dtype` are allowed; see `Store.write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
-        guard : int
-            Guard cells on every side of the local arrays, which are left alone.
+        halo : int
+            Halo cells on every side of the local arrays, which are left alone.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class RawFile:
         section: SectionLike | None = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Any:
         single = isinstance(name, str)
@@ -343,7 +343,7 @@ class RawFile:
         with attending(self._comm, what):
             names = [name] if single else list(name)
             targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, guard)
+            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, halo)
             given["casting"] = str(casting)
         run(lambda: self._file.read(names, given), self._comm, what)
         return targets[name] if single else {each: targets[each] for each in names}
@@ -357,7 +357,7 @@ class RawFile:
         out: Any = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Store.iread`. Collective."""
@@ -366,7 +366,7 @@ class RawFile:
         try:
             names = [name] if single else list(name)
             targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, guard)
+            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, halo)
             given["casting"] = str(casting)
             core = self._file.read_later(names, given)
         except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
@@ -427,7 +427,7 @@ class RawFile:
         section: SectionLike | None,
         dtype: DTypeLike | None,
         order: Literal["C", "F"],
-        guard: int,
+        halo: int,
     ) -> tuple[dict[str, Any], _core._ReadKeywords]:
         # What a file holds that can be read does not change; of one that is new, what was written since is asked for.
         if any(each not in self._known for each in names):
@@ -447,8 +447,8 @@ class RawFile:
         for each in names:
             if each not in targets:
                 native = known[each][1].newbyteorder("=") if dtype is None else type_of(type_code(dtype))
-                targets[each] = spread.empty(self._comm.rank, native, order=order, guard=guard)
-        described = describe_each([targets[each] for each in names], spread, guard, writable=True)
+                targets[each] = spread.empty(self._comm.rank, native, order=order, halo=halo)
+        described = describe_each([targets[each] for each in names], spread, halo, writable=True)
         raws = [raw for parts in described for raw in parts]
         return targets, {"dist": spread._core, "sections": parts, "out": raws}
 
@@ -479,7 +479,7 @@ def save_npy(
     comm: Any = None,
     order: Literal["C", "F"] = "C",
     dtype: DTypeLike | None = None,
-    guard: int = 0,
+    halo: int = 0,
     casting: Casting = "same_kind",
     durable: bool = True,
     arrival_seconds: float = 1800.0,
@@ -500,7 +500,7 @@ def save_npy(
     }
     with attending(member, what):
         place = place_of(path)
-        added = (NPY_NAME, describe_all(array, dist, guard), held(dist))
+        added = (NPY_NAME, describe_all(array, dist, halo), held(dist))
         writing: _core._WriteKeywords = {"casting": str(casting), "dtype": None if dtype is None else type_code(dtype)}
     return run(lambda: _core.save_npy(member, place, added, order, opening, writing), member, what)
 
@@ -514,7 +514,7 @@ def load_npy(
     out: Any = None,
     dtype: DTypeLike | None = None,
     order: Literal["C", "F"] = "C",
-    guard: int = 0,
+    halo: int = 0,
     casting: Casting = "same_kind",
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
@@ -534,6 +534,4 @@ def load_npy(
     with calling(member, f"open '{place_text(path)}'"):
         file = RawFile(_core.Target.open_npy(member, place_of(path), given), member)
     with file:
-        return file.read(
-            NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, guard=guard, casting=casting
-        )
+        return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, halo=halo, casting=casting)

@@ -63,7 +63,7 @@ class NetcdfFile(Store):
         fill_value: Any = None,
         dimension_names: Sequence[str | None] | None = None,
         attributes: Mapping[str, Any] | None = None,
-        guard: int = 0,
+        halo: int = 0,
         strategy: str | None = None,
         casting: Casting = "same_kind",
         **others: Any,
@@ -87,7 +87,7 @@ class NetcdfFile(Store):
         }
         if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
             given["each"] = [(names, None if attrs is None else _json_of(attrs)) for _, names, attrs in parts.values()]
-        return _asks({each: local for each, (local, _, _) in parts.items()}, dist, guard), given
+        return _asks({each: local for each, (local, _, _) in parts.items()}, dist, halo), given
 
     def append(
         self,
@@ -96,7 +96,7 @@ class NetcdfFile(Store):
         dist: Any = None,
         *,
         axis: int = 0,
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Report:
         """Append records: arrays that grow get longer along the unlimited dimension, all alike. Collective.
@@ -113,8 +113,8 @@ class NetcdfFile(Store):
             Who holds what of that.
         axis : int
             The dimension, which must be the first.
-        guard : int
-            Guard cells on every side of the local arrays, which are left out.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
         casting : {"same_kind", "unsafe"}
             Which changes to the stored type are allowed; see `Store.write`.
 
@@ -133,7 +133,7 @@ class NetcdfFile(Store):
         what = told("append to", name, f"in '{self.path}'")
         with attending(self._comm, what):
             arrays, dist = _named(name, array, dist)
-            asks = _asks(arrays, dist, guard)
+            asks = _asks(arrays, dist, halo)
             ndim = len(local_extents(asks[0][1])) if dist is None and asks else 1
             along = axis + ndim if axis < 0 else axis
         return run(lambda: self._store.append(asks, along, {"casting": str(casting)}), self._comm, what)
@@ -186,13 +186,13 @@ def _said(name: str, value: Any) -> tuple[Any, list[str | None] | None, Mapping[
     return value[1], names, value[2] if len(value) == 3 else None
 
 
-def _asks(arrays: Mapping[str, Any], dist: Any, guard: int) -> list[_core._Ask]:
+def _asks(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]:
     """Arrays that are all held alike, or each as a mapping says."""
     if not isinstance(dist, Mapping):
-        spread, described = held(dist), describe_each(list(arrays.values()), dist, guard)
+        spread, described = held(dist), describe_each(list(arrays.values()), dist, halo)
         return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
     unknown = [name for name in dist if name not in arrays]
     if unknown:
         message = f"dist has '{unknown[0]}', which is no array of the call"
         raise InvalidError(message)
-    return [ask for name, local in arrays.items() for ask in _asks({name: local}, dist.get(name), guard)]
+    return [ask for name, local in arrays.items() for ask in _asks({name: local}, dist.get(name), halo)]

@@ -69,7 +69,7 @@ class Pieces(ABC):
 
     @abstractmethod
     def empty(
-        self, rank: RankLike = 0, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", guard: int = 0
+        self, rank: RankLike = 0, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", halo: int = 0
     ) -> Any:
         """Uninitialised local arrays for the pieces: one, or for boxes a list."""
 
@@ -164,10 +164,10 @@ class Boxes(Pieces):
         dtype: DTypeLike = float,
         *,
         order: Literal["C", "F"] = "C",
-        guard: int = 0,
+        halo: int = 0,
     ) -> list[NDArray[Any]]:
-        """Uninitialised local arrays, one for each box, with `guard` cells around each on every side."""
-        return [np.empty([extent + 2 * guard for extent in shape], dtype, order) for shape in self.local_shapes]
+        """Uninitialised local arrays, one for each box, with `halo` cells around each on every side."""
+        return [np.empty([extent + 2 * halo for extent in shape], dtype, order) for shape in self.local_shapes]
 
     def __len__(self) -> int:
         """Number of boxes."""
@@ -234,10 +234,10 @@ class Runs(Pieces):
         dtype: DTypeLike = float,
         *,
         order: Literal["C", "F"] = "C",
-        guard: int = 0,
+        halo: int = 0,
     ) -> NDArray[Any]:
         """An uninitialised local array."""
-        return np.empty(self.local_shape[0] + 2 * guard, dtype, order)
+        return np.empty(self.local_shape[0] + 2 * halo, dtype, order)
 
 
 class ElementMap(Runs):

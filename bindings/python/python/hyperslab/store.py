@@ -193,8 +193,8 @@ class Store:
             those of the chunks inside.
         overwrite : bool
             Whether arrays of the same names may be replaced; groups and steps never are.
-        guard : int
-            Guard cells on every side of the local arrays, which are left out.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
         strategy : str, optional
             Force a strategy.
 
@@ -267,7 +267,7 @@ class Store:
         zstd: int | None = None,
         codecs: Sequence[Any] | None = None,
         overwrite: bool = False,
-        guard: int = 0,
+        halo: int = 0,
         strategy: str | None = None,
         casting: Casting = "same_kind",
     ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
@@ -276,7 +276,7 @@ class Store:
         if several:
             dist = array if dist is None else dist
         infos = {} if section is None else self._look_at([*map(str, arrays)], "write", fresh=True)
-        asks = [(each, describe_all(local, dist, guard), held(dist)) for each, local in arrays.items()]
+        asks = [(each, describe_all(local, dist, halo), held(dist)) for each, local in arrays.items()]
         cut, typical = chunking_of_asks(chunks, asks, dtype)
         given: _core._WriteKeywords = {
             "sections": None if section is None else [sectioned(section, infos[str(each)].shape) for each in arrays],
@@ -305,7 +305,7 @@ class Store:
         dist: Holding | None = None,
         *,
         axis: int = 0,
-        guard: int = 0,
+        halo: int = 0,
         casting: Casting = "same_kind",
     ) -> Report:
         """Make an array longer along one dimension, by what is written. Collective.
@@ -322,14 +322,14 @@ class Store:
             Who holds what of that.
         axis : int
             The dimension.
-        guard : int
-            Guard cells on every side of the local arrays, which are left out.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
         casting : {"same_kind", "unsafe"}
             Which changes to the stored type are allowed; see `write`.
         """
         what = f"append to '{name}' in '{self.path}'"
         with attending(self._comm, what):
-            raws = describe_all(array, dist, guard)
+            raws = describe_all(array, dist, halo)
             ndim = len(local_extents(raws)) if dist is None else holding(dist).ndim
             along = axis + ndim if axis < 0 else axis
             added = (name, raws, held(dist))
@@ -371,8 +371,8 @@ class Store:
             Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
         order : {"C", "F"}
             Memory order of fresh arrays.
-        guard : int
-            Guard cells on every side of the local arrays, which are left alone.
+        halo : int
+            Halo cells on every side of the local arrays, which are left alone.
         strategy : str, optional
             Force a strategy.
 
@@ -449,7 +449,7 @@ class Store:
         section: SectionLike | None = None,
         dtype: DTypeLike | None = None,
         order: Literal["C", "F"] = "C",
-        guard: int = 0,
+        halo: int = 0,
         strategy: str | None = None,
         casting: Casting = "same_kind",
     ) -> tuple[dict[str, Any], _core._ReadKeywords]:
@@ -465,8 +465,8 @@ class Store:
         for each in names:
             if each not in targets:
                 kind = _native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
-                targets[each] = spreads[each].empty(rank, kind, order=order, guard=guard)
-        raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], guard, writable=True)]
+                targets[each] = spreads[each].empty(rank, kind, order=order, halo=halo)
+        raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], halo, writable=True)]
         given: _core._ReadKeywords = {
             "dist": held(dist),
             "sections": [parts[each] for each in names] if parts else None,

@@ -48,9 +48,9 @@ fn check(array: &Array, clients: u32) -> Result<(), Error> {
     if array.count > COUNT_MAX {
         return refuse(format!("{} arrays are more than the {COUNT_MAX} that are simulated", array.count));
     }
-    // Places in memory and in files are computed with guard cells and neighbours, in either direction.
-    let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
-    let padded = array.shape.iter().enumerate().map(|(d, n)| guard(d).checked_mul(2)?.checked_add(*n));
+    // Places in memory and in files are computed with halo and neighbours, in either direction.
+    let halo = |d: usize| array.local.halo.as_ref().and_then(|halo| halo.get(d)).copied().unwrap_or(0);
+    let padded = array.shape.iter().enumerate().map(|(d, n)| halo(d).checked_mul(2)?.checked_add(*n));
     let chunk = match &array.store {
         Store::Chunks(chunk) => chunk.as_slice(),
         Store::File(_) => &[],
@@ -75,8 +75,8 @@ fn check(array: &Array, clients: u32) -> Result<(), Error> {
     {
         return refuse(format!("a chunk of {chunk:?}, but the array has {ndim} dimension(s), and no extent may be 0"));
     }
-    if array.local.guard.as_ref().is_some_and(|guard| guard.len() != ndim) {
-        return refuse(format!("guard cells for other than its {ndim} dimension(s)"));
+    if array.local.halo.as_ref().is_some_and(|halo| halo.len() != ndim) {
+        return refuse(format!("halo for other than its {ndim} dimension(s)"));
     }
     Ok(())
 }
@@ -131,15 +131,15 @@ fn spread(dim: &Dim, name: &str) -> Result<layout::Dim, Error> {
     }
 }
 
-/// Where a rank's elements of an array lie: dense in the order of the file but for guard cells and neighbours. The memory
+/// Where a rank's elements of an array lie: dense in the order of the file but for halo and neighbours. The memory
 /// has no bytes, because nothing moves.
 pub(super) fn local(array: &Array, ask: &Ask, rank: u32) -> LocalArray {
     let region = owned(ask.spread.regular(), array, rank);
-    let guard = |d: usize| array.local.guard.as_ref().and_then(|guard| guard.get(d)).copied().unwrap_or(0);
-    let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * guard(d)).collect();
+    let halo = |d: usize| array.local.halo.as_ref().and_then(|halo| halo.get(d)).copied().unwrap_or(0);
+    let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * halo(d)).collect();
     let pitch = ask.memory.bytes() * array.local.interleave.unwrap_or(1).max(1);
     let strides = layout::dense_strides(&shape, ask.stored.order(), pitch);
-    let offset = strides.iter().enumerate().map(|(d, stride)| guard(d) as i64 * stride).sum();
+    let offset = strides.iter().enumerate().map(|(d, stride)| halo(d) as i64 * stride).sum();
     // Up to the end of the last element and the values beside it.
     let bytes = shape.iter().zip(&strides).map(|(n, stride)| n.saturating_sub(1) * stride.unsigned_abs()).sum::<u64>();
     let memory = Memory::imagined(bytes + pitch);

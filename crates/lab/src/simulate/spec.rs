@@ -421,8 +421,8 @@ pub struct File {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Local {
-    /// Guard cells on either side of each dimension; none when absent.
-    pub guard: Option<Vec<u64>>,
+    /// Halo cells on either side of each dimension; none when absent.
+    pub halo: Option<Vec<u64>>,
     /// Values that lie beside each other, of which this array is one.
     pub interleave: Option<u64>,
 }

@@ -122,8 +122,8 @@ fn runs(mebi: u64, doubles: &Between) -> Vec<Case> {
             let row = bytes + 4 * 8;
             let loops =
                 [(4, row * (rows as i64 + 4), rows as i64 * bytes), (rows, row, bytes), (bytes as u64 / 8, 8, 8)];
-            cases.push(doubles.gather(&format!("rows of {name} among guard cells"), room, &loops));
-            cases.push(doubles.scatter(&format!("rows of {name} among guard cells, scatter"), room, &loops));
+            cases.push(doubles.gather(&format!("rows of {name} among halo"), room, &loops));
+            cases.push(doubles.scatter(&format!("rows of {name} among halo, scatter"), room, &loops));
         }
     }
     for (name, bytes) in [

@@ -176,7 +176,7 @@ pub struct Laid {
     pub order: Vec<usize>,
     /// From one element to the next: more than an element where arrays are interleaved \[B\].
     pub pitch: u64,
-    /// By dimension, elements that the memory has beyond those of the array: guard cells.
+    /// By dimension, elements that the memory has beyond those of the array: halo.
     pub padding: Vec<u64>,
     /// Extents of the part that lies so: of pieces that no closed form describes, one of them.
     pub held: Vec<u64>,

@@ -158,7 +158,7 @@ fn odd_numbers_make_odd_prices_and_no_panic() {
 
 #[test]
 fn guard_cells_lie_between_the_rows_of_every_rank() {
-    // 6 x 5 elements of 4 B with one guard cell on every side, the first dimension the fastest.
+    // 6 x 5 elements of 4 B with a halo of one cell on every side, the first dimension the fastest.
     let laid = Laid::new(&[(6, 4), (5, 32)], 4);
     assert_eq!((laid.order.clone(), laid.pitch, laid.padding.clone()), (vec![1, 0], 4, vec![2, 0]));
     assert_eq!(laid.strides(&[6, 5]), [4, 32]);

@@ -13,7 +13,7 @@ const RUNS: [u64; 6] = [8, 32, 128, 512, 2048, 8192];
 /// Distance between runs in the array, in lengths of a run.
 const SPREAD: u64 = 4;
 /// Elements of copies that turn the order of two dimensions over, and how many of them lie together in the slot. No power of
-/// two, as extents of arrays with guard cells are none.
+/// two, as extents of arrays with halo are none.
 const TURNED: [Kind; 4] = [Kind::UInt8, Kind::Int16, Kind::Float32, Kind::Float64];
 const TURNED_COLUMNS: u64 = 200;
 /// The array, in largest buffers: several times what caches hold.

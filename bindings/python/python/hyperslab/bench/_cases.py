@@ -20,9 +20,9 @@ __all__ = ["UNKNOWNS", "Case", "Direction", "Holding", "Memory", "Spread", "Targ
 Holding: TypeAlias = "hs.Distribution | hs.Boxes"
 Target: TypeAlias = Literal["raw", "zarr"]
 Direction: TypeAlias = Literal["write", "read"]
-#: How the elements of a rank lie in its memory: one after another; with guard cells around them; or, as in FLASH, as
-#: one of the unknowns of each zone, which lie beside each other, of blocks with guard cells.
-Memory: TypeAlias = Literal["plain", "guarded", "interleaved"]
+#: How the elements of a rank lie in its memory: one after another; with halo around them; or, as in FLASH, as
+#: one of the unknowns of each zone, which lie beside each other, of blocks with halo.
+Memory: TypeAlias = Literal["plain", "with_halo", "interleaved"]
 
 #: Unknowns of a zone in FLASH.
 UNKNOWNS = 24

@@ -20,7 +20,7 @@ LARGEST_BYTES = 1 << 30
 MOST_RUNS = 1 << 22
 #: Most files that a case makes; making and removing them would take all the time.
 MOST_FILES = 2048
-#: Most blocks of FLASH. In memory a block with its guard cells is eight times as large as in a checkpoint.
+#: Most blocks of FLASH. In memory a block with its halo is eight times as large as in a checkpoint.
 MOST_BLOCKS = 1400
 #: Arrays of one dimension are not larger: checking them needs numbers of 8 B for each element.
 LARGEST_LINE_BYTES = 128 << 20
@@ -233,10 +233,10 @@ def _jeans(draw: Draw) -> Case:
     spread = draw.spread(["block"] * 3)
     shape = (side, side, side)
     if kind == "step":
-        return draw.case(arrays=6, shape=shape, dtype="f8", spread=spread, target="zarr", memory="guarded")
+        return draw.case(arrays=6, shape=shape, dtype="f8", spread=spread, target="zarr", memory="with_halo")
     fields: dict[str, Any] = {"order": "F", "header_bytes": 24, "arrays": arrays, "dtype": dtype}
     if kind == "reals":
-        fields |= {"memory_dtype": "f8", "memory": "guarded"}
+        fields |= {"memory_dtype": "f8", "memory": "with_halo"}
     return draw.case(shape=shape, spread=spread, **fields)
 
 

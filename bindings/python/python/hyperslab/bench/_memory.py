@@ -13,10 +13,10 @@ from hyperslab.bench._cases import UNKNOWNS, Case, Spread, holding
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GUARD", "Held", "values"]
+__all__ = ["HALO", "Held", "values"]
 
-#: Guard cells on every side.
-GUARD = {"plain": 0, "guarded": 2, "interleaved": 4}
+#: Halo cells on every side.
+HALO = {"plain": 0, "with_halo": 2, "interleaved": 4}
 #: Odd numbers, one for each dimension, whose multiples have middle bits that look random.
 MULTIPLIERS = (2654435761, 2246822519, 3266489917, 668265263)
 
@@ -48,7 +48,7 @@ class Held:
     """
 
     def __init__(self, case: Case, spread: Spread, rank: int, *, section: bool = True) -> None:
-        self.guard = 0 if case.memory == "interleaved" else GUARD[case.memory]
+        self.halo = 0 if case.memory == "interleaved" else HALO[case.memory]
         self._case, self._section = case, case.section if section else None
         self.held = holding(spread, case.part if section else case.shape, rank)
         #: For each array, the views of what is moved: one, or one for each box.
@@ -78,19 +78,19 @@ class Held:
         if self._case.memory == "interleaved":
             self._interleave(shapes, kind)
             return
-        inner = (slice(self.guard, -self.guard or None),) * len(self._case.shape)
+        inner = (slice(self.halo, -self.halo or None),) * len(self._case.shape)
         for name in self._case.names:
-            whole = [np.zeros([extent + 2 * self.guard for extent in shape], kind) for shape in shapes]
+            whole = [np.zeros([extent + 2 * self.halo for extent in shape], kind) for shape in shapes]
             self.inside[name] = [array[inner] for array in whole]
             self.given[name] = whole if isinstance(self.held, hs.Boxes) else whole[0]
 
     def _interleave(self, shapes: Sequence[tuple[int, ...]], kind: np.dtype[Any]) -> None:
-        """As FLASH has it: the unknown varies fastest, then x, y and z with guard cells, then the block."""
+        """As FLASH has it: the unknown varies fastest, then x, y and z with halo, then the block."""
         boxes = isinstance(self.held, hs.Boxes)
         blocks, edges = (len(shapes), shapes[0] if shapes else ()) if boxes else (shapes[0][0], shapes[0][1:])
-        guard = GUARD["interleaved"]
-        state = np.zeros((blocks, *(edge + 2 * guard for edge in edges), UNKNOWNS), kind)
-        inner = [slice(guard, -guard) for _ in edges]
+        halo = HALO["interleaved"]
+        state = np.zeros((blocks, *(edge + 2 * halo for edge in edges), UNKNOWNS), kind)
+        inner = [slice(halo, -halo) for _ in edges]
         for number, name in enumerate(self._case.names):
             variable = state[..., number][(slice(None), *inner)]
             self.inside[name] = list(variable) if boxes else [variable]

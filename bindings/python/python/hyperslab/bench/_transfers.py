@@ -135,9 +135,9 @@ class Transfer:
         opened: dict[str, Any] = {"comm": self._comm, "durable": durable, **options}
         if case.target == "raw":
             with hs.open_raw(self._path, "w", order=case.order, header=self._header, **opened) as file:
-                return file.write(held.given, held.held, dtype=case.dtype, guard=held.guard)
+                return file.write(held.given, held.held, dtype=case.dtype, halo=held.halo)
         with hs.open(self._path, "w", **opened) as store:
-            return store.write(held.given, held.held, chunks=case.chunks, dtype=case.dtype, guard=held.guard)
+            return store.write(held.given, held.held, chunks=case.chunks, dtype=case.dtype, halo=held.halo)
 
     def _slices(self) -> tuple[slice, ...] | None:
         return None if self.case.section is None else tuple(slice(*part) for part in self.case.section)
@@ -145,7 +145,7 @@ class Transfer:
     def _write_section(self, options: dict[str, Any]) -> Any:
         case, held = self.case, self._held
         opened: dict[str, Any] = {"comm": self._comm, "durable": case.durable, **options}
-        about: dict[str, Any] = {"section": self._slices(), "guard": held.guard}
+        about: dict[str, Any] = {"section": self._slices(), "halo": held.halo}
         if case.target == "raw":
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, "r+", **layout, **opened) as file:
@@ -160,10 +160,10 @@ class Transfer:
         if case.target == "raw":
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, **layout, **opened) as file:
-                _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.guard)
+                _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.halo)
                 return file._file.read(self._names, asked)
         with hs.open(self._path, **opened) as store:
-            about: dict[str, Any] = {"section": part, "guard": held.guard}
+            about: dict[str, Any] = {"section": part, "halo": held.halo}
             _, asked = store._prepare_read(self._names, held.held, out=held.given, **about)
             return store._store.read(self._names, asked)
 

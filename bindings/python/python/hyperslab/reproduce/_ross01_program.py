@@ -13,8 +13,8 @@ from hyperslab.simulation import Simulated, Stage
 MACHINE = "chiba-city"
 MB = 2.0**20
 
-#: Blocks have 8 zones a side, and 4 guard cells around them.
-ZONES, GUARD, VARIABLES = 8, 4, 24
+#: Blocks have 8 zones a side, and 4 halo cells around them.
+ZONES, HALO, VARIABLES = 8, 4, 24
 #: What HDF5 puts before the data of a dataset, and at the beginning of the file [B]: guesses, which only shift data.
 OBJECT_BYTES, SUPERBLOCK_BYTES = 544, 2048
 
@@ -122,7 +122,7 @@ def _dataset(
         "store": {"file": {"object": "file", "offset": offset + OBJECT_BYTES}},
     }
     if strided:
-        array["local"] = {"guard": [0, GUARD, GUARD, GUARD], "interleave": VARIABLES}
+        array["local"] = {"halo": [0, HALO, HALO, HALO], "interleave": VARIABLES}
     metadata = {"who": 0, "object": "file", "offset": offset, "bytes": OBJECT_BYTES, "write": True}
     # One subchunk for all, so that each process has one call for what it writes.
     whole = sum(blocks) * rows_of(record) * record[-1] * int(code[1:])
@@ -163,7 +163,7 @@ def write_file(
     gathers : bool
         Whether HDF5 gathers variables from memory element by element (Table 2), or the program has packed them.
     strided : bool
-        Whether hyperslab gathers them, from between guard cells and the other variables.
+        Whether hyperslab gathers them, from between halo and the other variables.
     log : bool
         Whether to tell what happens.
     """
