@@ -215,7 +215,7 @@ def restart_zarr(comm: Any, path: Path, name: str) -> tuple[State, Part, Arrays]
         return _restart(comm, step, {name: step[name].shape for name in step if name not in VARIABLES})
 
 
-def _restart(comm: Any, stored: hs.RawFile | hs.Store, records: dict[str, Sequence[int]]) -> tuple[State, Part, Arrays]:
+def _restart(comm: Any, stored: hs.RawFile | hs.Group, records: dict[str, Sequence[int]]) -> tuple[State, Part, Arrays]:
     """Read the tree, then all variables in one call, straight into ``unk``."""
     part = Part(comm.rank, equal_work(work(stored.read("node_type")), comm.size))
     tree = {name: stored.read(name, part.spread(*shape[1:])) for name, shape in records.items()}

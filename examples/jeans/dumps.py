@@ -100,10 +100,10 @@ class Dumps:
         for place, name in zip(simulation.inside, gas.FIELDS, strict=True):
             place[...] = fields[name]
         simulation.fill_potential_guards()
-        simulation.step = int(step.attributes["step"])
+        simulation.step = int(step.attrs["step"])
         # As hexadecimal text: a decimal number in JSON is exact only if all who touch it take care.
-        simulation.time = float.fromhex(step.attributes["time_exact"])
-        simulation.dt = float.fromhex(step.attributes["dt_exact"])
+        simulation.time = float.fromhex(step.attrs["time_exact"])
+        simulation.dt = float.fromhex(step.attrs["dt_exact"])
         return complete[-1]
 
     def write(self, number: int) -> list[Row]:

@@ -85,7 +85,7 @@ def _rho(path: Path, group: str | None = None) -> Array:
         return found
 
 
-def _in_store(call: Callable[[hs.Store, Any, Array, Rule], Any]) -> Act:
+def _in_store(call: Callable[[hs.Group, Any, Array, Rule], Any]) -> Act:
     def act(comm: Any, path: Path, rule: Rule, whole: Array) -> None:
         with hs.open(path / "run.zarr", "r+", comm=comm) as store:
             call(store, comm, part(comm, whole), rule)
@@ -93,51 +93,51 @@ def _in_store(call: Callable[[hs.Store, Any, Array, Rule], Any]) -> Act:
     return act
 
 
-def _write(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _write(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     store.write("rho", mine, spread(comm), dtype=KIND, **rule)
 
 
-def _write_several(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _write_several(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     zeros = np.zeros_like(mine)
     store.write({"before": zeros, "rho": mine, "after": zeros.astype("f4")}, spread(comm), dtype=KIND, **rule)
 
 
-def _write_by_servers(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _write_by_servers(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     mine = np.asfortranarray(mine)
     store.write("rho", mine, spread(comm), dtype=KIND, zstd=1, strategy="server-directed", **rule)
 
 
-def _write_with_guard(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _write_with_guard(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     # What lies in the halo does not matter.
     store.write("rho", np.pad(mine, 2, constant_values=np.nan), spread(comm), dtype=KIND, halo=2, **rule)
 
 
-def _write_boxes(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _write_boxes(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     rows = spread(comm).slices(comm.rank)[0]
     boxes = hs.Boxes(SHAPE, [(rows, slice(0, 2)), (rows, slice(2, 5))])
     store.write("rho", [mine[:, :2].copy(), mine[:, 2:].copy()], boxes, dtype=KIND, **rule)
 
 
-def _iwrite(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _iwrite(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     store.iwrite("rho", mine, spread(comm), dtype=KIND, **rule).wait()
 
 
-def _iwrite_staged(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _iwrite_staged(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     request = store.iwrite("rho", mine, spread(comm), dtype=KIND, staged=True, **rule)
     mine[...] = 77
     request.wait()
 
 
-def _step(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _step(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     with store.step("s") as step:
         step.write("rho", mine, spread(comm), dtype=KIND, **rule)
 
 
-def _section(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _section(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     store.write("rho", mine, spread(comm), section=(slice(0, 12), slice(0, 5)), **rule)
 
 
-def _append(store: hs.Store, comm: Any, mine: Array, rule: Rule) -> None:
+def _append(store: hs.Group, comm: Any, mine: Array, rule: Rule) -> None:
     store.append("rho", mine, spread(comm), **rule)
 
 
@@ -204,7 +204,7 @@ def _floats_in_files(path: Path, whole: Array) -> None:
     np.save(path / "run.npy", whole)
 
 
-def _of_store(call: Callable[[hs.Store, Any, Rule], Any], **options: Any) -> Act:
+def _of_store(call: Callable[[hs.Group, Any, Rule], Any], **options: Any) -> Act:
     def act(comm: Any, path: Path, rule: Rule, _: Array) -> Any:
         with hs.open(path / "run.zarr", comm=comm, **options) as store:
             return call(store, comm, rule)
@@ -216,18 +216,18 @@ def _out(comm: Any) -> Array:
     return spread(comm).empty(comm.rank, KIND)
 
 
-def _read_several(store: hs.Store, comm: Any, rule: Rule) -> Any:
+def _read_several(store: hs.Group, comm: Any, rule: Rule) -> Any:
     found = store.read(["other", "rho"], spread(comm), dtype=KIND, **rule)
     assert not found["other"].any()
     return found["rho"]
 
 
-def _read_part(store: hs.Store, comm: Any, rule: Rule) -> Any:
+def _read_part(store: hs.Group, comm: Any, rule: Rule) -> Any:
     whole = (slice(0, 12), slice(0, 5))
     return store.read("rho", spread(comm), section=whole, out=np.asfortranarray(_out(comm)), **rule)
 
 
-_READS: dict[str, Callable[[hs.Store, Any, Rule], Any]] = {
+_READS: dict[str, Callable[[hs.Group, Any, Rule], Any]] = {
     "read": lambda store, comm, rule: store.read("rho", spread(comm), dtype=KIND, **rule),
     "read_out": lambda store, comm, rule: store.read("rho", spread(comm), out=_out(comm), **rule),
     "read_part": _read_part,

@@ -70,7 +70,7 @@ def mine(comm: Any, start: float = 0.0, kind: str = "f8") -> np.ndarray:
 
 
 @contextmanager
-def survivor(comm: Any, path: Path, **options: Any) -> Iterator[hs.Store]:
+def survivor(comm: Any, path: Path, **options: Any) -> Iterator[hs.Group]:
     """A store with an array 'old', of which, and of new ones, no failure in between may take anything away."""
     with hs.open(path / "a.zarr", "w", comm=comm, durable=False, **options) as store:
         store.write("old", mine(comm), spread(comm), chunks=(5, 8))

@@ -97,7 +97,7 @@ class Attempt:
         return self.part(pattern(shape, self.number)), self.spread(shape)
 
     @contextmanager
-    def store(self, mode: Literal["r", "r+", "w", "x"] = "r+") -> Iterator[hs.Store]:
+    def store(self, mode: Literal["r", "r+", "w", "x"] = "r+") -> Iterator[hs.Group]:
         """A store that is closed also after an error, as by a program that goes on after it."""
         with hs.open(self.directory / "a.zarr", mode, comm=self.comm, strategy=self.strategy, **self.limits) as store:
             try:
@@ -111,7 +111,7 @@ class Attempt:
         """Open a raw file."""
         return hs.open_raw(target, mode, comm=self.comm, order="C", strategy=self.strategy, **self.limits, **options)
 
-    def netcdf(self, mode: Literal["r", "r+", "w", "x"], **new: Any) -> hs.Store:
+    def netcdf(self, mode: Literal["r", "r+", "w", "x"], **new: Any) -> hs.Group:
         """Open a NetCDF file."""
         path = self.directory / "a.nc"
         return hs.open(path, mode, comm=self.comm, strategy=self.strategy, **self.limits, **new)

@@ -46,7 +46,7 @@ def environment(extra: dict[str, str]) -> dict[str, str]:
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-            "PYTHONPATH": str(HERE),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")])),
             "PYTHONFAULTHANDLER": "1",
         }
         | extra

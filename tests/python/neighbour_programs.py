@@ -160,12 +160,12 @@ def full(value: float, shape: tuple[int, ...] = SHAPE) -> NDArray[Any]:
     return np.full(shape, float(value))
 
 
-def group_of(store: hs.Store, group: str | None) -> hs.Store:
+def group_of(store: hs.Group, group: str | None) -> hs.Group:
     """A group of a store, or the store."""
     return store if group is None else store.group(group)
 
 
-def opened(path: Path, mode: Any = "r+", **options: Any) -> hs.Store:
+def opened(path: Path, mode: Any = "r+", **options: Any) -> hs.Group:
     """A store, open without syncing."""
     return hs.open(path, mode, **({"durable": False} | options))
 
@@ -293,7 +293,7 @@ def open_and_close(_: Pause, path: Path, mode: str = "r+") -> list[str]:
 def open_and_use(_: Pause, path: Path) -> list[str]:
     """All that a program does to a store: writes new arrays and old ones, a step, and changes one in place."""
 
-    def step(store: hs.Store) -> None:
+    def step(store: hs.Group) -> None:
         with store.step("step") as step:
             step.write("a", full(7), chunks=CHUNKS)
 

@@ -167,12 +167,12 @@ class Program:
     def check(self, file: Any, model: Model) -> None:
         """What we read, whole and in sections, spread otherwise."""
         assert sorted(file) == sorted(model.variables)
-        assert_attributes(file.attributes, model.attributes, "the file")
+        assert_attributes(file.attrs, model.attributes, "the file")
         for name, each in model.variables.items():
             info = file[name]
             assert (info.shape, info.dimension_names) == (each.values.shape, each.dimensions), name
             assert info.dtype.newbyteorder("=") == each.values.dtype
-            assert_attributes({k: v for k, v in info.attributes.items() if k != "_FillValue"}, each.attributes, name)
+            assert_attributes({k: v for k, v in info.attrs.items() if k != "_FillValue"}, each.attributes, name)
             if self.random.random() < 0.5:
                 quads = some_section(self.random, each.values.shape)
                 expected, section = select(each.values, quads), as_user_says(self.random, quads)

@@ -145,7 +145,7 @@ def not_silent(comm: Any, path: Path) -> None:
     def fail() -> hs.Request[Any]:
         out = np.empty_like(part(comm))
         # Found on rank 0 only once all ranks are in the call.
-        request = store._store.read_later(
+        request = store._core.read_later(
             ["nothing"], {"dist": dist._core, "out": [hs._calls.describe(out, writable=True)]}
         )
         return hs.Request(request, store._comm, lambda _: out)
@@ -219,9 +219,9 @@ def files(comm: Any, path: Path) -> None:
         hs.wait_all(requests)
         with pytest.raises(hs.InvalidError, match="'a0' of a new file is written once"):
             bad.wait()
-        assert list(file.arrays) == ["a0", "a1", "a2"]
+        assert list(file) == ["a0", "a1", "a2"]
         last.wait()
-        assert list(file.arrays) == ["a0", "a1", "a2", "last"]
+        assert list(file) == ["a0", "a1", "a2", "last"]
     known = {f"a{i}": (SHAPE, "f8") for i in range(3)} | {"last": (SHAPE, "<f4")}
     with hs.open_raw(name, "r+", comm=comm, order="C", header=8, arrays=known, durable=False) as file:
         half = hs.Distribution((48, 20), (comm.size,), ("cyclic", "*"))

@@ -154,7 +154,7 @@ def unblock_writes(io: Any, array: Path) -> None:
     io.barrier()
 
 
-def broken_step(io: Any, store: hs.Store, path: Path) -> None:
+def broken_step(io: Any, store: hs.Group, path: Path) -> None:
     """What cannot be stored is an error of publishing, and nothing is published."""
 
     def step_with_obstacle() -> None:

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part:UserWarning"),
 ]
 
-Act = Callable[[hs.Store, hs.Distribution, Any], None]
+Act = Callable[[hs.Group, hs.Distribution, Any], None]
 
 
 def mine(dist: hs.Distribution, rank: int, value: float = 1.0) -> np.ndarray[Any, Any]:
@@ -78,49 +78,49 @@ def on_ranks(path: Path, act: Act, mode: Any = "r+", **options: Any) -> None:
 # ---- what changes a store --------------------------------------------------------------------------------------
 
 
-def read(store: hs.Store, dist: hs.Distribution, _: Any) -> None:
+def read(store: hs.Group, dist: hs.Distribution, _: Any) -> None:
     store.read("rho", dist)
 
 
-def write(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def write(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     store.write("u", mine(dist, comm.rank), dist, dimension_names=("x", "y"))
 
 
-def write_several(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def write_several(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     store.write({name: mine(dist, comm.rank) for name in ("u", "v")}, dist, dimension_names=("x", "y"))
 
 
-def write_later(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def write_later(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     store.iwrite("u", mine(dist, comm.rank), dist, dimension_names=("x", "y"), staged=True)
     store.flush()
 
 
-def overwrite(store: hs.Store, _: hs.Distribution, comm: Any) -> None:
+def overwrite(store: hs.Group, _: hs.Distribution, comm: Any) -> None:
     dist = rows(3)
     store.write("rho", mine(dist, comm.rank), dist, dimension_names=("x", "y"), dtype="f4", overwrite=True)
 
 
-def append(store: hs.Store, _: hs.Distribution, comm: Any) -> None:
+def append(store: hs.Group, _: hs.Distribution, comm: Any) -> None:
     dist = rows(3)
     store.append("rho", mine(dist, comm.rank), dist)
 
 
-def step(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def step(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     with store.step("s1", attributes={"time": 1.0}) as made:
         made.write("rho", mine(dist, comm.rank), dist, dimension_names=("x", "y"))
-        made.set_attributes({"time": 2.0})
+        made.attrs.replace({"time": 2.0})
 
 
-def below(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def below(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     store.group("s0").write("u", mine(dist, comm.rank), dist, dimension_names=("x", "y"))
 
 
-def below_append(store: hs.Store, _: hs.Distribution, comm: Any) -> None:
+def below_append(store: hs.Group, _: hs.Distribution, comm: Any) -> None:
     dist = rows(3)
     store.group("s0").append("rho", mine(dist, comm.rank), dist)
 
 
-def step_below(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+def step_below(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
     with store.group("s0").step("inner") as made:
         made.write("rho", mine(dist, comm.rank), dist)
 
@@ -195,12 +195,12 @@ def test_nothing_else_of_the_group_changes(path: Path) -> None:
 def test_what_changes_nothing_leaves_them(path: Path) -> None:
     before = (path / "zarr.json").read_bytes(), (path / "s0" / "zarr.json").read_bytes()
 
-    def act(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+    def act(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
         store.read("rho", dist)
         store.group("s0").read("rho", dist)
         store["rho"]
 
-    def refused(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+    def refused(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
         with pytest.raises(hs.ExistsError):
             store.write("rho", mine(dist, comm.rank), dist)
         with pytest.raises(hs.InvalidError):
@@ -296,14 +296,14 @@ def test_whoever_reads_is_not_warned(path: Path) -> None:
 # ---- written anew ----------------------------------------------------------------------------------------------
 
 
-def consolidate(store: hs.Store, _: hs.Distribution, __: Any) -> None:
+def consolidate(store: hs.Group, _: hs.Distribution, __: Any) -> None:
     store.consolidate()
 
 
 def test_they_can_be_written_anew(path: Path) -> None:
     """What zarr-python writes of the same nodes, and what it and xarray read."""
 
-    def act(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+    def act(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
         write(store, dist, comm)
         step_below(store, dist, comm)
         store.consolidate()
@@ -342,7 +342,7 @@ def test_they_go_again_with_the_next_change(path: Path) -> None:
 
 
 def test_those_of_a_group_below(path: Path) -> None:
-    def act(store: hs.Store, dist: hs.Distribution, comm: Any) -> None:
+    def act(store: hs.Group, dist: hs.Distribution, comm: Any) -> None:
         below(store, dist, comm)
         store.group("s0").consolidate()
 

@@ -21,7 +21,7 @@ SLACK_SECONDS = 8.0
 ROWS = hs.Distribution.block((6, 4), RANKS)
 
 
-def on_ranks(path: Path, act: Callable[[hs.Store, hs.ThreadComm], None]) -> list[str]:
+def on_ranks(path: Path, act: Callable[[hs.Group, hs.ThreadComm], None]) -> list[str]:
     """The error of each rank."""
 
     def one(comm: hs.ThreadComm) -> str:
@@ -38,7 +38,7 @@ def mine(comm: hs.ThreadComm) -> Any:
 
 
 def test_a_flush_is_not_the_publishing_of_a_step(tmp_path: Path) -> None:
-    def act(store: hs.Store, comm: hs.ThreadComm) -> None:
+    def act(store: hs.Group, comm: hs.ThreadComm) -> None:
         step = store.step("s")
         step.write("a", mine(comm), ROWS)
         if comm.rank == ODD:
@@ -72,7 +72,7 @@ def test_closing_one_file_is_not_closing_another(tmp_path: Path) -> None:
 def test_all_ranks_have_a_hook_or_none(tmp_path: Path) -> None:
     calls: list[int] = []
 
-    def act(store: hs.Store, comm: hs.ThreadComm) -> None:
+    def act(store: hs.Group, comm: hs.ThreadComm) -> None:
         hook = (lambda: calls.append(comm.rank)) if comm.rank == ODD else None
         with store.step("s", before_publish=hook) as step:
             step.write("a", mine(comm), ROWS)

@@ -56,7 +56,7 @@ def test_what_another_program_changed_is_read(how: str, ranks: int, tmp_path: Pa
     hs.threads(ranks, program)
 
 
-def gathered(store: hs.Store, comm: hs.Comm, found: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any]:
+def gathered(store: hs.Group, comm: hs.Comm, found: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any]:
     """What rank 0 has, on all ranks, by another array."""
     if found is not None:
         with hs.open(Path(store.path).parent / "told.zarr", "w", durable=False) as other:

@@ -44,16 +44,16 @@ class InObjects(Runner):
     """Cases in an object store: new arrays and steps; parts are changed, and arrays made longer, in steps only."""
 
     def one(
-        self, store: hs.Store, steps: dict[str, hs.Step], case: Case, random: Random, expected: dict[str, Any]
+        self, store: hs.Group, steps: dict[str, hs.Step], case: Case, random: Random, expected: dict[str, Any]
     ) -> None:
         if case.form == "zarr":
             super().one(store, steps, case, random, expected)
 
-    def change(self, store: hs.Store, case: Case, random: Random, stored: dict[str, Any]) -> None:
+    def change(self, store: hs.Group, case: Case, random: Random, stored: dict[str, Any]) -> None:
         if isinstance(store, hs.Step):
             super().change(store, case, random, stored)
 
-    def grow(self, store: hs.Store, case: Case, random: Random, stored: dict[str, Any]) -> None:
+    def grow(self, store: hs.Group, case: Case, random: Random, stored: dict[str, Any]) -> None:
         if isinstance(store, hs.Step):
             super().grow(store, case, random, stored)
 

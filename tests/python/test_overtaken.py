@@ -83,7 +83,7 @@ def held_up(case: str, directory: Path, variables: dict[str, str], meanwhile: Ca
     return came, end
 
 
-def change(store: hs.Store, how: str, name: str) -> None:
+def change(store: hs.Group, how: str, name: str) -> None:
     """Replace, update or lengthen an array; or leave it."""
     if how == "overwrite":
         store.write(name, full(9.0), overwrite=True)
@@ -153,7 +153,7 @@ def test_a_late_chunk_reaches_no_later_update(way: str, directory: Path, preload
 
 
 def test_an_append_and_an_overwrite_exclude_each_other(directory: Path, preloaded: dict[str, str]) -> None:
-    def by_another(call: Callable[[hs.Store], Any]) -> Callable[[], str]:
+    def by_another(call: Callable[[hs.Group], Any]) -> Callable[[], str]:
         def meanwhile() -> str:
             with hs.open(directory / "a.zarr", "r+") as store:
                 return kind_of(lambda: call(store))

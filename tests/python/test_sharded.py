@@ -156,7 +156,7 @@ def test_zarr_v2_is_only_read(tmp_path: Path) -> None:
     array.attrs["_ARRAY_DIMENSIONS"] = ["y", "x"]
     zarr.consolidate_metadata(tmp_path / "v2.zarr")
     with hs.open(tmp_path / "v2.zarr") as store:
-        assert (store.groups(), store.attributes) == (["g"], {"time": 0.5})
+        assert (store.groups(), store.attrs) == (["g"], {"time": 0.5})
         assert store["g/a"].dimension_names == ("y", "x")
         assert (store.read("g/a") == VALUES).all()
     with pytest.raises(hs.Error, match="can only be read"):

@@ -129,7 +129,7 @@ def test_the_mapping_of_information_is_complete(tmp_path: Path) -> None:
         info = store["a"]
     assert (info.shape, info.dtype, info.ndim) == ((2, 3), np.dtype("f4"), 2)
     assert info.dimension_names == ("x", None)
-    assert info.attributes == {"unit": "m", "list": [1, 2.5], "numpy": 0.5}
+    assert info.attrs == {"unit": "m", "list": [1, 2.5], "numpy": 0.5}
     assert info.fill_value == "NaN"
 
 
@@ -158,12 +158,12 @@ def test_a_step_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
             with store.step("good", attributes={"time": 1}) as step:
                 step.write("a", dist.zeros(comm), dist)
                 assert step.read("a").shape == (8,)
-                step.set_attributes({"time": 2})
+                step.attrs.replace({"time": 2})
                 comm.barrier()
                 assert store.groups() == []
                 comm.barrier()
             assert store.groups() == ["good"]
-            assert store.group("good").attributes == {"time": 2}
+            assert store.group("good").attrs == {"time": 2}
             check_given_up(store, dist, comm)
             assert store.groups() == ["good"]
         assert hs.open(path, comm=comm).group("good").arrays() == ["a"]
@@ -172,7 +172,7 @@ def test_a_step_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == ["a.zarr"]
 
 
-def check_given_up(store: hs.Store, dist: hs.Distribution, comm: hs.ThreadComm) -> None:
+def check_given_up(store: hs.Group, dist: hs.Distribution, comm: hs.ThreadComm) -> None:
     """An exception on any rank, in the step or before it is published, gives it up on all."""
 
     def complain() -> None:

@@ -10,7 +10,7 @@ import hyperslab as hs
 import numpy as np
 import pytest
 
-CLASSES = [hs.Store, hs.Step, hs.RawFile, hs.Request]
+CLASSES = [hs.Group, hs.Step, hs.RawFile, hs.Request]
 VERBS = [
     (each, name)
     for each in CLASSES

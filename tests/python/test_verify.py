@@ -366,7 +366,7 @@ def test_chunks_of_a_wrong_length(array: str, change: str, tmp_path: Path) -> No
         ("zarr.json", '"node_type"', '"nodetype"'),
         ("zarr.json", "{", ""),
         ("zarr.json", "attributes", "attribut\\"),
-        ("0001/zarr.json", '"attributes": {}', '"attributes": 7'),
+        ("0001/zarr.json", '"attributes": {', '"attributes": 7, "other": {'),
         ("rho/zarr.json", '"crc32c"', "crc32c"),
         ("rho/zarr.json", '"shape"', '"shap"'),
         ("rho/zarr.json", "45", "-45"),

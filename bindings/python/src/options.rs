@@ -165,6 +165,8 @@ keywords! {
 /// Of a read.
 ReadKeywords {
     dist: Held,
+    /// Of each array, where they differ.
+    dists: Vec<Option<Held>>,
     /// One for each array.
     sections: Vec<RawSection>,
     /// The arrays to read into.
@@ -178,6 +180,8 @@ impl ReadKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
         let mut options = ReadOptions::default();
         options.holding = self.dist.map(Held::holding);
+        let each = self.dists.unwrap_or_default().into_iter();
+        options.holdings = each.map(|held| held.map(Held::holding)).collect();
         options.section = sections(self.sections);
         options.into = self.out.map(locals);
         if let Some(name) = self.casting {

@@ -7,8 +7,8 @@ use crate::layout::Held;
 use crate::memory::Place;
 use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
-    ArrayWrite, Arrays, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode,
-    NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
+    ArrayWrite, Arrays, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits,
+    Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -115,15 +115,16 @@ impl Target {
     }
 }
 
-/// Type, shape, chunks, shards if there are any, dimension names, attributes and fill value (as JSON).
-type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, String, String);
+/// Type, shape, chunks, shards if there are any, dimension names; attributes, fill value and codecs as JSON.
+type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<String>>>, String, String, String);
 
 fn raw_info(info: Info) -> RawInfo {
-    let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value } = info;
+    let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value, codecs } = info;
     // Of Zarr arrays nobody asks for a byte order.
     let kind =
         if element == ElementType::native(element.kind) { element.kind.numpy_code().into() } else { element.numpy() };
-    (kind, shape, chunks, shards, dimension_names, Value::Object(attributes).to_string(), fill_value.to_string())
+    let attributes = Value::Object(attributes).to_string();
+    (kind, shape, chunks, shards, dimension_names, attributes, fill_value.to_string(), codecs.to_string())
 }
 
 /// Name, shape and NumPy type of an array of a file.
@@ -286,15 +287,49 @@ impl Target {
         self.with_store(py, |store| store.step(name, attributes, hooked)).map(|step| Inner::Step(step).into())
     }
 
-    /// Replaces the attributes of a step.
-    fn set_attributes(&self, attributes: &str) -> PyResult<()> {
-        let attributes = map(attributes)?;
-        match self.lock().as_mut() {
-            Some(Inner::Step(step)) => {
-                step.set_attributes(attributes);
+    /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.
+    fn edit_attributes(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        values: &str,
+        removed: Vec<String>,
+        clear: bool,
+    ) -> PyResult<()> {
+        let edit = AttributeEdit { set: map(values)?, removed, clear };
+        match self.open()? {
+            // Those of a step are written when it is published.
+            Inner::Step(step) if name.is_empty() => {
+                step.edit_attributes(&edit);
                 Ok(())
             }
-            _ => Err(PyRuntimeError::new_err("only a step that is being written has attributes to set")),
+            _ => self.with(py, |target| target.edit_attributes(name, &edit)),
+        }
+    }
+
+    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |target| target.delete(name))
+    }
+
+    fn rename(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
+        self.with(py, |target| target.rename(old, new))
+    }
+
+    fn resize(&self, py: Python<'_>, name: &str, shape: Vec<u64>) -> PyResult<()> {
+        self.with(py, |target| target.resize(name, &shape))
+    }
+
+    fn make_group(&self, py: Python<'_>, name: &str, attributes: &str, may_exist: bool) -> PyResult<Target> {
+        let attributes = map(attributes)?;
+        let made = self.with_store(py, |store| store.make_group(name, attributes, may_exist));
+        made.map(|group| Inner::Group(group).into())
+    }
+
+    /// Names of the published steps of a group.
+    fn steps(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        match self.open()?.group() {
+            Some(group) => py.detach(|| group.steps()).map_err(|error| raise_alone(py, error)),
+            None => Ok(Vec::new()),
         }
     }
 

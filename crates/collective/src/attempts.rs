@@ -215,6 +215,24 @@ impl Attempts {
         self.way.replace(self, &Small { name, bytes, sync, seen }, &mut holds)
     }
 
+    /// Replaces several small files that readers see and that were [seen](Attempts::seen), all or none: names, what they were
+    /// seen as, and what they become. Nobody else may change them meanwhile.
+    ///
+    /// # Errors
+    /// When the place cannot do that, or the storage refuses; then all are as they were.
+    pub fn replace_all(
+        &self,
+        changes: &[(String, String, Vec<u8>)],
+        sync: bool,
+        holds: impl Fn() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        if let [(name, seen, bytes)] = changes {
+            return self.replace_if((name, seen), bytes, sync, holds);
+        }
+        let small: Vec<Small> = changes.iter().map(|(name, seen, bytes)| Small { name, bytes, sync, seen }).collect();
+        self.way.replace_all(self, &small, &mut || holds())
+    }
+
     /// Replaces metadata of the store's that are there, by a change to their bytes; `None` leaves them.
     pub fn amend(&self, name: &str, change: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Fault>) -> Result<(), Fault> {
         let seen = self.seen(name)?;

@@ -17,7 +17,7 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
         || KEPT.contains(&name);
     if bad {
         return Err(Fault::new(FaultKind::Invalid, format!("'{name}' cannot be the name of an array or step"))
-            .hint("names are not empty, do not begin with '.' or '__', and contain no '/'"));
+            .hint("names are not empty, and neither they nor any part of a path begin with '.' or '__'"));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::request::Request;
 use crate::zarr::{ArrayInfo, ArrayWrite, Store};
 use hyperslab_collective::{LocalArray, Report};
-use hyperslab_format::zarr::{Map, Value, fill_to_json};
+use hyperslab_format::zarr::{AttributeEdit, Map, Value, fill_to_json};
 use hyperslab_layout::ElementType;
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub struct Info {
     pub attributes: Map<String, Value>,
     /// What elements are that nobody wrote, as JSON.
     pub fill_value: Value,
+    /// How chunks become bytes, as the metadata of Zarr list it; an empty list where there are no codecs.
+    pub codecs: Value,
 }
 
 impl From<ArrayInfo> for Info {
@@ -35,6 +37,7 @@ impl From<ArrayInfo> for Info {
         let metadata = info.metadata;
         let chunks = metadata.inner_chunk_shape();
         Info {
+            codecs: metadata.codecs_json(),
             fill_value: fill_to_json(metadata.element, &metadata.fill_value).unwrap_or(Value::Null),
             element: ElementType::native(metadata.element),
             shape: metadata.shape,
@@ -134,6 +137,26 @@ trait Arrays for [Store File] {
     /// # Errors
     /// The same on all ranks; they have their old shape then.
     fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error>;
+    /// Changes attributes of an array, or of all where the name is empty. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks; nothing has changed then.
+    fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error>;
+    /// Deletes an array or a group. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    fn delete(&self, name: &str) -> Result<(), Error>;
+    /// Gives an array or a group another name. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    fn rename(&self, old: &str, new: &str) -> Result<(), Error>;
+    /// Gives an array another shape. Collective.
+    ///
+    /// # Errors
+    /// The same on all ranks.
+    fn resize(&self, name: &str, shape: &[u64]) -> Result<(), Error>;
     /// Reads arrays, or a section of each. Collective.
     ///
     /// # Errors

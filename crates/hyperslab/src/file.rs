@@ -146,6 +146,13 @@ impl File {
             ("arrays of the file".into(), enumerated(arrays)),
         ];
         let (header, arrays) = (header.to_vec(), arrays.to_vec());
+        let found = found.and_then(|()| match mode {
+            Mode::UpdateOrCreate => {
+                let text = "mode a cannot tell what a raw file holds";
+                Err(Fault::new(FaultKind::Invalid, text).hint("mode r+ changes one that is there, w or x makes one"))
+            }
+            _ => Ok(()),
+        });
         let laid_out = found.and_then(|()| Raw::new(header.clone(), header_bytes, order, &arrays));
         let (end, fit) = match laid_out {
             Ok(raw) => (raw.extent().bytes, Ok(())),
@@ -214,6 +221,20 @@ impl File {
                 Err(error)
             }
         }
+    }
+
+    /// The mode that is meant: whether a file is made or changed that may be there, rank 0 finds out.
+    fn mode_found(comm: &Comm, location: &Location, mode: Mode, options: &OpenOptions) -> Result<Mode, Error> {
+        if mode != Mode::UpdateOrCreate {
+            return Ok(mode);
+        }
+        comm.set_limits(options.limits());
+        let names = comm.names(location);
+        let fields = vec![("path".to_string(), location.to_string()), ("mode".into(), mode.name().into())];
+        let question = Question::opening(format!("open '{location}'"), fields, names.as_ref().err().cloned());
+        let at = names.as_ref().ok().cloned();
+        let told = comm.agree_on_opening(question, at, false, |names, _| Ok(vec![u8::from(names.exists(""))]))?;
+        Ok(if told == [1] { Mode::Update } else { Mode::Create })
     }
 
     /// Opens a file of some format: rank 0 looks at one that exists, and all make the same of what it tells.

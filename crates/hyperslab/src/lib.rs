@@ -79,7 +79,7 @@ pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Holding, LocalArray, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
-pub use hyperslab_format::zarr::{Codecs, Map, Value, fill_from_json, fill_to_json};
+pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value, fill_from_json, fill_to_json};
 pub use hyperslab_layout::{
     ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request,
     mesh, schema_chunks,

@@ -88,6 +88,23 @@ impl Listing {
         }
     }
 
+    /// A node is gone.
+    pub(crate) fn hide(&self, name: &str) {
+        let mut nodes = self.nodes();
+        nodes.made.remove(name);
+        nodes.shown.remove(name);
+    }
+
+    /// A node has another name; either may be the path of one in a group below, which is not listed here.
+    pub(crate) fn rename(&self, old: &str, new: &str) {
+        let mut nodes = self.nodes();
+        nodes.made.remove(old);
+        let kind = nodes.shown.remove(old).flatten();
+        if !new.contains('/') {
+            nodes.shown.insert(new.to_string(), kind);
+        }
+    }
+
     /// A request with this number begins that writes these arrays; what it makes may replace what is there, or not.
     pub(crate) fn begin(&self, writes: Writes, number: u64, replaces: bool) -> UnderWay {
         let mut nodes = self.nodes();

@@ -129,8 +129,8 @@ pub fn codecs_named(json: &str) -> Result<Codecs, crate::Error> {
 /// When there is none.
 pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
     Mode::from_name(name).ok_or_else(|| {
-        Fault::new(FaultKind::Invalid, format!("mode '{name}' is not one of r, r+, w, x"))
-            .hint("r reads, r+ changes, w makes anew, x makes new only")
+        Fault::new(FaultKind::Invalid, format!("mode '{name}' is not one of r, r+, a, w, x"))
+            .hint("r reads, r+ changes, a changes or makes, w makes anew, x makes new only")
             .into()
     })
 }
@@ -377,6 +377,8 @@ impl WriteOptions {
 pub struct ReadOptions {
     /// Who gets what; every rank everything, when not given.
     pub holding: Option<Holding>,
+    /// The same of each array, in their order, where they are not held alike; or nothing.
+    pub holdings: Vec<Option<Holding>>,
     /// The part of each array to read.
     pub section: Sections,
     /// This rank's local arrays to read into, array by array; fresh ones, when not given.
@@ -389,8 +391,10 @@ pub struct ReadOptions {
 
 impl ReadOptions {
     setters! {
-        /// Pinned so.
+        /// Held so by the ranks.
         holding: impl Into<Holding> = Some(holding.into());
+        /// Each held so by the ranks.
+        holdings: Vec<Option<Holding>> = holdings;
         /// Of this part: of all the same one, or of each its own.
         section: impl Into<Sections> = section.into();
         /// Into these.

@@ -4,8 +4,10 @@
 //! Where that cannot be (the directory above belongs to somebody else, or is another file system; the store's name is a
 //! link), it lies below `.hyperslab` in the store, which readers of Zarr pass over, some with a warning.
 
+mod appending;
 mod call;
 mod consolidating;
+mod editing;
 mod explain;
 mod known;
 mod nested;
@@ -13,6 +15,7 @@ mod nodes;
 mod opening;
 mod policy;
 mod requests;
+mod resizing;
 mod shapes;
 mod shards;
 mod step;
@@ -39,10 +42,10 @@ use hyperslab_plan::Preference;
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub(crate) use call::{completed, into_each, listed, named, requests, write_requests};
+pub(crate) use call::{completed, each_holding, into_each, listed, named, requests, write_requests};
 use consolidating::drop_consolidated;
 pub use explain::{Layout, Planned, explain};
 use nodes::{check_path, kind_of, place, read_array, read_node};
@@ -64,16 +67,19 @@ pub enum Mode {
     Write,
     /// Anew; it must not exist, except as an empty directory.
     Create,
+    /// To read and change where it exists, and anew where not.
+    UpdateOrCreate,
 }
 
 impl Mode {
-    /// The mode with this name: r, r+, w or x.
+    /// The mode with this name: r, r+, w, x or a.
     pub fn from_name(name: &str) -> Option<Mode> {
         Some(match name {
             "r" => Mode::Read,
             "r+" => Mode::Update,
             "w" => Mode::Write,
             "x" => Mode::Create,
+            "a" => Mode::UpdateOrCreate,
             _ => return None,
         })
     }
@@ -90,6 +96,7 @@ impl Mode {
             Mode::Update => "r+",
             Mode::Write => "w",
             Mode::Create => "x",
+            Mode::UpdateOrCreate => "a",
         }
     }
 }
@@ -154,7 +161,8 @@ pub struct Store {
     removed: Vec<String>,
     unfinished: Vec<String>,
     above: Vec<String>,
-    attributes: Map<String, Value>,
+    /// Shared by all who have the group open here.
+    attributes: Arc<Mutex<Map<String, Value>>>,
     known: known::Known,
     listing: Listing,
     /// This rank's own way to read it.
@@ -226,7 +234,7 @@ impl Store {
             removed: heard.found.removed,
             unfinished: heard.found.unfinished,
             above: heard.above,
-            attributes: heard.attributes,
+            attributes: Arc::new(Mutex::new(editing::shown_attributes(heard.attributes))),
             known: known::Known::default(),
             listing,
             alone: Alone::new(at_location),
@@ -311,7 +319,11 @@ impl Store {
 
     /// Attributes of the group.
     pub fn attributes(&self) -> Map<String, Value> {
-        self.attributes.clone()
+        self.lock_attributes().clone()
+    }
+
+    fn lock_attributes(&self) -> MutexGuard<'_, Map<String, Value>> {
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it was opened.
@@ -440,6 +452,7 @@ impl Store {
         let senseless = || Fault::new(FaultKind::Peer, "rank 0 told of a group in a way that makes no sense");
         let metadata = r.bytes().ok_or_else(senseless)?;
         let attributes = GroupMetadata::parse(metadata, name).map_err(format_fault)?.attributes;
+        let attributes = Arc::new(Mutex::new(editing::shown_attributes(attributes)));
         let place = self.directory().full(&format!("{}{name}/", self.base()));
         let listing = self.comm.listings().open(place, hear_nodes(&mut r)?, self.comm.line().settled());
         let staged = self.staged.as_ref().map(|staged| format!("{staged}/{name}"));

@@ -104,7 +104,7 @@ def check(found: NDArray[Any], expected: NDArray[Any]) -> None:
         assert np.array_equal(row, other)
 
 
-def many_sizes(store: hs.Store, comm: Any, mine: NDArray[Any]) -> None:
+def many_sizes(store: hs.Group, comm: Any, mine: NDArray[Any]) -> None:
     """One array after another, of growing chunks: buffers that became too small must not pile up."""
     for kib in range(128, 2049, 128):
         dist = hs.Distribution((kib * 128, 4), (comm.size,), ("*", [4, *[0] * (comm.size - 1)]))

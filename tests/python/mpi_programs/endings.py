@@ -25,7 +25,7 @@ ARRIVAL_SECONDS = 60.0
 FIRST_SECONDS = 2.0
 
 
-def write(store: hs.Store, comm: Any, name: str) -> None:
+def write(store: hs.Group, comm: Any, name: str) -> None:
     """Write an array of the rank numbers."""
     dist = hs.Distribution((64, 64), (comm.size,), ("block", "*"))
     store.write(name, np.full(dist.local_shape(comm), float(comm.rank)), dist)

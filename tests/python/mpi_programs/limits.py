@@ -44,7 +44,7 @@ def noted(call: Callable[[], Any]) -> Noted:
     return {"kind": kind, "text": text, "seconds": time.monotonic() - started}
 
 
-def open_store(comm: Any, directory: Path, mode: Any = "w") -> hs.Store:
+def open_store(comm: Any, directory: Path, mode: Any = "w") -> hs.Group:
     """Open a store with short limits."""
     return hs.open(
         directory / "a.zarr",
@@ -56,7 +56,7 @@ def open_store(comm: Any, directory: Path, mode: Any = "w") -> hs.Store:
     )
 
 
-def write(store: hs.Store, comm: Any, name: str) -> None:
+def write(store: hs.Group, comm: Any, name: str) -> None:
     """Write an array of the rank numbers."""
     dist = hs.Distribution(SHAPE, (comm.size,), ("cyclic", "*"))
     store.write(name, np.full(dist.local_shape(comm), float(comm.rank)), dist, chunks=(8, 8))

@@ -73,7 +73,7 @@ class Runner:
 
     # ---- zarr --------------------------------------------------------------------------------------------------
 
-    def zarr(self, store: hs.Store, name: str, shape: tuple[int, ...], random: Random) -> dict[str, NDArray[Any]]:
+    def zarr(self, store: hs.Group, name: str, shape: tuple[int, ...], random: Random) -> dict[str, NDArray[Any]]:
         """Write, change and append in pieces, read pieces; returns what other tools must find of each array."""
         ranks, kind = self.comm.size, some_kind(random)
         stored_kind = other_kind(random, kind)
@@ -123,7 +123,7 @@ class Runner:
         return all_expected
 
     def grow(
-        self, store: hs.Store, name: str, random: Random, expected: NDArray[Any], how: tuple[str, bool, int]
+        self, store: hs.Group, name: str, random: Random, expected: NDArray[Any], how: tuple[str, bool, int]
     ) -> NDArray[Any]:
         """Append pieces; what is left out of what is appended has the fill value."""
         kind, any_bits, fill = how
@@ -138,7 +138,7 @@ class Runner:
         return np.concatenate([expected, more.astype(expected.dtype)], axis)
 
     def read_back(
-        self, store: hs.Store, name: str, random: Random, what: tuple[NDArray[Any], str], strategy: str | None
+        self, store: hs.Group, name: str, random: Random, what: tuple[NDArray[Any], str], strategy: str | None
     ) -> None:
         """Read pieces of all, with conversion and into given memory, and pieces of a section."""
         expected, kind = what

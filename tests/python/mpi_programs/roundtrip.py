@@ -71,7 +71,7 @@ class Runner:
 
     # ---- zarr --------------------------------------------------------------------------------------------------
 
-    def zarr(self, store: hs.Store, case: Case, random: Random, values: Values) -> Values:
+    def zarr(self, store: hs.Group, case: Case, random: Random, values: Values) -> Values:
         """Write to a store, change a section, read all and a section; returns what other tools must find."""
         memory, names = case.memory, list(values)
         locals_ = self.local(values, case.wrote, memory)
@@ -99,7 +99,7 @@ class Runner:
         self.read_back(store, case, random, stored)
         return stored
 
-    def change(self, store: hs.Store, case: Case, random: Random, stored: Values) -> None:
+    def change(self, store: hs.Group, case: Case, random: Random, stored: Values) -> None:
         """Write a section of existing arrays."""
         quads = some_section(random, case.shape)
         spread = some_spread(random, section_shape(quads), self.comm.size)
@@ -116,7 +116,7 @@ class Runner:
             )
             replace(array, quads, cast(new, array.dtype))
 
-    def grow(self, store: hs.Store, case: Case, random: Random, stored: Values) -> None:
+    def grow(self, store: hs.Group, case: Case, random: Random, stored: Values) -> None:
         """Append to the first array, along any dimension."""
         name = next(iter(stored))
         axis = int(random.integers(len(case.shape)))
@@ -134,7 +134,7 @@ class Runner:
         )
         stored[name] = np.concatenate([stored[name], cast(new, stored[name].dtype)], axis)
 
-    def read_back(self, store: hs.Store, case: Case, random: Random, stored: Values) -> None:
+    def read_back(self, store: hs.Group, case: Case, random: Random, stored: Values) -> None:
         """Read with another distribution and type: several arrays at once, into given memory, and a section."""
         alike = [name for name, each in stored.items() if each.shape == case.shape]
         kind, target = case.kinds[2], case.target
@@ -292,7 +292,7 @@ class Runner:
         return lines
 
     def one(
-        self, store: hs.Store, steps: dict[str, hs.Step], case: Case, random: Random, expected: dict[str, Any]
+        self, store: hs.Group, steps: dict[str, hs.Step], case: Case, random: Random, expected: dict[str, Any]
     ) -> None:
         """Run one case."""
         names = [f"{chr(97 + i)}{case.number}" for i in range(case.arrays)]

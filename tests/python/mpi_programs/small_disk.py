@@ -39,7 +39,7 @@ def small_part() -> Any:
     return np.add.outer(*SMALL.indices(COMM)).astype(float)
 
 
-def step(store: hs.Store) -> None:
+def step(store: hs.Group) -> None:
     """Write a step that is too large."""
     with store.step("0001") as group:
         group.write("small", small_part(), SMALL)
@@ -81,7 +81,7 @@ def served(directory: Path) -> None:
         dist = hs.Distribution(large, (io.size,), ("block", "*"))
         little = hs.Distribution(small, (io.size,), ("block", "*"))
 
-        def publish(store: hs.Store) -> None:
+        def publish(store: hs.Group) -> None:
             with store.step("0002") as group:
                 group.write("small", little.zeros(io), little)
                 report = group.write("large", dist.zeros(io), dist)

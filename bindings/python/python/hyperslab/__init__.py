@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
+from hyperslab.array import Array
+from hyperslab.attributes import Attributes
 from hyperslab.chunking import TypicalRequest
 from hyperslab.comm import ThreadComm, release, threads
 from hyperslab.distribution import Distribution
@@ -37,13 +39,14 @@ from hyperslab.errors import (
 )
 from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
+from hyperslab.group import Group, Report
 from hyperslab.memory import MemoryPath, MemoryStore, ObjectMemory
 from hyperslab.netcdf import NetcdfFile
 from hyperslab.opening import open
 from hyperslab.pieces import Boxes, ElementMap, Pieces, Runs
 from hyperslab.requests import Request, wait_all
 from hyperslab.servers import ServedComm, dedicate
-from hyperslab.store import ArrayInfo, Report, Step, Store
+from hyperslab.steps import Step, Steps
 from hyperslab.striped import Striped
 from hyperslab.verification import Finding, Verification, VerifiedArray, verify
 
@@ -53,7 +56,8 @@ if TYPE_CHECKING:
     from hyperslab.simulation import Machine, Simulated, machines, simulate
 
 __all__ = [
-    "ArrayInfo",
+    "Array",
+    "Attributes",
     "Boxes",
     "BusyError",
     "CorruptError",
@@ -64,6 +68,7 @@ __all__ = [
     "ExistsError",
     "Explanation",
     "Finding",
+    "Group",
     "InterruptedError",
     "InvalidError",
     "Machine",
@@ -84,8 +89,8 @@ __all__ = [
     "ServedComm",
     "Simulated",
     "Step",
+    "Steps",
     "StorageError",
-    "Store",
     "Striped",
     "ThreadComm",
     "TimeoutError",

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import TracebackType
+from types import EllipsisType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,7 +30,7 @@ Holding: TypeAlias = "Distribution | Pieces"
 #: Start, stride, count and block of a dimension.
 RawSection: TypeAlias = list[tuple[int, int, int, int]]
 #: What a section may be given as.
-SectionLike: TypeAlias = "slice | int | Sequence[slice | int | tuple[int, int, int, int]]"
+SectionLike: TypeAlias = "slice | int | EllipsisType | Sequence[slice | int | EllipsisType | tuple[int, int, int, int] | Sequence[int] | NDArray[np.integer]]"  # noqa: E501
 
 #: Which changes of the element type a call may make.
 Casting: TypeAlias = Literal["same_kind", "unsafe"]

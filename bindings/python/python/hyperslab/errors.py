@@ -66,8 +66,8 @@ class TimeoutError(Error, builtins.TimeoutError):  # noqa: A001 (lives in this m
     """A limit on waiting was reached."""
 
 
-class NotFoundError(Error, FileNotFoundError):
-    """A named store, array or file does not exist."""
+class NotFoundError(Error, FileNotFoundError, KeyError):
+    """A named store, array or file does not exist; a `KeyError`, too, as of any mapping."""
 
 
 class ExistsError(Error, FileExistsError):

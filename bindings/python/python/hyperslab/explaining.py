@@ -121,13 +121,13 @@ def explain(
     direction : {"write", "read"}
         Which way.
     section : optional
-        Only this part of existing arrays, as for `Store.write`; `shape` is then theirs, and `dist` spreads the section.
+        Only this part of existing arrays, as for `Group.write`; `shape` is then theirs, and `dist` spreads the section.
     shape : sequence of int, optional
         Shape of the stored arrays, where only a section moves.
     layout : {"zarr", "raw"}
         Chunks of a Zarr store, or one raw file with all arrays one after another.
     chunks, shards, checksum, zstd : optional
-        For Zarr, as for `Store.write`.
+        For Zarr, as for `Group.write`.
     order : {"C", "F"}
         For raw files, the order of the elements.
     header_bytes : int

@@ -5,9 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from hyperslab import _core
 from hyperslab._calls import (
@@ -17,29 +15,19 @@ from hyperslab._calls import (
     attending,
     calling,
     describe_all,
-    describe_each,
     end,
     held,
-    holding,
     run,
-    section_of,
-    sectioned,
-    told,
     type_code,
-    type_of,
 )
+from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
-from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
+from hyperslab.group import Group, Report
 from hyperslab.memory import Place, place_of, place_text
-from hyperslab.pieces import Boxes, Runs
-from hyperslab.requests import Request, failed
-from hyperslab.store import Report
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
 __all__ = ["RawFile", "load_npy", "open_raw", "save_npy"]
 
@@ -123,9 +111,7 @@ def open_raw(
             raise InvalidError(message)
         known = _named(arrays or {})
         core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
-    # The core has looked at them, and need not be asked again.
-    kinds = {kind: type_of(kind) for _, _, kind in known}
-    file = RawFile(core, member, {name: (shape, kinds[kind]) for name, shape, kind in known})
+    file = RawFile(core, member)
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
     if member.rank == 0 and core.unfinished():
@@ -151,324 +137,55 @@ def _named(
     return found
 
 
-class RawFile:
-    """An open file of arrays; made by `open_raw`.
+class RawFile(Group):
+    """An open file of arrays, one after another; made by `open_raw`.
 
-    Each method says whether it is collective; properties are local: they wait for nobody, and tell the same on all
-    ranks at the same place of the program.
+    Its methods are those of `Group`, but for groups and steps, which such files do not have. Arrays have a type and a
+    shape, and nothing else. A new file becomes visible whole when it is closed; one that exists is changed in place
+    (``r+``).
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/dump.raw"
+    >>> with hs.open_raw(path, "w") as file:
+    ...     requests = [file.iwrite({name: np.full(2, value)}) for name, value in (("a", 1.0), ("b", 2.0))]
+    ...     reports = hs.wait_all(requests)
+    >>> with hs.open_raw(path, arrays={"a": ((2,), "f8"), "b": ((2,), "f8")}) as file:
+    ...     list(file), file["b"].shape, file.read(["a", "b"])
+    (['a', 'b'], (2,), {'a': array([1., 1.]), 'b': array([2., 2.])})
     """
 
-    def __init__(
-        self,
-        core: _core.Target,
-        comm: _core.Comm,
-        known: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] | None = None,
-    ) -> None:
-        self._file = core
-        self._comm = comm
-        self._known = known or {}
+    _unfinished_means = "its bytes may be old or new"
 
-    @property
-    def path(self) -> str:
-        """Absolute path of the file, its name in memory, or the directories that it is striped over and its name."""
-        return self._file.path()
+    def __init__(self, core: _core.Target, comm: _core.Comm) -> None:
+        super().__init__(core, comm)
+        self._known: dict[str, ArrayInfo] = {}
 
-    @property
-    def removed(self) -> tuple[str, ...]:
-        """The name of the file, if one that was left unpublished was removed when it was opened."""
-        return tuple(self._file.removed())
-
-    @property
-    def unfinished(self) -> tuple[str, ...]:
-        """The name of the file, if an update in place began and did not end: its bytes may be old or new."""
-        return tuple(self._file.unfinished())
+    def _consolidated_above(self) -> list[str]:
+        return []
 
     @property
     def header(self) -> bytes:
         """The bytes before the first array."""
-        return bytes(self._file.header())
+        return bytes(self._core.header())
 
-    @property
-    def arrays(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """Shape and type of each array, in the order of the file; of requests, those that were waited for."""
-        return {name: (tuple(shape), type_of(kind)) for name, shape, kind in self._file.file_arrays()}
-
-    def write(
-        self,
-        arrays: Mapping[str, Any],
-        dist: Holding | None = None,
-        *,
-        dtype: DTypeLike | None = None,
-        section: SectionLike | None = None,
-        halo: int = 0,
-        casting: Casting = "same_kind",
-    ) -> Report:
-        """Write arrays: behind those of a new file, over those of the same names in one open with ``r+``. Collective.
-
-        Parameters
-        ----------
-        arrays : mapping of names to arrays
-            This rank's parts.
-        dist : Distribution or Pieces, optional
-            Who holds what.
-        dtype : optional
-            Type of the stored elements, with byte order; that of the memory by default.
-        section : optional
-            With ``r+``: only this part.
-        halo : int
-            Halo cells on every side of the local arrays, which are left out.
-        casting : {"same_kind", "unsafe"}
-            Which changes from the type in memory to the stored type are allowed; see `Store.write`.
-        """
-        what = self._write_of(arrays)
-        with attending(self._comm, what):
-            asks, given = self._prepare_write(arrays, dist, dtype, section, halo, casting)
-        return run(lambda: self._file.write(asks, given), self._comm, what)
-
-    def iwrite(
-        self,
-        arrays: Mapping[str, Any],
-        dist: Holding | None = None,
-        *,
-        staged: bool = False,
-        dtype: DTypeLike | None = None,
-        section: SectionLike | None = None,
-        halo: int = 0,
-        casting: Casting = "same_kind",
-    ) -> Request[Report]:
-        """Write as `write` does, but return at once; see `Store.iwrite`. Collective.
-
-        Examples
-        --------
-        >>> import numpy as np, hyperslab as hs, tempfile
-        >>> path = tempfile.mkdtemp() + "/dump.raw"
-        >>> with hs.open_raw(path, "w") as file:
-        ...     requests = [file.iwrite({name: np.full(2, value)}) for name, value in (("a", 1.0), ("b", 2.0))]
-        ...     reports = hs.wait_all(requests)
-        >>> np.fromfile(path)
-        array([1., 1., 2., 2.])
-        """
-        what = self._write_of(arrays)
-        try:
-            asks, given = self._prepare_write(arrays, dist, dtype, section, halo, casting)
-            core = self._file.write_later(asks, given, bool(staged))
-        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._file, self._comm, what, error)
-        return Request(core, self._comm, lambda report: report)
-
-    def _write_of(self, arrays: Any) -> str:
-        return told("write of", arrays, f"to '{self.path}'")
-
-    def _prepare_write(
-        self,
-        arrays: Mapping[str, Any],
-        dist: Holding | None,
-        dtype: DTypeLike | None,
-        section: SectionLike | None,
-        halo: int,
-        casting: Casting,
-    ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
-        if not arrays:
-            message = "no array is given"
-            raise InvalidError(message)
-        spread = held(dist)
-        described = describe_each(list(arrays.values()), dist, halo)
-        asks = [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
-        given: _core._WriteKeywords = {"casting": str(casting)}
-        if dtype is not None:
-            given["dtype"] = type_code(dtype)
-        if section is not None:
-            known = self.arrays
-            given["sections"] = [sectioned(section, known[each][0] if each in known else None) for each in arrays]
-        return asks, given
-
-    @overload
-    def read(
-        self, name: str, dist: Distribution | Runs | None = None, *, out: NDArray[Any] | None = None, **options: Any
-    ) -> NDArray[Any]: ...
-    @overload
-    def read(self, name: str, dist: Boxes, *, out: Any = None, **options: Any) -> list[NDArray[Any]]: ...
-    @overload
-    def read(
-        self,
-        name: Sequence[str],
-        dist: Holding | None = None,
-        *,
-        out: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> dict[str, Any]: ...
-    def read(self, name: Any, dist: Holding | None = None, *, out: Any = None, **options: Any) -> Any:
-        """Read this rank's part of one array, or of several of one shape in one call. Collective.
-
-        Parameters
-        ----------
-        name : str or sequence of str
-            One array, or several that are distributed alike.
-        dist : Distribution or Pieces, optional
-            Who gets what. Without it every rank gets everything.
-        section : optional
-            Only this part of the array; `dist` spreads the shape of the section.
-        out : array, or mapping of names to arrays, optional
-            Read into this, in any memory order and with conversion to its type.
-        dtype : optional
-            Type of fresh arrays; that of the stored elements, in the byte order of this machine, by default.
-        casting : {"same_kind", "unsafe"}
-            Which changes from the stored type to that of `out` or `dtype` are allowed; see `Store.write`.
-        order : {"C", "F"}
-            Memory order of fresh arrays.
-        halo : int
-            Halo cells on every side of the local arrays, which are left alone.
-
-        Returns
-        -------
-        ndarray, list of ndarray with `Boxes`, or dict of such for several names
-            `out` where it was given.
-        """
-        return self._read(name, dist, out=out, **options)
-
-    def _read(
-        self,
-        name: Any,
-        dist: Holding | None,
-        *,
-        out: Any,
-        section: SectionLike | None = None,
-        dtype: DTypeLike | None = None,
-        order: Literal["C", "F"] = "C",
-        halo: int = 0,
-        casting: Casting = "same_kind",
-    ) -> Any:
-        single = isinstance(name, str)
-        what = told("read of", name, f"from '{self.path}'")
-        with attending(self._comm, what):
-            names = [name] if single else list(name)
-            targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, halo)
-            given["casting"] = str(casting)
-        run(lambda: self._file.read(names, given), self._comm, what)
-        return targets[name] if single else {each: targets[each] for each in names}
-
-    def iread(
-        self,
-        name: Any,
-        dist: Holding | None = None,
-        *,
-        section: SectionLike | None = None,
-        out: Any = None,
-        dtype: DTypeLike | None = None,
-        order: Literal["C", "F"] = "C",
-        halo: int = 0,
-        casting: Casting = "same_kind",
-    ) -> Request[Any]:
-        """Read as `read` does, but return at once; see `Store.iread`. Collective."""
-        single = isinstance(name, str)
-        what = told("read of", name, f"from '{self.path}'")
-        try:
-            names = [name] if single else list(name)
-            targets: dict[str, Any] = {} if out is None else ({name: out} if single else dict(out))
-            targets, given = self._prepare_read(names, targets, dist, section, dtype, order, halo)
-            given["casting"] = str(casting)
-            core = self._file.read_later(names, given)
-        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
-            return failed(self._file, self._comm, what, error)
-        result = targets[name] if single else {each: targets[each] for each in names}
-        return Request(core, self._comm, lambda _report: result)
-
-    def read_local(
-        self,
-        name: str,
-        *,
-        section: SectionLike | None = None,
-        out: NDArray[Any] | None = None,
-        dtype: DTypeLike | None = None,
-        order: Literal["C", "F"] = "C",
-        casting: Casting = "same_kind",
-    ) -> NDArray[Any]:
-        """Read all of an array, or of a section of it, by this rank alone. Local.
-
-        No other rank need do the same, and it waits for no other rank and no request; see `Store.read_local`. A file
-        that a request of this program is writing is refused, and a new file until it was closed.
-
-        Raises
-        ------
-        Error
-            This rank's own; the others do not hear of it.
-
-        Examples
-        --------
-        >>> import numpy as np, hyperslab as hs, tempfile
-        >>> path = tempfile.mkdtemp() + "/dump.raw"
-        >>> np.arange(6.0).tofile(path)
-        >>> with hs.open_raw(path, header=0, arrays={"rho": ((6,), "f8")}) as file:
-        ...     file.read_local("rho", section=slice(2, 4))
-        array([2., 3.])
-        """
-        known = self.arrays
-        if name not in known:
-            message = f"the file has no array '{name}'\n  hint: it has {', '.join(known)}"
-            raise InvalidError(message)
-        shape, stored = known[name]
-        part = section_of(section, shape)
-        extents = shape if part is None else [count * block for _, _, count, block in part]
-        spread = Distribution.replicated(extents, 1)
-        if out is None:
-            native = stored.newbyteorder("=") if dtype is None else type_of(type_code(dtype))
-            out = spread.empty(0, native, order=order)
-        raws = describe_all(out, spread, 0, writable=True)
-        sections = None if part is None else [part]
-        self._file.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
-        return out
-
-    def _prepare_read(
-        self,
-        names: list[str],
-        targets: dict[str, Any],
-        dist: Holding | None,
-        section: SectionLike | None,
-        dtype: DTypeLike | None,
-        order: Literal["C", "F"],
-        halo: int,
-    ) -> tuple[dict[str, Any], _core._ReadKeywords]:
-        # What a file holds that can be read does not change; of one that is new, what was written since is asked for.
-        if any(each not in self._known for each in names):
-            self._known = self.arrays
-        known = self._known
-        for each in names:
-            if each not in known:
-                message = f"the file has no array '{each}'\n  hint: it has {', '.join(known)}"
-                raise InvalidError(message)
-        if not names:
-            message = "no array is named"
-            raise InvalidError(message)
-        shape = known[names[0]][0]
-        parts = None if section is None else [sectioned(section, known[each][0]) for each in names]
-        extents = shape if parts is None else [count * block for _, _, count, block in parts[0]]
-        spread = Distribution.replicated(extents, self._comm.size) if dist is None else holding(dist)
-        for each in names:
-            if each not in targets:
-                native = known[each][1].newbyteorder("=") if dtype is None else type_of(type_code(dtype))
-                targets[each] = spread.empty(self._comm.rank, native, order=order, halo=halo)
-        described = describe_each([targets[each] for each in names], spread, halo, writable=True)
-        raws = [raw for parts in described for raw in parts]
-        return targets, {"dist": spread._core, "sections": parts, "out": raws}
+    def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
+        # What such a file holds does not change but by writing more arrays to a new one, which is not read.
+        missing = [name for name in names if name not in self._known]
+        if missing:
+            self._known |= super()._look_at(missing, doing, fresh=fresh)
+        return {name: self._known[name] for name in names}
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
-        self._file.close(None)
-
-    def __enter__(self) -> Self:
-        """Use it as a context."""
-        return self
+        self._core.close(None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
-        end(self._file, error)
-
-    def __repr__(self) -> str:
-        """Kind and path."""
-        return f"<RawFile '{self.path}'>"
+        end(self._core, error)
 
 
 def save_npy(
@@ -488,7 +205,7 @@ def save_npy(
 ) -> Report:
     """Write a distributed array as an npy file, which replaces an older one when it is complete. Collective.
 
-    With a `dtype`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    With a `dtype`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
     member = connect(comm, arrival_seconds)
     what = f"save '{place_text(path)}'"
@@ -522,7 +239,7 @@ def load_npy(
 ) -> Any:
     """Read this rank's part of an npy file. Collective.
 
-    With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Store.write`.
+    With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
     member = connect(comm, arrival_seconds)
     given: _core._OpenKeywords = {
@@ -534,4 +251,5 @@ def load_npy(
     with calling(member, f"open '{place_text(path)}'"):
         file = RawFile(_core.Target.open_npy(member, place_of(path), given), member)
     with file:
-        return file.read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, halo=halo, casting=casting)
+        read: Any = file.read
+        return read(NPY_NAME, dist, section=section, out=out, dtype=dtype, order=order, halo=halo, casting=casting)

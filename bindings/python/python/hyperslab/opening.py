@@ -12,9 +12,9 @@ from hyperslab import _core
 from hyperslab._calls import calling, json_of
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
+from hyperslab.group import Group
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.netcdf import ENDS, NetcdfFile
-from hyperslab.store import Store
 from hyperslab.striped import Striped
 
 __all__ = ["open"]
@@ -32,22 +32,22 @@ class New:
     attributes: Mapping[str, Any] | None
 
 
-def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Store:
+def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
     for name, value in (("unlimited", new.unlimited), ("attributes", new.attributes)):
         if value is not None:
             message = f"{name}= cannot be given for a Zarr store\n  hint: it is for new NetCDF files"
             raise InvalidError(message)
-    return Store(_core.Target.open_group(member, place, mode, given), member)
+    return Group(_core.Target.open_group(member, place, mode, given), member)
 
 
-def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Store:
+def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
     version = None if new.format in (None, "netcdf3") else new.format
     said = (version, new.unlimited, json_of(new.attributes))
     return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
 
 
 #: How something of a format is opened, and how names end that are of it.
-_FORMATS: dict[str, tuple[Callable[..., Store], tuple[str, ...]]] = {
+_FORMATS: dict[str, tuple[Callable[..., Group], tuple[str, ...]]] = {
     "zarr": (_open_zarr, ()),
     "netcdf3": (_open_netcdf, ENDS),
     "NETCDF3_CLASSIC": (_open_netcdf, ()),
@@ -57,7 +57,7 @@ _FORMATS: dict[str, tuple[Callable[..., Store], tuple[str, ...]]] = {
 }
 
 
-def _format_of(path: Place, name: str | None) -> Callable[..., Store]:
+def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
     """How a path is opened: by the format that is named, or by its end; what has no end of ours is a Zarr store."""
     if name is not None:
         if name not in _FORMATS:
@@ -68,7 +68,7 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Store]:
     return next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), _open_zarr)
 
 
-def _warn_of_consolidated(store: Store, path: str) -> None:
+def _warn_of_consolidated(store: Group, path: str) -> None:
     """Say which groups above have metadata that will not show what changes."""
     above = store._consolidated_above()
     if above:
@@ -97,7 +97,7 @@ def open(  # noqa: A001 (as zarr has it)
     strategy: str | None = None,
     exchange: str | None = None,
     trace: str | PathLike[str] | None = None,
-) -> Store:
+) -> Group:
     """Open a Zarr v3 store or a NetCDF classic file on all ranks of a communicator. Collective.
 
     Parameters
@@ -143,7 +143,7 @@ def open(  # noqa: A001 (as zarr has it)
 
     Returns
     -------
-    Store
+    Group
         A context manager, too; of a NetCDF file, a `NetcdfFile`.
 
     Examples
@@ -181,7 +181,7 @@ def open(  # noqa: A001 (as zarr has it)
     if store.unfinished and member.rank == 0:
         names = ", ".join(store.unfinished)
         warnings.warn(
-            f"'{place_text(path)}': an update in place began and did not end, {store.unfinished_means}: {names}",
+            f"'{place_text(path)}': an update in place began and did not end, {store._unfinished_means}: {names}",
             stacklevel=2,
         )
     _warn_of_consolidated(store, place_text(path))

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from hyperslab.comm import RankLike
 
-__all__ = ["Boxes", "ElementMap", "Pieces", "Runs"]
+__all__ = ["Boxes", "ElementMap", "Pieces", "Runs", "shape_of"]
 
 #: A box: a slice for each dimension, or its lowest indices and those one past its highest.
 BoxLike: TypeAlias = "Sequence[slice] | tuple[Sequence[SupportsIndex], Sequence[SupportsIndex]]"
 
 
-def _shape(shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
+def shape_of(shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """A global shape, checked."""
     from hyperslab.errors import InvalidError
 
@@ -110,7 +110,7 @@ class Boxes(Pieces):
     def __init__(self, shape: Sequence[SupportsIndex], boxes: Sequence[BoxLike]) -> None:
         from hyperslab.errors import InvalidError
 
-        self._shape = _shape(shape)
+        self._shape = shape_of(shape)
         if not isinstance(boxes, Sequence):
             message = f"boxes should be a sequence of boxes, but are {boxes!r}"
             raise InvalidError(message)
@@ -197,7 +197,7 @@ class Runs(Pieces):
     def __init__(self, shape: Sequence[SupportsIndex], offsets: ArrayLike, lengths: ArrayLike) -> None:
         from hyperslab.errors import InvalidError
 
-        self._shape = _shape(shape)
+        self._shape = shape_of(shape)
         self._offsets, self._lengths = _row("offsets", offsets), _row("lengths", lengths)
         if self._offsets.size != self._lengths.size:
             message = f"{self._offsets.size} offsets have {self._lengths.size} lengths"

@@ -24,7 +24,7 @@ _with_requests: weakref.WeakSet[_core.Comm] = weakref.WeakSet()
 
 
 class Request(Generic[T]):
-    """A call under way; made by `Store.iwrite`, `Store.iread` and their like.
+    """A call under way; made by `Group.iwrite`, `Group.iread` and their like.
 
     Requests of one communicator are carried out one after another, in the order in which they were made, by a thread of
     this package; blocking calls wait for those before them. If MPI was initialised with a level of thread support below

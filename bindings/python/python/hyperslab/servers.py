@@ -29,7 +29,7 @@ def dedicate(comm: Any, servers: int | Sequence[int] = 1) -> ServedComm:
 
     Clients use what is returned as the communicator of their stores and files; distributions are over the clients. All
     data then pass through the servers, which hold no elements: a write returns when its data have left the client,
-    while the servers still store them. Publishing a step, closing, `Store.flush` and every other collective call wait
+    while the servers still store them. Publishing a step, closing, `Group.flush` and every other collective call wait
     until that is done, and raise what went wrong, on all clients alike.
 
     Servers call `ServedComm.serve`, which returns when the clients end the service. They wait for any length of time

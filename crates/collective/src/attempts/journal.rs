@@ -71,15 +71,21 @@ pub(super) fn journals(names: &dyn Names, root: &str) -> Result<Vec<String>, Fau
 /// Makes visible what is left of a publication. Returns whether it is, or was; not if the name has got something newer since.
 pub(super) fn roll_forward(names: &dyn Names, noted: &Noted) -> Result<bool, Fault> {
     let Noted { entry: Entry { from, to, replaces }, over } = noted;
+    let is_older = || *replaces && over.as_ref().is_some_and(|over| names.version(to).is_ok_and(|now| now == *over));
+    if names.length(from).is_some() {
+        // A small file, which is renamed over another.
+        let older = is_older();
+        return if older { names.rename(from, to).map(|()| true) } else { Ok(false) };
+    }
     let is_new = || !replaces || names.exists(&format!("{from}/{NEW}")) || !names.exists(to);
     if !names.exists(from) || !is_new() || names.rename_new(from, to)? {
         return Ok(true);
     }
-    let is_older = *replaces && over.as_ref().is_some_and(|over| names.version(to).is_ok_and(|now| now == *over));
-    if is_older {
+    let older = is_older();
+    if older {
         replace(names, from, to)?;
     }
-    Ok(is_older)
+    Ok(older)
 }
 
 /// Lets something hidden and something visible change places. Where names cannot be exchanged there is a moment without
@@ -109,7 +115,7 @@ pub(super) fn half_published(names: &dyn Names, to: &str, fault: &Fault) -> Faul
 
 /// Ends a publication of which all is visible.
 pub(super) fn end_journal(names: &dyn Names, entries: &[Entry], journal: &str) -> Result<(), Fault> {
-    for entry in entries.iter().filter(|entry| entry.replaces) {
+    for entry in entries.iter().filter(|entry| entry.replaces && names.length(&entry.to).is_none()) {
         names.remove(&format!("{}/{NEW}", entry.to))?;
     }
     names.remove(journal)

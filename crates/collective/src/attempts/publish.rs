@@ -104,6 +104,26 @@ impl Opening {
         self.end_journal(entries, &journal)
     }
 
+    /// Renames small files over others that nobody else changes meanwhile, all or none.
+    pub(super) fn replace_files(&self, entries: &[Entry]) -> Result<(), Fault> {
+        let names = &*self.home.names;
+        let read = |entry: &Entry| names.read(&entry.to).map(Option::unwrap_or_default);
+        let before = entries.iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
+        let journal = self.begin_journal(entries)?;
+        for (number, entry) in entries.iter().enumerate() {
+            let Err(fault) = names.rename(&entry.from, &entry.to) else { continue };
+            let done = entries[..number].iter().zip(&before);
+            let mut taken_back = done.map(|(entry, bytes)| names.write(&entry.to, bytes, self.durable));
+            if taken_back.all(|written| written.is_ok()) {
+                let _ = names.remove(&journal);
+                return Err(fault);
+            }
+            return self.unless_half(Err(half_published(names, &entry.to, &fault)));
+        }
+        // Whatever goes wrong now cannot be told as a failure of the change.
+        names.remove(&journal).map_err(|fault| self.left_behind(&journal, fault))
+    }
+
     /// Where half of something is published, all that is hidden stays for the next opening.
     pub(super) fn unless_half<T>(&self, published: Result<T, Fault>) -> Result<T, Fault> {
         published.inspect_err(|fault| {
@@ -162,9 +182,12 @@ impl Opening {
         let mut noted = Vec::with_capacity(entries.len());
         for entry in entries {
             let over = if entry.replaces && names.exists(&entry.to) {
-                let new = format!("{}/{NEW}", entry.from);
-                names.create(&new, b"", 0)?;
-                files.push(new);
+                // A small file that is renamed over another is not there any more when that is done.
+                if names.length(&entry.from).is_none() {
+                    let new = format!("{}/{NEW}", entry.from);
+                    names.create(&new, b"", 0)?;
+                    files.push(new);
+                }
                 Some(names.version(&entry.to)?)
             } else {
                 None

@@ -140,6 +140,17 @@ impl PublishWay for ByMetadata {
         Err(Fault::new(FaultKind::Outdated, text).hint("look at it again, and repeat the call"))
     }
 
+    fn replace_all(
+        &self,
+        of: &Opening,
+        small: &[Small],
+        _holds: &mut dyn FnMut() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let names: Vec<String> = small.iter().map(|one| of.names().full(one.name)).collect();
+        let text = format!("{} would change together, which an object store cannot do", names.join(", "));
+        Err(Fault::new(FaultKind::Unsupported, text).hint("append to one array in each call"))
+    }
+
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault> {
         self.look_after(home, whose)
     }

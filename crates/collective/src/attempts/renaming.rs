@@ -98,6 +98,26 @@ impl PublishWay for ByRename {
         of.names().rename(&made, small.name)
     }
 
+    fn replace_all(
+        &self,
+        of: &Opening,
+        small: &[Small],
+        holds: &mut dyn FnMut() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut entries = Vec::with_capacity(small.len());
+        for one in small {
+            let from = of.next("metadata", "")?;
+            of.names().create(&from, one.bytes, one.bytes.len() as u64)?;
+            entries.push(Entry { from, to: one.name.into(), replaces: true });
+        }
+        if small.iter().any(|one| one.sync) {
+            let made = entries.iter().map(|entry| entry.from.clone());
+            of.names().sync_files(&made.collect::<Vec<_>>())?;
+        }
+        holds()?;
+        of.replace_files(&entries)
+    }
+
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault> {
         recover_home(home, whose)
     }

@@ -51,6 +51,13 @@ pub(super) trait PublishWay: Send + Sync {
     fn seen(&self, of: &Opening, name: &str) -> Result<String, Fault>;
     /// Replaces a small file that was seen like this, if that holds when all is ready.
     fn replace(&self, of: &Opening, small: &Small, holds: &mut dyn FnMut() -> Result<(), Fault>) -> Result<(), Fault>;
+    /// Replaces several small files that were seen, all or none, if that holds when all is ready.
+    fn replace_all(
+        &self,
+        of: &Opening,
+        small: &[Small],
+        holds: &mut dyn FnMut() -> Result<(), Fault>,
+    ) -> Result<(), Fault>;
     /// What other owners left; that of `whose` is rolled forward or removed.
     fn recover(&self, home: &Home, whose: Whose) -> Result<Found, Fault>;
     /// Removes what is hidden, but for what owners have who live, or says what would be removed.

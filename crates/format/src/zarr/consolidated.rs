@@ -7,9 +7,9 @@
 
 use super::group::{NodeType, take_node_type};
 use super::json::{METADATA_BYTES_MAX, document};
+use super::members::{members, with, without};
 use crate::error::{Context, Error};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Name of the member.
 const MEMBER: &str = "consolidated_metadata";
@@ -26,9 +26,8 @@ pub fn strip(bytes: &[u8], name: &str) -> Result<Option<Vec<u8>>, Error> {
     if node_type(bytes, context)? != NodeType::Group {
         return Err(context.corrupt("a group", "an array"));
     }
-    let text = |member: &Member| &bytes[member.value.clone()];
-    let has = members(bytes).iter().any(|member| member.is_consolidated && text(member) != b"null");
-    Ok(has.then(|| without(bytes)))
+    let has = members(bytes).iter().any(|member| member.is(MEMBER) && &bytes[member.value.clone()] != b"null");
+    Ok(has.then(|| without(bytes, MEMBER)))
 }
 
 /// The `zarr.json` of a group with consolidated metadata: what `nodes` say, each with its path below the group and its
@@ -50,7 +49,7 @@ pub fn consolidate(
     let mut known: BTreeMap<(usize, String), (NodeType, Vec<u8>)> = BTreeMap::new();
     for (path, bytes) in nodes {
         let kind = node_type(&bytes, Context { object: &path, ..context })?;
-        let text = if kind == NodeType::Group { with(&without(&bytes), NOTHING) } else { bytes };
+        let text = if kind == NodeType::Group { with(&without(&bytes, MEMBER), MEMBER, NOTHING) } else { bytes };
         known.insert((path.matches('/').count(), path), (kind, text));
     }
     let mut block = String::from("{\n    \"kind\": \"inline\",\n    \"must_understand\": false,\n    \"metadata\": {");
@@ -68,7 +67,7 @@ pub fn consolidate(
         block += &format!("{comma}\n      {}: {text}", serde_json::Value::from(path.as_str()));
     }
     block += if known.is_empty() { "}\n  }" } else { "\n    }\n  }" };
-    let made = with(&without(group), &block);
+    let made = with(&without(group, MEMBER), MEMBER, &block);
     if made.len() > METADATA_BYTES_MAX {
         let hint = format!("without consolidated metadata, {} nodes are read one by one", known.len());
         let found = format!("{} B", made.len());
@@ -80,93 +79,6 @@ pub fn consolidate(
 /// Checks that bytes are a document of Zarr version 3, and says of what.
 fn node_type(bytes: &[u8], context: Context) -> Result<NodeType, Error> {
     take_node_type(&mut document(bytes, context)?, context)
-}
-
-/// A member of the object that a document is.
-struct Member {
-    is_consolidated: bool,
-    /// From the first quote of its name to the end of its value.
-    all: Range<usize>,
-    value: Range<usize>,
-}
-
-/// The members of a document that is known to be a JSON object, but for the words that are not JSON.
-fn members(bytes: &[u8]) -> Vec<Member> {
-    let mut members = Vec::new();
-    let skip = |mut at: usize, what: &[u8]| {
-        while bytes.get(at).is_some_and(|byte| what.contains(byte)) {
-            at += 1;
-        }
-        at
-    };
-    let mut at = skip(0, b" \t\r\n{");
-    while bytes.get(at) == Some(&b'"') {
-        let start = at;
-        let end = string_end(bytes, at);
-        let name: Option<String> = serde_json::from_slice(&bytes[start..end]).ok();
-        let value = skip(end, b" \t\r\n:");
-        let mut depth = 0u32;
-        at = value;
-        while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b'"' => {
-                    at = string_end(bytes, at);
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b',' | b'}' if depth == 0 => break,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            at += 1;
-        }
-        let length = bytes[value..at].trim_ascii_end().len();
-        let is_consolidated = name.as_deref() == Some(MEMBER);
-        members.push(Member { is_consolidated, all: start..value + length, value: value..value + length });
-        at = skip(at, b" \t\r\n,");
-    }
-    members
-}
-
-/// One past the last quote of the string that begins here.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// The document without the member, whatever its value.
-fn without(bytes: &[u8]) -> Vec<u8> {
-    let members = members(bytes);
-    let (Some(first), Some(last)) = (members.first(), members.last()) else { return bytes.to_vec() };
-    let mut out = bytes[..first.all.start].to_vec();
-    let mut before: Option<usize> = None;
-    for (number, member) in members.iter().enumerate().filter(|(_, member)| !member.is_consolidated) {
-        if let Some(before) = before {
-            // The comma behind it, and the space around that.
-            out.extend(&bytes[members[before].all.end..members[before + 1].all.start]);
-        }
-        out.extend(&bytes[member.all.clone()]);
-        before = Some(number);
-    }
-    out.extend(&bytes[last.all.end..]);
-    out
-}
-
-/// The document with this value of the member, which it does not have, at the end.
-fn with(bytes: &[u8], value: &str) -> Vec<u8> {
-    let members = members(bytes);
-    let Some(last) = members.last() else { return bytes.to_vec() };
-    let mut out = bytes[..last.all.end].to_vec();
-    out.extend(format!(",\n  \"{MEMBER}\": {value}").as_bytes());
-    out.extend(&bytes[last.all.end..]);
-    out
 }
 
 #[cfg(test)]

@@ -99,6 +99,11 @@ impl ArrayMetadata {
         self.check_in(Context::new("describe array", name))
     }
 
+    /// How chunks become bytes, as the metadata list it.
+    pub fn codecs_json(&self) -> Value {
+        self.codecs.to_value(self.element)
+    }
+
     /// The `zarr.json` of this array; `name` is for errors, which wrong fields cause.
     pub fn to_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         self.check(name)?;

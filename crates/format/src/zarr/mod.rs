@@ -3,6 +3,7 @@
 //! Follows the Zarr core specification, version 3.1, for regular chunk grids. Written metadata are what zarr-python 3
 //! reads; read metadata may come from any writer.
 
+mod attributes;
 mod blosc;
 mod bytes_codec;
 mod chain;
@@ -12,12 +13,14 @@ mod fill;
 mod group;
 mod json;
 mod keys;
+mod members;
 mod metadata;
 mod places;
 mod policy;
 mod shard;
 pub mod v2;
 
+pub use attributes::AttributeEdit;
 pub use blosc::{Blosc, Compressor, Shuffle};
 pub use bytes_codec::BytesCodec;
 pub use chain::{CHECKSUM_BYTES, Chain};

@@ -5,6 +5,7 @@ use super::{File, no_array};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
 use crate::error::Error;
+use hyperslab_format::zarr::{AttributeEdit, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 
@@ -58,6 +59,48 @@ impl File {
         self.look_at(name)
     }
 
+    /// Refuses an everyday change that would move what lies in a file. Collective by name only.
+    fn refuse(&self, doing: &str, hint: &str) -> Result<(), Error> {
+        let what = format!("{doing} of '{}'", self.path().display());
+        let text = format!("{doing} would move what lies behind it in the file");
+        Err(self.comm.attend_with(&what, Fault::new(FaultKind::Unsupported, text).hint(hint)))
+    }
+
+    /// Attributes stand before the elements. Collective.
+    ///
+    /// # Errors
+    /// Always, the same on all ranks.
+    pub(crate) fn edit_attributes(&self, _name: &str, _edit: &AttributeEdit) -> Result<(), Error> {
+        self.refuse(
+            "changing attributes",
+            "give attributes= when the file or the array is made; a Zarr store can change them",
+        )
+    }
+
+    /// Arrays lie one after another. Collective.
+    ///
+    /// # Errors
+    /// Always, the same on all ranks.
+    pub(crate) fn delete(&self, _name: &str) -> Result<(), Error> {
+        self.refuse("deleting an array", "write a new file with the others")
+    }
+
+    /// Names stand before the elements. Collective.
+    ///
+    /// # Errors
+    /// Always, the same on all ranks.
+    pub(crate) fn rename(&self, _old: &str, _new: &str) -> Result<(), Error> {
+        self.refuse("renaming an array", "write a new file with the new name")
+    }
+
+    /// Arrays lie one after another. Collective.
+    ///
+    /// # Errors
+    /// Always, the same on all ranks.
+    pub(crate) fn resize(&self, _name: &str, _shape: &[u64]) -> Result<(), Error> {
+        self.refuse("resizing an array", "append() adds records to a NetCDF file; a Zarr array can be resized")
+    }
+
     /// Looks again how far the file goes, where its arrays may grow: others may have appended to it. Collective.
     ///
     /// # Errors
@@ -104,5 +147,6 @@ fn info(form: &dyn Form, number: usize) -> Info {
         dimension_names: said.dimension_names,
         attributes: said.attributes,
         fill_value: said.fill_value,
+        codecs: Value::Array(Vec::new()),
     }
 }

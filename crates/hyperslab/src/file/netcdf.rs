@@ -227,12 +227,14 @@ impl File {
         options: NetcdfOptions,
     ) -> Result<File, Error> {
         let location = location.into();
-        let what = format!("open NetCDF file '{location}' (mode {})", mode.name());
+        let asked = mode;
+        let mode = File::mode_found(comm, &location, mode, &opening)?;
+        let what = format!("open NetCDF file '{location}' (mode {})", asked.name());
         let fields = vec![("new NetCDF file".to_string(), format!("{options:?}"))];
         let path = location.to_string();
         let fit = match mode.writes_new() {
             true => options.new_header().map(drop),
-            false if options.is_given() => {
+            false if options.is_given() && asked == mode => {
                 let text = "version, unlimited dimension and attributes are given for new files";
                 Err(Fault::new(FaultKind::Invalid, text).hint("leave them out, or open with mode w or x"))
             }

@@ -5,7 +5,7 @@ use super::disk::follow_disk;
 use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::selection::Sections;
-use crate::zarr::{into_each, named, requests};
+use crate::zarr::{each_holding, into_each, named, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
 use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
@@ -50,7 +50,8 @@ impl File {
     /// # Errors
     /// The same on all ranks.
     pub fn read(&self, names: &[&str], options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
-        let ReadOptions { holding, section, into, casting, strategy } = options;
+        let ReadOptions { holding, holdings, section, into, casting, strategy } = options;
+        let holdings = each_holding(holding, holdings, names.len());
         // The calls before this one may have found how ranks hold arrays.
         self.await_calls();
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
@@ -59,9 +60,9 @@ impl File {
             let asked = ("strategy asked for".into(), named(strategy));
             vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string()), asked]
         });
-        let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
+        let (locals, unfit) = into_each(into, &holdings);
         let unfit = unfit.or_else(|| section.check(names.len()).err());
-        let mut arrays = requests(names, holding.as_ref(), &section, locals.as_deref());
+        let mut arrays = requests(names, &holdings, &section, locals.as_deref());
         let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
             let stored = self.stored(&numbers);
             self.suit(&mut arrays, &stored, &section, casting).map(|()| stored)

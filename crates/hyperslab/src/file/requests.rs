@@ -48,7 +48,7 @@ impl File {
         self.check_settled()?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let file = File { comm: comm.clone(), ..self.clone() };
-            file.read(&[name], ReadOptions { holding: None, ..options })
+            file.read(&[name], ReadOptions { holding: None, holdings: Vec::new(), ..options })
         })
     }
 

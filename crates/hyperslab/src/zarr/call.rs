@@ -1,11 +1,12 @@
 //! Reading and writing arrays of a group.
 
+use super::appending::Appending;
 use super::known::check_relied;
 use super::nodes::{StoredNode, check_path, place, read_array};
 use super::shapes::separator;
 use super::shards::new_array;
 use super::stored::stored_to_read;
-use super::writing::{Appending, Writing};
+use super::writing::Writing;
 use super::{ArrayWrite, Store};
 use crate::error::{Error, format_fault};
 use crate::options::{ReadOptions, WriteOptions};
@@ -134,9 +135,10 @@ impl Store {
         Ok(metadata)
     }
 
-    fn check_append(&self, name: &str, options: &WriteOptions) -> Result<(), Fault> {
+    fn check_append(&self, names: &[&str], options: &WriteOptions) -> Result<(), Fault> {
         self.check_writable()?;
-        check_name(name)?;
+        names.iter().try_for_each(|name| check_name(name))?;
+        check_names(names.iter().copied())?;
         if !options.section.is_whole() {
             return Err(Fault::new(FaultKind::Invalid, "a section cannot be given for what is appended")
                 .hint("all of what is given goes behind the end; write(section=...) changes what is there"));
@@ -180,7 +182,8 @@ impl Store {
     /// # Errors
     /// The same on all ranks.
     pub fn read(&self, names: &[&str], options: ReadOptions) -> Result<(Vec<LocalArray>, Report), Error> {
-        let ReadOptions { holding, section, into, casting, strategy } = options;
+        let ReadOptions { holding, holdings, section, into, casting, strategy } = options;
+        let holdings = each_holding(holding, holdings, names.len());
         let what = format!("read of {} from '{}'", listed(names), self.path().display());
         let store = self.preferring(strategy);
         let relied = self.relied(names);
@@ -196,9 +199,9 @@ impl Store {
             }
             fields
         });
-        let (locals, unfit) = into_each(into, names.len(), holding.as_ref().map_or(1, Holding::arrays));
+        let (locals, unfit) = into_each(into, &holdings);
         let unfit = unfit.or_else(|| section.check(names.len()).err());
-        let arrays = requests(names, holding.as_ref(), &section, locals.as_deref());
+        let arrays = requests(names, &holdings, &section, locals.as_deref());
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let target = (self.comm.rank() == 0)
             .then(|| -> Box<dyn Target> { Box::new(Reading { store, names: names.clone(), relied, held: None }) });
@@ -225,43 +228,41 @@ impl Store {
         Ok((arrays, report))
     }
 
-    /// Appends to an array along one dimension: the array grows by the extent of what is written. One array a call, so far.
-    /// Collective.
+    /// Makes arrays longer along one dimension, each by the extent of what is written, all or none: readers see the new shapes
+    /// when all is written. Collective.
     ///
     /// # Errors
-    /// The same on all ranks; the array has its old shape then.
+    /// The same on all ranks; the arrays have their old shapes then.
     pub fn append(&self, asks: &[ArrayWrite], axis: usize, options: &WriteOptions) -> Result<Report, Error> {
-        let [ask] = asks else {
-            let text = format!("{} arrays cannot be appended to in one call", asks.len());
-            let fault = Fault::new(FaultKind::Unsupported, text).hint("Zarr arrays are appended to one by one");
-            return Err(self.comm.attend_with(&format!("append in '{}'", self.path().display()), fault));
-        };
         if let Some((group, asks)) = self.inside(asks, false)? {
             return group.append(&asks, axis, options);
         }
         let casting = options.casting;
-        let what = format!("append to '{}' in '{}'", ask.name, self.path().display());
+        let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
+        let what = format!("append to {} in '{}'", listed(&names), self.path().display());
         let mut fields = vec![("operation".to_string(), format!("append along dimension {axis}"))];
         fields.push(("directory".into(), self.path().display().to_string()));
-        self.forget_known(std::iter::once(&*ask.name));
-        let (asks, unfit) = completed(vec![ask.clone()], self.comm.size());
-        let request = ArrayRequest { selected: Selected::End(axis), ..asks[0].request() };
+        self.forget_known(names.iter().copied());
+        let unfit = self.check_append(&names, options).err();
+        let (asks, unheld) = completed(asks.to_vec(), self.comm.size());
+        let request = |ask: &ArrayWrite| ArrayRequest { selected: Selected::End(axis), ..ask.request() };
+        let requests: Vec<ArrayRequest> = asks.iter().map(request).collect();
         let store = self.preferring(options.strategy);
         let target = (self.comm.rank() == 0)
-            .then(|| -> Box<dyn Target> { Box::new(Appending::new(store, request.clone(), axis)) });
+            .then(|| -> Box<dyn Target> { Box::new(Appending::new(store, requests.clone(), axis)) });
         let done = self.comm.transfer(Arguments {
-            fault: unfit.or_else(|| self.check_append(&ask.name, options).err()),
+            fault: unfit.or(unheld),
             what,
             compared: fields.into(),
             direction: Direction::Write,
-            arrays: vec![request],
-            locals: Some(vec![ask.arrays.clone()]),
+            arrays: requests,
+            locals: Some(asks.into_iter().map(|ask| ask.arrays).collect()),
             casting,
             policies: self.policies_of_writes(),
             together: false,
             target,
             publishes: true,
-            at_once: self.at_once_writing(1),
+            at_once: self.at_once_writing(names.len()),
         })?;
         Ok(done.report)
     }
@@ -422,14 +423,29 @@ pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrit
     (asks, None)
 }
 
-/// Arrays to read into, array by array, of which a rank holds so many each; and what is wrong with their number.
+/// How ranks hold each of so many arrays: all alike, or as is said of each.
+pub(crate) fn each_holding(
+    all: Option<Holding>,
+    each: Vec<Option<Holding>>,
+    arrays: usize,
+) -> Vec<Option<Arc<Holding>>> {
+    if each.is_empty() {
+        return vec![all.map(Arc::new); arrays];
+    }
+    let mut each: Vec<_> = each.into_iter().map(|one| one.map(Arc::new)).collect();
+    each.resize(arrays, None);
+    each
+}
+
+/// Arrays to read into, array by array, of which a rank holds one, or one for each of its boxes; and what is wrong with their
+/// number.
 pub(crate) fn into_each(
     into: Option<Vec<LocalArray>>,
-    arrays: usize,
-    each: usize,
+    holdings: &[Option<Arc<Holding>>],
 ) -> (Option<Vec<Vec<LocalArray>>>, Option<Fault>) {
     let Some(into) = into else { return (None, None) };
-    let wanted = arrays * each;
+    let parts = holdings.iter().map(|holding| holding.as_ref().map_or(1, |holding| holding.arrays()));
+    let wanted: usize = parts.clone().sum();
     if into.len() != wanted {
         let text = format!("{wanted} arrays are read into {}", into.len());
         return (
@@ -438,36 +454,23 @@ pub(crate) fn into_each(
         );
     }
     let mut into = into.into_iter();
-    (Some((0..arrays).map(|_| into.by_ref().take(each).collect()).collect()), None)
+    (Some(parts.map(|count| into.by_ref().take(count).collect()).collect()), None)
 }
 
-/// What is asked of arrays that are all held alike, and read into these.
+/// What is asked of arrays that are held so, and read into these.
 pub(crate) fn requests(
     names: &[&str],
-    holding: Option<&Holding>,
+    holdings: &[Option<Arc<Holding>>],
     sections: &Sections,
     locals: Option<&[Vec<LocalArray>]>,
 ) -> Vec<ArrayRequest> {
-    let holding = holding.cloned().map(Arc::new);
-    let request = |(number, name): (usize, &&str)| ArrayRequest {
+    let request = |(number, (name, holding)): (usize, (&&str, &Option<Arc<Holding>>))| ArrayRequest {
         name: (*name).to_string(),
         selected: sections.of(number).cloned().map_or(Selected::Whole, Selected::Section),
         holding: holding.clone(),
         memory: locals.map_or(Vec::new(), |locals| locals[number].iter().map(|array| array.element).collect()),
     };
-    names.iter().enumerate().map(request).collect()
-}
-
-pub(super) fn grow(shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
-    let fits =
-        shape.len() == by.len() && axis < shape.len() && (0..shape.len()).all(|d| d == axis || shape[d] == by[d]);
-    if !fits {
-        let text = format!("what is appended along dimension {axis} has shape {by:?}, the array has {shape:?}");
-        return Err(Fault::new(FaultKind::Invalid, text).hint("all other extents must be equal"));
-    }
-    let mut grown = shape.to_vec();
-    grown[axis] += by[axis];
-    Ok(grown)
+    names.iter().zip(holdings).enumerate().map(request).collect()
 }
 
 /// Names as a list for messages.

@@ -4,24 +4,33 @@ use super::consolidating::drop_consolidated;
 use super::nodes::{ROOT, check_path, kind_of};
 use super::{ArrayWrite, METADATA_KEY, Store};
 use crate::error::Error;
-use hyperslab_format::zarr::{GroupMetadata, NodeType};
+use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
 
 impl Store {
-    /// Opens a group by its path below this one; it and those between are made where there is none. Collective.
+    /// Opens a group by its path below this one; it, with these attributes, and those between are made where there is none.
+    /// Collective. Attributes of one that is there are changed by what is given.
     ///
     /// # Errors
-    /// The same on all ranks, when there is an array of such a name, or the store cannot be written.
-    pub fn make_group(&self, path: &str) -> Result<Store, Error> {
+    /// The same on all ranks, when there is an array of such a name, or a group that may not be there, or the store cannot be
+    /// written.
+    pub fn make_group(&self, path: &str, attributes: Map<String, Value>, may_exist: bool) -> Result<Store, Error> {
         let what = format!("make group '{path}' in '{}'", self.path().display());
         let fault = self.check_writable().and_then(|()| check_path(path)).err().map(|fault| fault.context(&what));
-        let question = Question::opening(what.clone(), vec![("group to be made".into(), path.to_string())], fault);
+        let fields = vec![
+            ("group to be made".to_string(), path.to_string()),
+            ("attributes of the group".into(), Value::Object(attributes.clone()).to_string()),
+            ("may exist".into(), may_exist.to_string()),
+        ];
+        let question = Question::opening(what.clone(), fields, fault);
         let (attempts, names, base) = (self.attempts.clone(), self.directory(), self.base());
         let (ancestors, sync) = (self.ancestors(&self.shown("")), self.options.durable);
         let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
         let groups: Vec<String> = ends.map(|end| format!("{base}{}", &path[..end])).collect();
-        self.comm.agree_on(question, self.attempts.at_once(groups.len()), move || {
+        let (last, of_last) = (groups.last().cloned().unwrap_or_default(), attributes.clone());
+        let told = self.comm.agree_on(question, self.attempts.at_once(groups.len()), move || {
+            let mut made = false;
             let is_there = |at: &str| match kind_of(&*names, at)? {
                 Some(NodeType::Array) => {
                     let text = format!("{what}: '{}' is an array", names.full(at));
@@ -31,8 +40,16 @@ impl Store {
             };
             for at in groups {
                 if is_there(&at)? {
+                    if at == last && !may_exist {
+                        let text = format!("{what}: the group is there already");
+                        return Err(
+                            Fault::new(FaultKind::Exists, text).hint("group() opens it; exist_ok=True does, too")
+                        );
+                    }
                     continue;
                 }
+                let attributes = if at == last { of_last.clone() } else { Map::new() };
+                let metadata = GroupMetadata { attributes, ..GroupMetadata::default() }.to_json();
                 drop_consolidated(&attempts, &ancestors)?;
                 if sync {
                     names.make_durable(&at)?
@@ -40,14 +57,18 @@ impl Store {
                     names.make(&at)?
                 }
                 // Somebody else may have made something of the name meanwhile.
-                if !names.write_new(&format!("{at}/{METADATA_KEY}"), &GroupMetadata::default().to_json(), sync)? {
-                    is_there(&at)?;
+                match names.write_new(&format!("{at}/{METADATA_KEY}"), &metadata, sync)? {
+                    true => made = at == last,
+                    false => drop(is_there(&at)?),
                 }
             }
-            Ok(Vec::new())
+            Ok(vec![u8::from(made)])
         })?;
         let first = path.split('/').next().unwrap_or(path);
         self.listing.show([first], NodeType::Group);
+        if told != [1] && !attributes.is_empty() {
+            self.edit_attributes(path, &AttributeEdit { set: attributes, ..AttributeEdit::default() })?;
+        }
         self.group(path)
     }
 
@@ -66,7 +87,7 @@ impl Store {
                 Fault::new(FaultKind::Unsupported, text).hint("write those of each group by a call of their own");
             return Err(self.comm.attend_with(&format!("write to '{}'", self.path().display()), fault));
         }
-        let group = if new { self.make_group(&first)? } else { self.group(&first)? };
+        let group = if new { self.make_group(&first, Map::new(), true)? } else { self.group(&first)? };
         let mut named = asks.to_vec();
         named.iter_mut().for_each(|one| one.name = one.name[first.len() + 1..].to_string());
         Ok(Some((group, named)))

@@ -69,7 +69,12 @@ pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Resu
         Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
             .hint("arrays() lists the arrays")
     })?;
-    Ok((ArrayMetadata::parse(&node.metadata, &format!("{at}/{METADATA_KEY}")).map_err(format_fault)?, node))
+    let key = format!("{at}/{METADATA_KEY}");
+    if node_type(&node.metadata, &key).map_err(format_fault)? == NodeType::Group {
+        let text = format!("'{name}' in '{}' is a group, not an array", directory.full(group));
+        return Err(Fault::new(FaultKind::NotFound, text).hint(format!("group('{name}') opens it")));
+    }
+    Ok((ArrayMetadata::parse(&node.metadata, &key).map_err(format_fault)?, node))
 }
 
 /// Refuses to change what is only read.

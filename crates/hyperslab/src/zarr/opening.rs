@@ -173,6 +173,11 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
     let root = directory.full("");
     let whose = if mode.writes() { Whose::Dead } else { Whose::Named };
     let mut left = beside(directory).map_or(Ok(Found::default()), |home| recover(&home, whose))?;
+    let mode = match mode {
+        Mode::UpdateOrCreate if directory.exists(METADATA_KEY) => Mode::Update,
+        Mode::UpdateOrCreate => Mode::Create,
+        mode => mode,
+    };
     let (found, kind) = match mode {
         Mode::Read => found_to_read(directory)?,
         _ => (directory.read(METADATA_KEY)?, NodeType::Group),

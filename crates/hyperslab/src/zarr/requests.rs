@@ -86,7 +86,7 @@ impl Store {
         self.check_settled(name)?;
         self.alone.run(&self.comm, &self.options, |comm| {
             let store = Store { comm: comm.clone(), ranks: 1, known: Known::default(), ..self.clone() };
-            store.read(&[name], ReadOptions { holding: None, ..options })
+            store.read(&[name], ReadOptions { holding: None, holdings: Vec::new(), ..options })
         })
     }
 

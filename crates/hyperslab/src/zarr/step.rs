@@ -1,6 +1,7 @@
 //! Steps: groups that become visible whole or not at all.
 
 use super::consolidating::{drop_again, drop_consolidated};
+use super::editing::of_step;
 use super::{METADATA_KEY, Store, below};
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
@@ -8,9 +9,10 @@ use crate::line::new_target;
 use crate::listing::Listing;
 use hyperslab_collective::attempts::{Entry, New, STEP};
 use hyperslab_collective::naming::check_name;
-use hyperslab_format::zarr::{GroupMetadata, Map, NodeType, Value};
+use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Reader, Root, Writer};
+use std::sync::{Arc, Mutex};
 
 /// A step that is being written. It is a group like any other, but lies where no reader sees it until
 /// [`Step::publish`]. Dropped without it, or after a crash, it is as if it had never been; the next run that opens the
@@ -75,7 +77,7 @@ impl Store {
             staged: Some(hidden.clone()),
             removed: Vec::new(),
             unfinished: Vec::new(),
-            attributes,
+            attributes: Arc::new(Mutex::new(attributes)),
             listing: self.comm.listings().open(self.directory().full(&format!("{hidden}/")), [], 0),
             ..self.clone()
         };
@@ -85,9 +87,9 @@ impl Store {
 }
 
 impl Step {
-    /// Replaces the attributes; they are written when the step is published.
-    pub fn set_attributes(&mut self, attributes: Map<String, Value>) {
-        self.group.attributes = attributes;
+    /// Changes the attributes of the step; they are written, and compared between ranks, when it is published. Local.
+    pub fn edit_attributes(&self, edit: &AttributeEdit) {
+        edit.apply(&mut self.group.lock_attributes());
     }
 
     /// What is to be made durable: all that was written to it.
@@ -132,10 +134,10 @@ impl Step {
         let fault = fault.map(|text| {
             Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
         });
-        let attributes = self.group.attributes.clone();
+        let attributes = self.group.attributes();
         let end = End { fault, ..self.end(&what, "publish") };
         let end = end.and("attributes of the step", Value::Object(attributes.clone()).to_string());
-        let metadata = GroupMetadata { attributes, ..GroupMetadata::default() }.to_json();
+        let metadata = GroupMetadata { attributes: of_step(attributes), ..GroupMetadata::default() }.to_json();
         let (attempts, hidden, sync) = (self.group.attempts.clone(), self.hidden.clone(), self.sync);
         let ancestors = self.group.ancestors(&self.at);
         let to = self.group.home().name(&self.at);

@@ -1,8 +1,7 @@
 //! What rank 0 does for a write of arrays: metadata and markers before bytes move, publishing or taking back afterwards.
 
-use super::call::grow;
 use super::consolidating::{drop_again, drop_consolidated};
-use super::nodes::{check_changeable, kind_of, read_array};
+use super::nodes::{check_changeable, kind_of};
 use super::shapes::{Open, reshaped};
 use super::shards::choose_shards;
 use super::stored::stored;
@@ -11,7 +10,7 @@ use crate::error::format_fault;
 use crate::options::WriteOptions;
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, choose_shape, is_possible, said_of_chunks};
-use hyperslab_collective::attempts::{ARRAY, Change, Entry, Growing, MARKER, Marker, New};
+use hyperslab_collective::attempts::{ARRAY, Change, Entry, MARKER, Marker, New};
 use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::Section;
@@ -346,139 +345,20 @@ impl Target for Writing {
     }
 }
 
+/// The place in an array's grid, which may lie outside of it, of the chunk with this key.
+fn chunk_with(metadata: &ArrayMetadata, key: &str) -> Option<Vec<u64>> {
+    let numbers = key.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+    let numbers: Vec<u64> = numbers.collect();
+    (numbers.len() == metadata.shape.len() && metadata.chunk_key(&numbers) == key).then_some(numbers)
+}
+
+/// Whether a chunk lies outside of an array: readers do not see it.
+pub(super) fn is_outside(metadata: &ArrayMetadata, key: &str) -> bool {
+    let grid = metadata.grid_shape();
+    chunk_with(metadata, key).is_some_and(|place| place.iter().zip(&grid).any(|(number, count)| number >= count))
+}
+
 /// Whether readers see what has this name in an array: its metadata, and chunks of its grid.
-fn is_seen(metadata: &ArrayMetadata, inside: &str) -> bool {
-    let numbers = inside.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-    let (numbers, grid) = (numbers.collect::<Vec<u64>>(), metadata.grid_shape());
-    let is_chunk = numbers.len() == grid.len()
-        && numbers.iter().zip(&grid).all(|(number, count)| number < count)
-        && metadata.chunk_key(&numbers) == inside;
-    inside == METADATA_KEY || is_chunk
-}
-
-/// Rank 0's side of an append.
-pub(super) struct Appending {
-    store: Store,
-    array: ArrayRequest,
-    axis: usize,
-    marker: Option<Marker>,
-    found: Option<Found>,
-}
-
-/// The array that is appended to.
-struct Found {
-    held: Pinned,
-    proof: Proof,
-    /// Where what replaces its chunks is made.
-    updates: String,
-    /// What its metadata were told by when they were read.
-    seen: String,
-    /// What it will be.
-    grown: ArrayMetadata,
-}
-
-impl Appending {
-    /// An append along a dimension.
-    pub(super) fn new(store: Store, array: ArrayRequest, axis: usize) -> Appending {
-        Appending { store, array, axis, marker: None, found: None }
-    }
-
-    fn at(&self) -> String {
-        format!("{}{}", self.store.base(), self.array.name)
-    }
-
-    /// Keeps others from changing the array: of two that append at the same time, the second shall see what the first left.
-    fn mark(&self) -> Result<Marker, Fault> {
-        let (store, name, at) = (&self.store, &self.array.name, self.at());
-        let (marker, of) = (format!("{at}/{MARKER}"), store.shown(name));
-        let growing = Growing { marker: &marker, of: &of, at: &at, key: METADATA_KEY };
-        let marker = match store.attempts.is_taken(&at, METADATA_KEY)? {
-            true => store.attempts.begin_growing(&growing),
-            false => Err(Fault::new(FaultKind::NotFound, format!("there is no array '{name}'"))),
-        };
-        let directory = store.directory();
-        match marker {
-            Err(_) if !store.attempts.is_taken(&at, METADATA_KEY)? => Err(read_array(&*directory, &store.base(), name)
-                .err()
-                .unwrap_or_else(|| Fault::new(FaultKind::NotFound, format!("there is no array '{name}'")))),
-            marker => marker,
-        }
-    }
-}
-
-impl Target for Appending {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
-        let updates = self.store.attempts.updates()?;
-        self.marker = Some(self.mark()?);
-        let held = Pinned::of(self.store.directory(), std::iter::once(self.at()));
-        let seen = self.store.attempts.seen(&format!("{}/{METADATA_KEY}", self.at()))?;
-        let (mut grown, node) = self.store.found(&self.array.name)?;
-        check_changeable(&self.array.name, &node)?;
-        let found = stored(&grown, 0, false);
-        let by = self.array.holding.as_ref().map_or(&[][..], |holding| holding.shape());
-        let old = grown.clone();
-        grown.shape = grow(&grown.shape, by, self.axis)?;
-        grown.check(&self.array.name).map_err(format_fault)?;
-        if old.shape[self.axis] % old.chunk_shape[self.axis] != 0 {
-            self.store.attempts.check_changes(&self.at(), "ends with chunks that are not full, which would change")?;
-        }
-        self.store.attempts.sweep(&self.at(), &|inside| is_seen(&old, inside))?;
-        let stored = Stored { shape: grown.shape.clone(), ..found };
-        self.found = Some(Found { held: held?, proof: node.proof, updates, seen, grown });
-        Ok(vec![stored])
-    }
-
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
-        self.store.decided(transfer, laid, &Shaped::default())
-    }
-
-    fn begin(
-        &mut self,
-        _stored: &mut [Stored],
-        _transfer: &Arc<Transfer>,
-        _parameters: &mut Parameters,
-    ) -> Result<Vec<Root>, Fault> {
-        let (attempts, at) = (&self.store.attempts, self.at());
-        let root = |found: &Found| attempts.ground_in_place(&at, found.proof.clone(), &found.updates);
-        Ok(self.found.iter().map(root).collect())
-    }
-
-    fn publish(&mut self) -> Result<(), Fault> {
-        let Some((marker, Found { held, seen, grown, .. })) = self.marker.take().zip(self.found.take()) else {
-            return Ok(());
-        };
-        // The marker went with what was replaced.
-        held.check("appended to")?;
-        let attempts = self.store.attempts.clone();
-        let json = grown.to_json(&self.array.name).map_err(format_fault)?;
-        let (sync, key) = (self.store.syncs_writes(), format!("{}/{METADATA_KEY}", self.at()));
-        let ancestors = self.store.ancestors(&self.store.shown(""));
-        let dropped = drop_consolidated(&attempts, &ancestors);
-        let grown =
-            dropped.and_then(|()| attempts.replace_if((&key, &seen), &json, sync, || held.check("appended to")));
-        if let Err(fault) = grown {
-            attempts.withdraw(marker);
-            return Err(fault);
-        }
-        // It has grown: to do it again would append the same twice.
-        let dropped = drop_again(&attempts, &ancestors);
-        let synced = if sync { attempts.sync_published(&self.at(), &self.at()) } else { Ok(()) };
-        let shown = self.at();
-        let unmarked =
-            attempts.unmark(marker, true).map_err(|fault| attempts.left_behind(&format!("{shown}/{MARKER}"), fault));
-        synced.and(dropped).and(unmarked)
-    }
-
-    /// Readers see nothing beyond the old shape.
-    fn undo(&mut self, _moved: bool) {
-        if let Some(marker) = self.marker.take() {
-            self.store.attempts.withdraw(marker);
-        }
-    }
-
-    /// Whoever still writes may rename what it wrote into the array. The marker stays without its lock, so that the next one
-    /// who changes the array puts that out of the way first.
-    fn abandon(&mut self) {
-        self.marker = None;
-    }
+pub(super) fn is_seen(metadata: &ArrayMetadata, inside: &str) -> bool {
+    inside == METADATA_KEY || chunk_with(metadata, inside).is_some() && !is_outside(metadata, inside)
 }

@@ -17,10 +17,11 @@ import numpy as np
 
 from hyperslab import _core
 from hyperslab._findings import Box, Severity
+from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
 from hyperslab.errors import CorruptError, Error, InvalidError, NotFoundError, StorageError, UnsupportedError
+from hyperslab.group import Group
 from hyperslab.memory import place_of
-from hyperslab.store import ArrayInfo, Store
 
 #: Name of the link.
 _NODE = "node"
@@ -69,7 +70,7 @@ class Library:
         (folder / _NODE).symlink_to(path.absolute())
         return Node(self, folder, path)
 
-    def opened(self, folder: Path) -> Store:
+    def opened(self, folder: Path) -> Group:
         """The temporary group, opened once on each thread until another one is asked for."""
         if getattr(self._local, "folder", None) != folder:
             member = connect(None)
@@ -79,9 +80,9 @@ class Library:
                 "buffer_bytes": self._buffer_bytes,
             }
             # Not `hyperslab.open`, which warns of updates that have not ended; they are findings here.
-            self._local.store = Store(_core.Target.open_group(member, place_of(folder), "r", given), member)
+            self._local.store = Group(_core.Target.open_group(member, place_of(folder), "r", given), member)
             self._local.folder = folder
-        opened: Store = self._local.store
+        opened: Group = self._local.store
         return opened
 
 
@@ -115,7 +116,7 @@ class Node:
             If they make no sense, or are not supported.
         """
         try:
-            return self._library.opened(self._folder)[_NODE]
+            return self._library.opened(self._folder)._info(_NODE)
         except Error as error:
             raise self._problem(error, "metadata") from error
 

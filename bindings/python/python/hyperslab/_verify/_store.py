@@ -19,7 +19,7 @@ from hyperslab._verify._grid import Blocks, Grid, Index, elements, named, within
 from hyperslab._verify._library import Library, Node, Problem
 from hyperslab._verify._progress import Bar
 from hyperslab._verify._tree import ArrayNode, changed, unlistable, walk
-from hyperslab.store import ArrayInfo
+from hyperslab.array import ArrayInfo
 
 #: How often an array is checked that another program replaces meanwhile.
 ATTEMPTS_MAX = 5

@@ -154,18 +154,20 @@ class Transfer:
             return store.write(held.given, held.held, **about)
 
     def _read(self, options: dict[str, Any]) -> Any:
-        # As Store.read and RawFile.read do, which return arrays and keep the report for themselves.
-        case, held = self.case, self._held
+        # As Group.read does, which return arrays and keep the report for themselves.
+        case = self.case
         part, opened = self._slices(), {"comm": self._comm, **options}
         if case.target == "raw":
             layout: dict[str, Any] = {"order": case.order, "header": case.header_bytes, "arrays": self._known}
             with hs.open_raw(self._path, **layout, **opened) as file:
-                _, asked = file._prepare_read(self._names, held.given, held.held, part, None, "C", held.halo)
-                return file._file.read(self._names, asked)
+                return self._read_from(file, part)
         with hs.open(self._path, **opened) as store:
-            about: dict[str, Any] = {"section": part, "halo": held.halo}
-            _, asked = store._prepare_read(self._names, held.held, out=held.given, **about)
-            return store._store.read(self._names, asked)
+            return self._read_from(store, part)
+
+    def _read_from(self, group: hs.Group, part: tuple[slice, ...] | None) -> Any:
+        held = self._held
+        _, asked = group._prepare_read(self._names, held.held, held.given, {"section": part, "halo": held.halo})
+        return group._core.read(self._names, asked)
 
     # ---- checking ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,206 @@
+"""Parts of arrays as NumPy selects them, made into sections; and lists of indices, which no section is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from hyperslab import _core
+from hyperslab.distribution import Distribution
+from hyperslab.errors import InvalidError
+from hyperslab.pieces import Runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from hyperslab.array import Array
+
+__all__ = ["expanded", "has_list", "read_indexed", "runs_of"]
+
+#: What is selected along each dimension: an index, a slice, (start, stride, count, block), or indices in any order.
+Selector: TypeAlias = Any
+#: Start, stride, count and block of a dimension.
+Quad: TypeAlias = "tuple[int, int, int, int]"
+
+
+def is_list(selector: Any) -> bool:
+    """Whether it is a list of indices, not the four numbers of a hyperslab."""
+    return isinstance(selector, (list, range)) or (isinstance(selector, np.ndarray) and selector.ndim > 0)
+
+
+def has_list(section: Any) -> bool:
+    """Whether a section has a list of indices for one of its dimensions."""
+    return isinstance(section, np.ndarray) or (isinstance(section, Sequence) and any(map(is_list, section)))
+
+
+def expanded(section: Any, ndim: int) -> list[Selector]:
+    """A selector for each dimension: those that are left out, at the end or for ``...``, are all of it."""
+    given = [*section] if isinstance(section, Sequence) else [section]
+    dots = [number for number, selector in enumerate(given) if selector is Ellipsis]
+    if len(dots) > 1:
+        message = f"'...' may stand for the dimensions that are left out once, but is there {len(dots)} times"
+        raise InvalidError(message)
+    if len(given) - len(dots) > ndim:
+        message = f"{len(given) - len(dots)} dimensions are selected of an array that has {ndim}"
+        raise InvalidError(message)
+    at = dots[0] if dots else len(given)
+    left_out = [slice(None)] * (ndim - len(given) + len(dots))
+    return [*given[:at], *left_out, *given[at + len(dots) :]]
+
+
+def _indices(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
+    """Indices that a list selects along a dimension, counted from the start."""
+    values = np.asarray(selector)
+    if values.size == 0:
+        return np.empty(0, np.int64)
+    if values.dtype == bool:
+        message = "a mask cannot select\n  hint: np.flatnonzero(mask) makes the list of indices of it"
+        raise InvalidError(message)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        message = f"dimension {dim} is selected by {selector!r}, which is no list of whole numbers"
+        raise InvalidError(message)
+    found: NDArray[np.int64] = np.where(values < 0, values + extent, values).astype(np.int64)
+    if found.min() < 0 or found.max() >= extent:
+        wrong = values[(found < 0) | (found >= extent)][0]
+        message = f"index {wrong} of dimension {dim} is outside of the array, which has {extent} there"
+        raise InvalidError(message)
+    return found
+
+
+def _progressions(indices: NDArray[np.int64]) -> list[slice]:
+    """Places in a rising list between which indices are equally far apart."""
+    places, start = [], 0
+    while start < indices.size:
+        stop = start + 1
+        if stop < indices.size:
+            step = indices[stop] - indices[start]
+            while stop < indices.size and indices[stop] - indices[stop - 1] == step:
+                stop += 1
+        places.append(slice(start, stop))
+        start = stop
+    return places
+
+
+def _quad_of(indices: NDArray[np.int64]) -> Quad:
+    """Indices that are equally far apart, as start, stride, count and block."""
+    step = int(indices[1] - indices[0]) if indices.size > 1 else 1
+    return int(indices[0]), step, indices.size, 1
+
+
+def read_indexed(array: Array, key: Any) -> Any:
+    """Read what a key selects, by this rank alone."""
+    shape = array.shape
+    selectors = [
+        _plain(selector, dim)
+        for dim, selector in enumerate(expanded(key if isinstance(key, tuple) else (key,), len(shape)))
+    ]
+    lists = [dim for dim, selector in enumerate(selectors) if is_list(selector)]
+    if len(lists) > 1:
+        message = "lists of indices select along one dimension at a time\n  hint: select along the others in memory"
+        raise InvalidError(message)
+    if not lists:
+        found = array.read_local(section=_within(selectors, shape))
+    else:
+        (along,) = lists
+        indices = _indices(selectors[along], along, shape[along])
+        found = _read_listed(array, selectors, along, indices)
+    # A dimension of which one index is read goes, as NumPy has it.
+    return found[tuple(0 if isinstance(selector, int) else slice(None) for selector in selectors)]
+
+
+def _plain(selector: Any, dim: int) -> Selector:
+    """A selector that is understood: an integer, a slice or a list."""
+    if isinstance(selector, slice):
+        if selector.step is not None and selector.step < 1:
+            message = f"dimension {dim} is selected by {selector}: steps must be positive\n  hint: turn it in memory"
+            raise InvalidError(message)
+        return selector
+    if is_list(selector):
+        return selector
+    if selector is not None and not isinstance(selector, (bool, np.bool_)):
+        try:
+            return selector.__index__()
+        except (AttributeError, TypeError):
+            pass
+    message = (
+        f"dimension {dim} is selected by {selector!r}, of type {type(selector).__name__}\n"
+        "  hint: integers, slices, '...' and for one dimension a list of indices select"
+    )
+    raise InvalidError(message)
+
+
+def _within(selectors: Sequence[Selector], shape: Sequence[int]) -> list[Any]:
+    """Selectors as slices, cut to the array as NumPy does; an index outside is an error."""
+    cut: list[Any] = []
+    for dim, (selector, extent) in enumerate(zip(selectors, shape, strict=True)):
+        if isinstance(selector, slice):
+            cut.append(slice(*selector.indices(extent)))
+            continue
+        index = selector + extent if selector < 0 else selector
+        if not 0 <= index < extent:
+            message = f"index {selector} of dimension {dim} is outside of the array, which has {extent} there"
+            raise InvalidError(message)
+        cut.append(index)
+    return cut
+
+
+def _read_listed(array: Array, selectors: list[Selector], along: int, indices: NDArray[np.int64]) -> NDArray[Any]:
+    """Read where one dimension is selected by a list: each index once, in as few reads as there are progressions."""
+    once, order = np.unique(indices, return_inverse=True)
+    others = _within(
+        [0 if dim == along else one for dim, one in enumerate(selectors)],
+        [1 if dim == along else extent for dim, extent in enumerate(array.shape)],
+    )
+    extents = [1 if isinstance(one, int) else len(range(one.start, one.stop, one.step)) for one in others]
+    extents[along] = once.size
+    dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+    found = np.empty(extents, dtype)
+    for place in _progressions(once):
+        section: list[Any] = [*others]
+        section[along] = _quad_of(once[place])
+        array.read_local(section=section, out=found[(slice(None),) * along + (place,)])
+    return np.take(found, order, along)
+
+
+def runs_of(section: Any, shape: Sequence[int], dist: Any, rank: int, size: int) -> tuple[Runs, tuple[int, ...]]:
+    """The elements that a rank gets of a section with lists of indices, as runs, and the shape of its part.
+
+    Each list selects along its own dimension; the distribution spreads the shape of the section.
+    """
+    selectors = expanded(section, len(shape))
+    each = [
+        _indices(selector, dim, extent) if is_list(selector) else _selected(selector, dim, extent)
+        for dim, (selector, extent) in enumerate(zip(selectors, shape, strict=True))
+    ]
+    extents = [indices.size for indices in each]
+    spread = Distribution.replicated(extents, size) if dist is None else dist
+    if not isinstance(spread, Distribution) or spread.shape != tuple(extents):
+        message = (
+            f"a section with a list of indices needs a Distribution of its shape, {tuple(extents)}, but has {dist!r}"
+        )
+        raise InvalidError(message)
+    mine = [indices[held] for indices, held in zip(each, spread.indices(rank), strict=True)]
+    part = tuple(indices.size for indices in mine)
+    if 0 in part:
+        return Runs(shape, [], []), part
+    strides = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
+    starts = np.zeros(1, np.int64)
+    for indices, stride in zip(mine[:-1], strides[:-1], strict=True):
+        starts = (starts[:, None] + indices * stride).ravel()
+    # Neighbours along the last dimension are one run.
+    breaks = np.flatnonzero(np.diff(mine[-1], prepend=-2) != 1)
+    lengths = np.diff(breaks, append=mine[-1].size)
+    offsets = (starts[:, None] + mine[-1][breaks]).ravel()
+    return Runs(shape, offsets, np.tile(lengths, starts.size)), part
+
+
+def _selected(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
+    """Indices that anything but a list selects along a dimension."""
+    ((start, stride, count, block),) = _core.section_of([selector], [extent])
+    found = (start + np.arange(count)[:, None] * stride + np.arange(block)).ravel()
+    if found.size and found[-1] >= extent:
+        message = f"dimension {dim} of the section reaches index {found[-1]}, the array has {extent} there"
+        raise InvalidError(message)
+    return found

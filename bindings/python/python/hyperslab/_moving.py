@@ -1,0 +1,634 @@
+"""Moving elements between the memories of ranks and what is open: writing, appending, reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from hyperslab import _core, _options
+from hyperslab._calls import (
+    Casting,
+    Holding,
+    SectionLike,
+    calling,
+    describe_all,
+    describe_each,
+    fill_json,
+    held,
+    holding,
+    json_of,
+    local_extents,
+    run,
+    sectioned,
+    told,
+    type_code,
+    type_of,
+)
+from hyperslab._indexing import expanded, has_list, runs_of
+from hyperslab.array import ArrayInfo, info_of
+from hyperslab.chunking import chunking_of_asks, codecs_of, shards_of
+from hyperslab.distribution import Distribution
+from hyperslab.errors import InvalidError, OutdatedError
+from hyperslab.pieces import Boxes, Runs
+from hyperslab.requests import Request, failed
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import DTypeLike, NDArray
+
+Report = _core.Report
+
+T = TypeVar("T")
+
+__all__ = ["Changes", "Moving", "Report"]
+
+#: How often arrays may change between looking at them and reading them.
+LOOKS_MAX = 100
+
+
+class Changes:
+    """How often this program has changed what is open, or looked at it anew."""
+
+    count = 0
+
+
+class Moving:
+    """What is open and holds arrays, as far as their elements move; a part of `Group`."""
+
+    def __init__(self, core: _core.Target, comm: _core.Comm, changes: Changes | None = None) -> None:
+        self._core = core
+        self._comm = comm
+        self._changes = changes or Changes()
+
+    @property
+    def path(self) -> str:
+        """Absolute path, or name in memory."""
+        return self._core.path()
+
+    @staticmethod
+    def _attributes_json(attributes: Mapping[str, Any] | None) -> str:
+        return json_of(attributes)
+
+    def _info(self, name: str) -> ArrayInfo:
+        """What an array is, as this rank finds it in storage. Local."""
+        return info_of(self._core.info(name))
+
+    def _look_at(self, names: Sequence[str], doing: str, *, fresh: bool) -> dict[str, ArrayInfo]:
+        """What arrays are, as rank 0 finds them. Collective: no rank waits for storage by itself, without a limit.
+
+        Unless it shall be fresh, what all ranks saw before may do: a read finds out whether that still holds.
+        """
+        return dict(zip(names, map(info_of, self._core.describe(list(names), doing, fresh)), strict=True))
+
+    @_options.keywords(_options.WriteOptions)
+    def write(
+        self,
+        name: str | Mapping[str, Any],
+        array: Any = None,
+        dist: Holding | Mapping[str, Holding] | None = None,
+        **options: Unpack[_options.WriteOptions],
+    ) -> Report:
+        """Write one array, or several in one call. Collective.
+
+        ``write(name, array, dist)`` writes one array, ``write({name: array, ...}, dist)`` several. Without a section,
+        the arrays are new, and become visible when all of the call is done (in a step, when the step is; in a new file,
+        when that is closed).
+
+        Parameters
+        ----------
+        name : str or mapping of names to arrays
+            The array; or several, with this rank's parts. In a mapping, ``(names of dimensions, array)`` or ``(names of
+            dimensions, array, attributes)`` may stand for an array, as xarray has it.
+        array : array
+            This rank's part, in any memory order; with `Boxes`, a list of arrays.
+        dist : Distribution or Pieces, or mapping of names to such, optional
+            Who holds what. May be left out where there is one rank.
+        section : optional
+            Write this part of existing arrays instead: a slice, an integer or (start, stride, count, block) for each
+            dimension; ``...`` stands for those that are left out. `dist` then spreads the shape of the section.
+        chunks : sequence of int, Distribution or TypicalRequest, optional
+            Shape of the chunks; or a disk schema, which is a distribution over as many servers as its mesh has; or the
+            shape of a typical request, from which a layout is chosen. By default a chunk is what one rank holds, cut to
+            moderate size; or some of these together, or a part of one, where the model expects writing to be clearly
+            cheaper: small arrays are one chunk. Give chunks if rows are to be appended one by one later: the chunk
+            that they fall into is written anew each time.
+        shards : sequence of int, "auto", False or None
+            Shape of the shards, of which each is one file that holds several chunks; chunks must divide it, and are cut
+            to 1 MiB if no shape is given. With ``"auto"``, chunks lie in shards where that saves many files;
+            with ``False`` or ``None``, each chunk is a file. A section of a shard is read without the rest of it; to
+            change one, its owner reads and writes all of it.
+        dtype : optional
+            Type of the stored elements; that of the memory by default. ``"bfloat16"`` is known by this name, also
+            without ml_dtypes.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the type in memory to the stored type are allowed, in NumPy's words. ``same_kind`` is for
+            changes that lose size and precision only, as from float64 to float32 or from integers to floats; ``unsafe``
+            also for those that lose fractions, imaginary parts or signs. Values out of range become the nearest one
+            that an integer can hold where they were floats, infinite where they become floats, and wrap where they
+            were integers, as with ``astype``. A NaN that would become an integer is an error with either.
+        fill_value : number, optional
+            What elements are that are never written; 0 by default. Where arrays have several types, each must be able
+            to hold it: 1 may be a float, a complex number or True.
+        dimension_names : sequence of str, optional
+            Names of the dimensions, as xarray wants them.
+        attributes : mapping, optional
+            Attributes of the arrays.
+        checksum : bool
+            Whether chunks carry a CRC-32C; they do by default.
+        zstd : int, optional
+            Compress chunks with Zstandard at this level.
+        codecs : sequence of mappings or of zarr-python's codecs, optional
+            How chunks become bytes, in place of `checksum` and `zstd`, as the metadata of Zarr list it: ``transpose``,
+            then ``bytes``, which may be left out, then any of ``blosc``, ``gzip``, ``zstd`` and ``crc32c``. In shards,
+            those of the chunks inside.
+        overwrite : bool
+            Whether arrays of the same names may be replaced; groups and steps never are.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
+        strategy : str, optional
+            Force a strategy.
+
+        Returns
+        -------
+        Report
+            What was chosen and what it cost.
+        """
+        what = told("write of", name, f"to '{self.path}'")
+        with calling(self._comm, what):
+            _options.check("write", options, _options.WriteOptions)
+            asks, given = self._prepare_write(name, array, dist, options)
+        report = run(lambda: self._core.write(asks, given), self._comm, what)
+        self._changes.count += 1
+        return report
+
+    @_options.keywords(_options.WriteOptions)
+    def iwrite(
+        self,
+        name: str | Mapping[str, Any],
+        array: Any = None,
+        dist: Holding | Mapping[str, Holding] | None = None,
+        *,
+        staged: bool = False,
+        **options: Unpack[_options.WriteOptions],
+    ) -> Request[Report]:
+        """Write as `write` does, but return at once. Collective.
+
+        Parameters
+        ----------
+        name, array, dist
+            As for `write`.
+        staged : bool
+            Whether the arrays are copied, so that they may be changed at once. Otherwise they must not be changed
+            before the request is over. Copies count against ``buffer_bytes``: they share half of it, a larger one is
+            made alone and waits for requests before it, and what remains is for other buffers.
+        **options : optional
+            As for `write`.
+
+        Returns
+        -------
+        Request
+            Its `wait` returns the report, or raises the error, the same on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     rho = np.ones((3, 4))
+        ...     request = store.iwrite("rho", rho, staged=True)
+        ...     rho += 1  # the request has a copy
+        ...     report = request.wait()
+        ...     float(store.read("rho").sum())
+        12.0
+        """
+        what = told("write of", name, f"to '{self.path}'")
+        try:
+            _options.check("iwrite", options, _options.WriteOptions)
+            asks, given = self._prepare_write(name, array, dist, options)
+            core = self._core.write_later(asks, given, bool(staged))
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._core, self._comm, what, error)
+        self._changes.count += 1
+        return Request(core, self._comm, self._done)
+
+    def _done(self, report: Report) -> Report:
+        """Note that a request is over, which may have changed what is open."""
+        self._changes.count += 1
+        return report
+
+    def _prepare_write(
+        self, name: Any, array: Any, dist: Any, options: _options.WriteOptions
+    ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
+        parts, dist = _parts(name, array, dist)
+        arrays = {each: local for each, (local, _, _) in parts.items()}
+        section, dtype = options.get("section"), options.get("dtype")
+        asks = _asks(arrays, dist, options.get("halo", 0))
+        given: _core._WriteKeywords = {"casting": str(options.get("casting", "same_kind"))}
+        if options.keys() - {"section", "casting", "halo"}:
+            self._say_new(given, options, asks)
+        if section is not None:
+            if has_list(section):
+                message = "lists of indices select what is read; what is written needs a section, or an ElementMap"
+                raise InvalidError(message)
+            infos = self._look_at([*map(str, arrays)], "write", fresh=True)
+            given["sections"] = [_section(section, infos[str(each)]) for each in arrays]
+        if dtype is not None:
+            given["dtype"] = type_code(dtype)
+        if any(names is not None or attrs is not None for _, names, attrs in parts.values()):
+            given["each"] = [
+                (names, None if attrs is None else self._attributes_json(attrs)) for _, names, attrs in parts.values()
+            ]
+        return asks, given
+
+    def _say_new(self, given: _core._WriteKeywords, options: _options.WriteOptions, asks: Sequence[_core._Ask]) -> None:
+        """Say what new arrays shall be, as far as that is given."""
+        shards, names = options.get("shards"), options.get("dimension_names")
+        attributes = options.get("attributes")
+        cut, typical = chunking_of_asks(options.get("chunks"), asks, options.get("dtype"))
+        given |= {
+            "chunks": cut,
+            "typical": typical,
+            "shards": shards_of(options.get("shards", "auto")),
+            "unsharded": "shards" in options and (shards is None or shards is False),
+            "zstd": options.get("zstd"),
+            "codecs": codecs_of(options.get("codecs")),
+            "fill_value": fill_json(options.get("fill_value")),
+            "dimension_names": None if names is None else list(names),
+            "attributes": None if attributes is None else self._attributes_json(attributes),
+            "overwrite": bool(options.get("overwrite")),
+            "strategy": options.get("strategy"),
+        }
+        if not options.get("checksum", True):
+            given["checksum"] = False
+
+    @_options.keywords(_options.AppendOptions)
+    def append(
+        self,
+        name: str | Mapping[str, Any],
+        array: Any = None,
+        dist: Holding | Mapping[str, Holding] | None = None,
+        **options: Unpack[_options.AppendOptions],
+    ) -> Report:
+        """Make an array longer along one dimension, by what is written; or several, all or none. Collective.
+
+        Readers see the new shape once all is written. In a NetCDF file, arrays that grow and are not named get fill
+        values.
+
+        Parameters
+        ----------
+        name : str or mapping of names to arrays
+            The array; or several, with this rank's parts of what is added.
+        array : array
+            This rank's part of what is added.
+        dist : Distribution or Pieces, or mapping of names to such, optional
+            Who holds what of that.
+        axis : int
+            The dimension; in a NetCDF file it must be the first.
+        halo : int
+            Halo cells on every side of the local arrays, which are left out.
+        casting : {"same_kind", "unsafe"}
+            Which changes to the stored type are allowed; see `write`.
+        strategy : str, optional
+            Force a strategy.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write({"time": np.zeros(1), "rho": np.zeros((1, 3))}, chunks=None)
+        ...     for time in (0.5, 1.0):
+        ...         report = store.append({"time": np.array([time]), "rho": np.full((1, 3), time)})
+        ...     store["time"][:], store["rho"].shape
+        (array([0. , 0.5, 1. ]), (3, 3))
+        """
+        what = told("append to", name, f"in '{self.path}'")
+        with calling(self._comm, what):
+            _options.check("append", options, _options.AppendOptions)
+            arrays, dist = _named(name, array, dist)
+            asks = _asks(arrays, dist, options.get("halo", 0))
+            axis = options.get("axis", 0)
+            if axis < 0 and asks:
+                _, raws, spread = asks[0]
+                axis += len(local_extents(raws)) if spread is None else len(spread.shape)
+            if axis < 0:
+                message = f"there is no dimension {options.get('axis')} to append along"
+                raise InvalidError(message)
+            given: _core._WriteKeywords = {
+                "casting": str(options.get("casting", "same_kind")),
+                "strategy": options.get("strategy"),
+            }
+        report = run(lambda: self._core.append(asks, axis, given), self._comm, what)
+        self._changes.count += 1
+        return report
+
+    @overload
+    def read(
+        self,
+        name: str,
+        dist: Distribution | Runs | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+        **options: Unpack[_options.ReadOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def read(
+        self, name: str, dist: Boxes, *, out: Any = None, **options: Unpack[_options.ReadOptions]
+    ) -> list[NDArray[Any]]: ...
+    @overload
+    def read(
+        self,
+        name: list[str] | tuple[str, ...],
+        dist: Holding | Mapping[str, Holding] | None = None,
+        *,
+        out: Mapping[str, Any] | None = None,
+        **options: Unpack[_options.ReadOptions],
+    ) -> dict[str, Any]: ...
+    @_options.keywords(_options.ReadOptions)
+    def read(self, name: Any, dist: Any = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> Any:
+        """Read this rank's part of one array, or of several in one call. Collective.
+
+        Parameters
+        ----------
+        name : str or sequence of str
+            One array, or several.
+        dist : Distribution or Pieces, or mapping of names to such, optional
+            Who gets what; need not be the one it was written with. Without it every rank gets everything.
+        section : optional
+            Only this part of the array, as for `write`; of one array, also a list of indices for a dimension, in any
+            order. `dist` spreads the shape of the section.
+        out : array, or mapping of names to arrays, optional
+            Read into this, in any memory order and with conversion to its type.
+        dtype : optional
+            Type of fresh arrays; that of the stored elements, in the byte order of this machine, by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
+        order : {"C", "F"}
+            Memory order of fresh arrays.
+        halo : int
+            Halo cells on every side of the local arrays, which are left alone.
+        strategy : str, optional
+            Force a strategy.
+
+        Returns
+        -------
+        ndarray, list of ndarray with `Boxes`, or dict of such for several names
+            `out` where it was given.
+        """
+        what = told("read of", name, f"from '{self.path}'")
+
+        def read() -> Any:
+            with calling(self._comm, what):
+                _options.check("read", options, _options.ReadOptions)
+                if has_list(options.get("section")):
+                    return self._read_listed(name, dist, out, options)
+                targets, given = self._prepare_read(name, dist, out, options, blocks=True)
+            run(lambda: self._core.read(list(targets), given), self._comm, what)
+            return targets[name] if isinstance(name, str) else targets
+
+        return _until_up_to_date(read)
+
+    def _read_listed(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
+        """Read a section with lists of indices: this rank's part is runs of the array."""
+        if not isinstance(name, str) or options.get("halo"):
+            message = "a section with a list of indices is read of one array at a time, without a halo"
+            raise InvalidError(message)
+        info = self._look_at([name], "read", fresh=True)[name]
+        runs, extents = runs_of(options.get("section"), info.shape, dist, self._comm.rank, self._comm.size)
+        order = options.get("order", "C")
+        if out is not None and tuple(out.shape) != extents:
+            message = f"this rank's part of the section has shape {extents}, but out= has {tuple(out.shape)}"
+            raise InvalidError(message)
+        plain: _options.ReadOptions = {**options, "section": None}
+        if out is not None:
+            plain["dtype"] = out.dtype
+        found = self.read(name, runs, **plain).reshape(extents)
+        if out is None:
+            return np.asarray(found, order=order)
+        out[...] = found
+        return out
+
+    @overload
+    def iread(
+        self,
+        name: str,
+        dist: Distribution | Runs | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+        **options: Unpack[_options.ReadOptions],
+    ) -> Request[NDArray[Any]]: ...
+    @overload
+    def iread(
+        self, name: str, dist: Boxes, *, out: Any = None, **options: Unpack[_options.ReadOptions]
+    ) -> Request[list[NDArray[Any]]]: ...
+    @overload
+    def iread(
+        self,
+        name: list[str] | tuple[str, ...],
+        dist: Holding | Mapping[str, Holding] | None = None,
+        *,
+        out: Mapping[str, Any] | None = None,
+        **options: Unpack[_options.ReadOptions],
+    ) -> Request[dict[str, Any]]: ...
+    @_options.keywords(_options.ReadOptions)
+    def iread(
+        self, name: Any, dist: Any = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]
+    ) -> Request[Any]:
+        """Read as `read` does, but return at once. Collective.
+
+        `out`, where it is given, must not be used before the request is over. It reads what requests before it have
+        written. Sections have no lists of indices here.
+
+        Returns
+        -------
+        Request
+            Its `wait` returns what `read` returns, or raises the error, the same on all ranks.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write("rho", np.arange(4.0))
+        ...     request = store.iread("rho", section=slice(1, 3))
+        ...     request.wait()
+        array([1., 2.])
+        """
+        what = told("read of", name, f"from '{self.path}'")
+        try:
+            _options.check("iread", options, _options.ReadOptions)
+            if has_list(options.get("section")):
+                message = "a section with a list of indices is read by read(), which waits"
+                raise InvalidError(message)
+            targets, given = self._prepare_read(name, dist, out, options)
+            core = self._core.read_later(list(targets), given)
+        except Exception as error:  # noqa: BLE001 (the request raises it, on all ranks)
+            return failed(self._core, self._comm, what, error)
+        result = targets[name] if isinstance(name, str) else targets
+        return Request(core, self._comm, lambda _report: result)
+
+    def _prepare_read(
+        self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False
+    ) -> tuple[dict[str, Any], _core._ReadKeywords]:
+        names = [name] if isinstance(name, str) else list(name)
+        targets: dict[str, Any] = {} if out is None else ({name: out} if isinstance(name, str) else dict(out))
+        section, dtype, halo = options.get("section"), options.get("dtype"), options.get("halo", 0)
+        # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
+        fresh = section is not None or (out is not None and dist is None)
+        # What does not block cannot ask the others; what requests under way make is known here.
+        infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self._info(each) for each in names}
+        parts = {} if section is None else {each: _section(section, info) for each, info in infos.items()}
+        each_dist = _each_dist(dist, names)
+        spreads = {each: _spread(infos[each], parts.get(each), each_dist[each], self._comm.size) for each in names}
+        for each in names:
+            if each not in targets:
+                kind = _native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
+                targets[each] = spreads[each].empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
+        raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], halo, writable=True)]
+        given: _core._ReadKeywords = {
+            "sections": [parts[each] for each in names] if parts else None,
+            "out": raws,
+            "casting": str(options.get("casting", "same_kind")),
+            "strategy": options.get("strategy"),
+        }
+        if isinstance(dist, Mapping):
+            given["dists"] = [spreads[each]._core for each in names]
+        else:
+            given["dist"] = held(dist)
+        return {each: targets[each] for each in names}, given
+
+    def read_local(
+        self,
+        name: str,
+        *,
+        section: SectionLike | None = None,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        casting: Casting = "same_kind",
+    ) -> NDArray[Any]:
+        """Read all of an array, or of a section of it, by this rank alone. Local.
+
+        No other rank need do the same, and it waits for no other rank and no request. An array that a request of this
+        program is writing is refused, and so is a new file until it was closed; what other programs or ranks are
+        writing may be read half.
+
+        Parameters
+        ----------
+        name : str
+            The array.
+        section : optional
+            Only this part of the array.
+        out : array, optional
+            Read into this, in any memory order and with conversion to its type.
+        dtype : optional
+            Type of a fresh array; that of the stored elements by default.
+        casting : {"same_kind", "unsafe"}
+            Which changes from the stored type to that of `out` or `dtype` are allowed; see `write`.
+
+        Returns
+        -------
+        ndarray
+            `out` where it was given.
+
+        Raises
+        ------
+        Error
+            This rank's own; the others do not hear of it.
+
+        Examples
+        --------
+        >>> import numpy as np, hyperslab as hs, tempfile
+        >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+        ...     report = store.write("rho", np.arange(6.0))
+        ...     store.read_local("rho", section=slice(2, 4))
+        array([2., 3.])
+        """
+        info = info_of(self._core.look_local(name))
+        part = None if section is None else _section(section, info)
+        spread = _spread(info, part, None, 1)
+        if out is None:
+            out = spread.empty(0, _native(info.dtype) if dtype is None else type_of(type_code(dtype)))
+        raws = describe_all(out, spread, 0, writable=True)
+        sections = None if part is None else [part]
+        self._core.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
+        return out
+
+
+def _until_up_to_date(call: Callable[[], T]) -> T:
+    """Carry out a read that may rely on what arrays were before; when they are others by now, once more."""
+    for _ in range(LOOKS_MAX - 1):
+        with suppress(OutdatedError):
+            return call()
+    return call()
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The same type in the byte order of this machine."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:
+    """A section of an array, as start, stride, count and block."""
+    return sectioned(expanded(section, len(info.shape)), info.shape)
+
+
+def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:
+    if dist is not None:
+        return holding(dist)
+    shape = info.shape if part is None else [count * block for _, _, count, block in part]
+    return Distribution.replicated(shape, size)
+
+
+def _named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
+    """Arrays by their names, and who holds what of them."""
+    if not isinstance(name, Mapping):
+        return {name: array}, dist
+    if not name:
+        message = "no array is given"
+        raise InvalidError(message)
+    if array is not None and dist is not None:
+        message = "a mapping of arrays is given, and another array besides"
+        raise InvalidError(message)
+    return dict(name), array if dist is None else dist
+
+
+#: An array, names of its dimensions, and its attributes.
+_Part = tuple[Any, "list[str | None] | None", "Mapping[str, Any] | None"]
+
+
+def _parts(name: Any, array: Any, dist: Any) -> tuple[dict[str, _Part], Any]:
+    """Arrays by their names, with what is said of each, and who holds what of them."""
+    arrays, dist = _named(name, array, dist)
+    return {each: _part(each, local) for each, local in arrays.items()}, dist
+
+
+def _part(name: str, value: Any) -> _Part:
+    """An array, names of its dimensions and its attributes, of what xarray takes for one."""
+    if not isinstance(value, tuple):
+        return value, None, None
+    if len(value) not in (2, 3) or (len(value) == 3 and not isinstance(value[2], Mapping)):
+        message = f"'{name}' should be an array, or (names of dimensions, array), or (names, array, attributes)"
+        raise InvalidError(message)
+    names = [value[0]] if isinstance(value[0], str) else list(value[0])
+    return value[1], names, value[2] if len(value) == 3 else None
+
+
+def _each_dist(dist: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """Who holds what of each array."""
+    if not isinstance(dist, Mapping):
+        return dict.fromkeys(names, dist)
+    unknown = [name for name in dist if name not in names]
+    if unknown:
+        message = f"dist has '{unknown[0]}', which is no array of the call"
+        raise InvalidError(message)
+    return {name: dist.get(name) for name in names}
+
+
+def _asks(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]:
+    """Arrays that are all held alike, or each as a mapping says."""
+    if not isinstance(dist, Mapping):
+        spread, described = held(dist), describe_each(list(arrays.values()), dist, halo)
+        return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
+    each = _each_dist(dist, list(arrays))
+    return [ask for name, local in arrays.items() for ask in _asks({name: local}, each[name], halo)]

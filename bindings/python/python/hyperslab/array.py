@@ -1,0 +1,307 @@
+"""Arrays of an open store or file."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+import numpy as np
+
+from hyperslab import _core, _options
+from hyperslab._calls import Casting, Holding, SectionLike, type_of
+from hyperslab._frozen import frozen
+from hyperslab._indexing import read_indexed
+from hyperslab.attributes import Attributes
+from hyperslab.pieces import Boxes
+from hyperslab.requests import Request
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from hyperslab.distribution import Distribution
+    from hyperslab.group import Group
+    from hyperslab.pieces import Runs
+
+__all__ = ["Array", "ArrayInfo", "RawInfo", "info_of"]
+
+#: Kind, shape, chunks, shards, names of dimensions, attributes, fill value and codecs as JSON.
+RawInfo: TypeAlias = "tuple[str, list[int], list[int], list[int] | None, list[str | None] | None, str, str, str]"
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """What an array in storage is, at the time when it was looked at."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...]
+    shards: tuple[int, ...] | None
+    dimension_names: tuple[str | None, ...] | None
+    attributes: Mapping[str, Any]
+    fill_value: Any
+    codecs: Sequence[Mapping[str, Any]]
+
+
+def info_of(raw: RawInfo) -> ArrayInfo:
+    """What the core tells of an array."""
+    kind, shape, chunks, shards, names, attributes, fill, codecs = raw
+    return ArrayInfo(
+        tuple(shape),
+        type_of(kind),
+        tuple(chunks),
+        None if shards is None else tuple(shards),
+        None if names is None else tuple(names),
+        frozen(json.loads(attributes)),
+        frozen(json.loads(fill)),
+        frozen(json.loads(codecs)),
+    )
+
+
+class Array:
+    """An array of an open store, step or file; made by ``store["name"]``.
+
+    Properties are local: they tell what the array was when this rank last looked. It looks again after each call of
+    this program that changes the store, and after `Group.refresh`. Indexing is local, too: each rank reads
+    what it wants and waits for nobody. `read`, `write`, `append` and `resize` are collective, as those of `Group`.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> with hs.open(tempfile.mkdtemp() + "/run.zarr", "w") as store:
+    ...     report = store.write("rho", np.arange(12.0).reshape(3, 4), dimension_names=("x", "y"))
+    ...     rho = store["rho"]
+    ...     rho.shape, rho.dtype, rho.dimension_names
+    ...     rho[1:, -1]
+    ...     rho[[2, 0], :2]
+    ((3, 4), dtype('float64'), ('x', 'y'))
+    array([ 7., 11.])
+    array([[8., 9.],
+           [0., 1.]])
+    """
+
+    def __init__(self, group: Group, name: str) -> None:
+        self._group = group
+        self._name = name
+        self._seen: tuple[int, ArrayInfo] | None = None
+        self._look()
+
+    def _look(self) -> ArrayInfo:
+        changes = self._group._changes.count
+        if self._seen is None or self._seen[0] != changes:
+            self._seen = changes, self._group._info(self._name)
+        return self._seen[1]
+
+    @property
+    def name(self) -> str:
+        """Its name in the group by which it was found."""
+        return self._name
+
+    @property
+    def path(self) -> str:
+        """Absolute path, or name in memory: that of the store or file, and the name in it."""
+        return self._group.path if self._name == "/" else f"{self._group.path}/{self._name}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Global shape."""
+        return self._look().shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements; for bfloat16 that of ml_dtypes, or `V2` where this package is not installed."""
+        return self._look().dtype
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element [B]."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements, as they are in memory [B]."""
+        return self.size * self.itemsize
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Shape of a chunk; of an array in shards, of one in a shard; of one that is not in chunks, its own shape."""
+        return self._look().chunks
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """Shape of a shard, which is an object that holds several chunks, where the array has shards."""
+        return self._look().shards
+
+    @property
+    def codecs(self) -> Sequence[Mapping[str, Any]]:
+        """How chunks become bytes, as the metadata of Zarr list it; empty in other files."""
+        return self._look().codecs
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """Names of the dimensions, where they have any."""
+        return self._look().dimension_names
+
+    @property
+    def fill_value(self) -> Any:
+        """What elements are that were never written."""
+        return self._look().fill_value
+
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes; changes are collective."""
+        return self._group._attributes_of(self._name, lambda: self._look().attributes)
+
+    @overload
+    def read(
+        self,
+        dist: Distribution | Runs | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+        **options: Unpack[_options.ReadOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def read(self, dist: Boxes, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> list[NDArray[Any]]: ...
+    @_options.keywords(_options.ReadOptions)
+    def read(self, dist: Holding | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> Any:
+        """Read this rank's part; see `Group.read`. Collective."""
+        read: Any = self._group.read
+        return read(self._name, dist, out=out, **options)
+
+    @_options.keywords(_options.ReadOptions)
+    def iread(
+        self, dist: Holding | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]
+    ) -> Request[Any]:
+        """Read as `read` does, but return at once; see `Group.iread`. Collective."""
+        read: Any = self._group.iread
+        request: Request[Any] = read(self._name, dist, out=out, **options)
+        return request
+
+    @_options.keywords(_options.UpdateOptions)
+    def write(self, array: Any, dist: Holding | None = None, **options: Unpack[_options.UpdateOptions]) -> _core.Report:
+        """Write over all of it, or over a section, in place: each chunk is old or new at every moment. Collective.
+
+        Parameters
+        ----------
+        array : array
+            This rank's part.
+        dist : Distribution or Pieces, optional
+            Who holds what: of the array, or of the section.
+        section : optional
+            Only this part; see `Group.write`.
+        casting, halo, strategy : optional
+            See `Group.write`.
+        """
+        return self._group.write(self._name, array, dist, **self._whole(options))
+
+    @_options.keywords(_options.UpdateOptions)
+    def iwrite(
+        self,
+        array: Any,
+        dist: Holding | None = None,
+        *,
+        staged: bool = False,
+        **options: Unpack[_options.UpdateOptions],
+    ) -> Request[_core.Report]:
+        """Write as `write` does, but return at once; see `Group.iwrite`. Collective."""
+        return self._group.iwrite(self._name, array, dist, staged=staged, **self._whole(options))
+
+    def _whole(self, options: _options.UpdateOptions) -> _options.UpdateOptions:
+        """These options, with the section that is all of the array where none is given."""
+        if options.get("section") is None:
+            options["section"] = (...,)
+        return options
+
+    @_options.keywords(_options.AppendOptions)
+    def append(
+        self, array: Any, dist: Holding | None = None, **options: Unpack[_options.AppendOptions]
+    ) -> _core.Report:
+        """Make it longer along one dimension, by what is written; see `Group.append`. Collective."""
+        return self._group.append(self._name, array, dist, **options)
+
+    def resize(self, shape: Sequence[int]) -> None:
+        """Give it another shape; see `Group.resize`. Collective."""
+        self._group.resize(self._name, shape)
+
+    def read_local(
+        self,
+        *,
+        section: SectionLike | None = None,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        casting: Casting = "same_kind",
+    ) -> NDArray[Any]:
+        """Read all of it, or a section, by this rank alone; see `Group.read_local`. Local."""
+        return self._group.read_local(self._name, section=section, out=out, dtype=dtype, casting=casting)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Read a part by this rank alone, as NumPy selects it. Local.
+
+        Integers, slices with a positive step and ``...``; and for one dimension a list of indices, in any order.
+        An integer drops its dimension.
+        """
+        return read_indexed(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Refuse: arrays are written by all ranks together."""
+        message = (
+            f"'{self._name}' cannot be assigned to: all ranks write together\n"
+            "  hint: write(array, dist, section=...) of the array is the collective call"
+        )
+        raise TypeError(message)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001
+        """All of it, as NumPy asks for it. Local."""
+        if copy is False:
+            message = f"'{self._name}' lies in storage, and cannot become an array in memory without a copy"
+            raise ValueError(message)
+        found = self.read_local()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __len__(self) -> int:
+        """Extent of the first dimension."""
+        if not self.shape:
+            message = f"'{self._name}' has no dimensions, and so no length"
+            raise TypeError(message)
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        """Its rows, read one by one. Local."""
+        return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        """Name, shape, type and chunks."""
+        info = self._look()
+        shards = "" if info.shards is None else f", shards {info.shards}"
+        return f"<Array '{self._name}' {info.shape} {info.dtype}, chunks {info.chunks}{shards}>"
+
+    def _repr_html_(self) -> str:
+        info = self._look()
+        names = info.dimension_names or (None,) * self.ndim
+        extents = ", ".join(
+            f"{name}: {extent}" if name else str(extent) for name, extent in zip(names, info.shape, strict=True)
+        )
+        rows: dict[str, Any] = {"shape": f"({extents})", "type": info.dtype, "chunks": info.chunks}
+        if info.shards is not None:
+            rows["shards"] = info.shards
+        rows |= {"bytes": f"{self.nbytes:,}", "fill value": info.fill_value, **info.attributes}
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(str(name))}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in rows.items()
+        )
+        return f"<table><caption>Array '{html.escape(self._name)}'</caption>{cells}</table>"
