@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -22,6 +23,9 @@ T = TypeVar("T")
 CONNECT_SECONDS = 1800.0
 #: Seconds that ending a membership waits for the other ranks.
 CLOSE_SECONDS = 10.0
+#: Seconds that a rank whose program failed waits for the others to make their first call on MPI.COMM_WORLD; it cannot
+#: end before them anyway, since MPI_Finalize waits.
+TELL_SECONDS = 30.0
 
 
 @runtime_checkable
@@ -201,7 +205,24 @@ def _leave(kind: type[BaseException], error: BaseException, trace: TracebackType
     _hooks[0](kind, error, trace)
 
 
+def _tell_first(error: BaseException) -> None:
+    """Take part in the first call of the others on MPI.COMM_WORLD, and fail there, so that they do not wait."""
+    mpi: Any = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return
+    world = mpi.COMM_WORLD
+    if world.Get_size() == 1 or existing(world) is not None:
+        return
+    # Whatever goes wrong here, the program's own error has been shown.
+    with suppress(Exception):
+        _core.Comm.mpi(world.py2f(), mpi.__file__, TELL_SECONDS).leave(_told(error))
+
+
 def _depart() -> None:
+    # Python notes there what nobody caught.
+    uncaught = getattr(sys, "last_value", None)
+    if isinstance(uncaught, BaseException):
+        _tell_first(uncaught)
     for member in list(_members):
         member.depart()
 
