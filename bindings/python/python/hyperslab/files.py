@@ -20,6 +20,7 @@ from hyperslab._calls import (
     run,
     type_code,
 )
+from hyperslab._launch import LEFT_OUT, alone
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
@@ -39,7 +40,7 @@ def open_raw(
     path: Place,
     mode: Literal["r", "r+", "w", "x"] = "r",
     *,
-    comm: Any = None,
+    comm: Any = LEFT_OUT,
     order: Literal["C", "F"] = "F",
     header: bytes | int = b"",
     arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]] | None = None,
@@ -65,6 +66,8 @@ def open_raw(
         file stays whole until then. ``r+`` changes a file in place; a marker file beside it tells of a write that
         has not ended. Nobody else may write to the file meanwhile: where the runs of a section are short, what lies
         between them is written back as it was read.
+    comm : communicator or None, optional
+        As for `open`.
     order : {"F", "C"}
         Order of the elements in the file: column-major, as Fortran has it, or row-major.
     header : bytes or int
@@ -85,8 +88,8 @@ def open_raw(
     array([[0., 1., 2.],
            [3., 4., 5.]], dtype=float32)
     """
-    member = connect(comm, arrival_seconds)
     what = f"open raw file '{place_text(path)}'"
+    member = connect(alone(comm, what, writes=mode != "r"), arrival_seconds)
     with calling(member, what):
         given: _core._OpenKeywords = {
             "durable": bool(durable),
@@ -193,7 +196,7 @@ def save_npy(
     array: Any,
     dist: Holding | None = None,
     *,
-    comm: Any = None,
+    comm: Any = LEFT_OUT,
     order: Literal["C", "F"] = "C",
     dtype: DTypeLike | None = None,
     halo: int = 0,
@@ -207,8 +210,8 @@ def save_npy(
 
     With a `dtype`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
-    member = connect(comm, arrival_seconds)
     what = f"save '{place_text(path)}'"
+    member = connect(alone(comm, what, writes=True), arrival_seconds)
     opening: _core._OpenKeywords = {
         "durable": bool(durable),
         "arrival_seconds": arrival_seconds,
@@ -226,7 +229,7 @@ def load_npy(
     path: Place,
     dist: Holding | None = None,
     *,
-    comm: Any = None,
+    comm: Any = LEFT_OUT,
     section: SectionLike | None = None,
     out: Any = None,
     dtype: DTypeLike | None = None,
@@ -241,14 +244,15 @@ def load_npy(
 
     With a `dtype` or `out`, `casting` says which changes of the element type are allowed; see `Group.write`.
     """
-    member = connect(comm, arrival_seconds)
+    what = f"open '{place_text(path)}'"
+    member = connect(alone(comm, what, writes=False), arrival_seconds)
     given: _core._OpenKeywords = {
         "durable": False,
         "arrival_seconds": arrival_seconds,
         "progress_seconds": progress_seconds,
         "storage_seconds": storage_seconds,
     }
-    with calling(member, f"open '{place_text(path)}'"):
+    with calling(member, what):
         file = RawFile(_core.Target.open_npy(member, place_of(path), given), member)
     with file:
         read: Any = file.read

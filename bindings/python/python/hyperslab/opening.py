@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from hyperslab import _core
 from hyperslab._calls import calling, json_of
+from hyperslab._launch import LEFT_OUT, alone
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
 from hyperslab.group import Group
@@ -86,7 +87,7 @@ def open(  # noqa: A001 (as zarr has it)
     format: str | None = None,  # noqa: A002 (as netCDF4 and xarray have it)
     unlimited: str | None = None,
     attributes: Mapping[str, Any] | None = None,
-    comm: Any = None,
+    comm: Any = LEFT_OUT,
     durable: bool = True,
     arrival_seconds: float = 1800.0,
     progress_seconds: float = 60.0,
@@ -117,8 +118,10 @@ def open(  # noqa: A001 (as zarr has it)
         Of a new NetCDF file: the name of the dimension that may grow. Zarr arrays may grow along all.
     attributes : mapping, optional
         Attributes of a new NetCDF file.
-    comm : communicator, optional
-        Any intracommunicator of mpi4py, or one of `threads`; this process alone without it.
+    comm : communicator or None, optional
+        Any intracommunicator of mpi4py, or one of `threads` or `dedicate`; ``None`` for this rank alone. Without it,
+        each rank opens by itself, and in a program of several ranks (of MPI, or by what its launcher says) may only
+        read.
     durable : bool
         Whether what a call or a step publishes is on disk first (fsync), so that it survives a loss of power.
     arrival_seconds : float
@@ -146,6 +149,13 @@ def open(  # noqa: A001 (as zarr has it)
     Group
         A context manager, too; of a NetCDF file, a `NetcdfFile`.
 
+    Notes
+    -----
+    When the program of a rank ends, by an exception that nobody caught or otherwise, the others get a `PeerError` in
+    the call that they are in or come to next. In two cases they wait for `arrival_seconds`, unless the program is
+    started by ``python -m mpi4py``: before the first call on a communicator, when a rank ends without an exception, or
+    when the communicator is not ``MPI.COMM_WORLD``. An exception in a thread of the program is no end of it.
+
     Examples
     --------
     >>> import numpy as np, hyperslab as hs, tempfile
@@ -157,8 +167,8 @@ def open(  # noqa: A001 (as zarr has it)
     array([[ 4.,  6.],
            [ 8., 10.]])
     """
-    member = connect(comm, arrival_seconds)
     what = f"open '{place_text(path)}'"
+    member = connect(alone(comm, what, writes=mode != "r"), arrival_seconds)
     with calling(member, what):
         if trace is not None:
             member.record(fspath(trace))
