@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from hyperslab import _core
+from hyperslab._paths import local_path
 
 
 class Cleaned(NamedTuple):
@@ -34,4 +35,4 @@ def clean(path: str | os.PathLike[str], *, dry_run: bool) -> list[Cleaned]:
     list of Cleaned
         What was found, also what was kept because its owner lives.
     """
-    return [Cleaned(*each) for each in _core.clean(os.fspath(path), dry_run)]
+    return [Cleaned(*each) for each in _core.clean(local_path(path), dry_run)]

@@ -125,9 +125,21 @@ class Verification:
             yield from _listed(heading, [self._line(each) for each in self.findings if each.severity == severity])
         absent = [f"{legible(each.name) or '.'}: {each.absent} of {each.chunks}" for each in self.arrays if each.absent]
         yield from _listed("absent chunks, which read as the fill value", absent)
-        yield "result: damaged" if self.damaged else "result: no damage found"
+        yield f"result: {self._result()}"
         if any(finding.kind in ("leftover", "update") for finding in self.findings):
             yield f"hint: hyperslab clean {legible(self.path)} removes what programs that ended have left"
+
+    def _result(self) -> str:
+        """What came out; nothing is called whole that was not looked at."""
+        if self.damaged:
+            return "damaged"
+        if self.kind == "raw" and not self.arrays:
+            return "all bytes can be read; nothing else was checked, since the arrays of the file are not known"
+        unchecked = sum(array.unchecked for array in self.arrays)
+        if not unchecked and not self.of("unchecked"):
+            return "no damage found"
+        checked = any(array.checked or array.absent for array in self.arrays)
+        return "no damage found in what was checked" if checked else "nothing was checked"
 
     def _read(self) -> str:
         if self.kind != "zarr":
@@ -151,7 +163,7 @@ class Verification:
 
     def __repr__(self) -> str:
         """What was checked, and what came out."""
-        return f"<Verification of '{legible(self.path)}': {'damaged' if self.damaged else 'no damage found'}>"
+        return f"<Verification of '{legible(self.path)}': {self._result()}>"
 
 
 def section_text(section: Box) -> str:

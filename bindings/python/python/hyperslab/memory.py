@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import ClassVar, TypeAlias
 
 from hyperslab import _core
+from hyperslab._paths import local_path
 from hyperslab.errors import InvalidError
 from hyperslab.striped import Striped
 
@@ -284,7 +285,7 @@ Place: TypeAlias = str | os.PathLike[str] | MemoryStore | ObjectMemory | MemoryP
 def place_text(place: Place) -> str:
     """A place in words, for messages; also one that makes no sense."""
     if isinstance(place, (str, os.PathLike)):
-        return os.fspath(place)
+        return os.fsdecode(place)
     return str(place)
 
 
@@ -295,7 +296,7 @@ def place_of(place: Place) -> str | tuple[_core.Memory | _core.MemoryObjects, st
     if isinstance(place, MemoryPath):
         return (place.memory._core, place.name)
     if isinstance(place, (str, os.PathLike)):
-        return os.fspath(place)
+        return local_path(place)
     if isinstance(place, Striped):
         return place._parts()
     message = f"a path, a MemoryStore, an ObjectMemory or a Striped is needed, but this is {type(place).__name__}"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from hyperslab import _core
 from hyperslab._calls import calling, json_of
 from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
 from hyperslab.group import Group
@@ -66,7 +67,10 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
             raise InvalidError(message)
         return _FORMATS[name][0]
     text = path.name if isinstance(path, Striped) else place_text(path)
-    return next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), _open_zarr)
+    opens = next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), None)
+    if opens is None and isinstance(path, (str, PathLike)):
+        refuse_other_formats(local_path(path))
+    return opens or _open_zarr
 
 
 def _warn_of_consolidated(store: Group, path: str) -> None:
@@ -104,8 +108,9 @@ def open(  # noqa: A001 (as zarr has it)
     Parameters
     ----------
     path : path or MemoryStore
-        A directory, or the name of a file that ends in ``.nc``. All ranks must see the same file system. Or a
-        `MemoryStore`, or a name in one; a file may be `Striped`.
+        A directory, or the name of a file that ends in ``.nc``; also ``~/run.zarr`` and ``file:///data/run.zarr``. All
+        ranks must see the same file system. Or a `MemoryStore`, or a name in one; a file may be `Striped`. Object
+        stores behind a URL (``s3://``) and HDF5 files are not there yet.
     mode : {"r", "r+", "w", "x"}
         ``r`` reads, ``r+`` changes what exists, ``w`` replaces it, ``x`` makes something new only. A new file becomes
         visible when it is closed.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
 
+from hyperslab._paths import local_path
 from hyperslab.errors import InvalidError
 
 __all__ = ["Striped"]
@@ -69,7 +70,7 @@ class Striped:
         if not 1 <= unit < 1 << 63:
             message = f"a unit of {unit} B makes no sense"
             raise InvalidError(message)
-        return ([os.fsdecode(directory) for directory in self.directories], self.name, unit)
+        return ([local_path(directory) for directory in self.directories], self.name, unit)
 
     def __str__(self) -> str:
         """Name, directories and unit, in words."""

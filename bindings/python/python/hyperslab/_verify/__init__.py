@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from hyperslab._calls import type_code
 from hyperslab._findings import Finding, Kind, Verification, legible
+from hyperslab._paths import local_path
 from hyperslab._verify import _flat, _leftovers, _netcdf
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of
 from hyperslab._verify._store import Found, verify_store
@@ -37,7 +38,13 @@ def verify_path(
     storage_seconds: float,
 ) -> Verification:
     """Check a store or a file; see `hyperslab.verify`."""
-    place = Path(path)
+    if not isinstance(path, (str, os.PathLike)):
+        message = (
+            f"only paths can be verified, but this is {type(path).__name__}\n"
+            "  hint: to verify a store in memory, write its files() to a directory"
+        )
+        raise InvalidError(message)
+    place = Path(local_path(path))
     threads = min(JOBS_MAX, os.cpu_count() or 1) if jobs is None else jobs
     if threads < 1 or header < 0:
         message = f"{threads} jobs and a header of {header} B: at least 1 and 0 are needed"
