@@ -7,14 +7,14 @@ use pyo3::prelude::*;
 /// Pieces of this rank's own.
 #[pyclass(frozen, from_py_object, module = "hyperslab._core")]
 #[derive(Clone)]
-pub(crate) struct Pieces(hyperslab::Holding);
+pub(crate) struct Pieces(hyperslab::Ownership);
 
 #[pymethods]
 impl Pieces {
     /// Boxes, each as lowest index and one past the highest per dimension.
     #[staticmethod]
     fn boxes(shape: Vec<u64>, boxes: Vec<Vec<(u64, u64)>>) -> Pieces {
-        Pieces(hyperslab::Holding::Boxes { shape, boxes })
+        Pieces(hyperslab::Ownership::Boxes { shape, boxes })
     }
 
     #[getter]
@@ -28,22 +28,22 @@ impl Pieces {
         if starts.len() != lengths.len() {
             return Err(PyValueError::new_err(format!("{} offsets have {} lengths", starts.len(), lengths.len())));
         }
-        Ok(Pieces(hyperslab::Holding::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }))
+        Ok(Pieces(hyperslab::Ownership::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }))
     }
 }
 
 /// How the ranks hold an array.
 #[derive(FromPyObject)]
-pub(crate) enum Held {
+pub(crate) enum RawOwnership {
     Regular(Distribution),
     Pieces(Pieces),
 }
 
-impl Held {
-    pub(crate) fn holding(self) -> hyperslab::Holding {
+impl RawOwnership {
+    pub(crate) fn holding(self) -> hyperslab::Ownership {
         match self {
-            Held::Regular(distribution) => distribution.0.into(),
-            Held::Pieces(pieces) => pieces.0,
+            RawOwnership::Regular(distribution) => distribution.0.into(),
+            RawOwnership::Pieces(pieces) => pieces.0,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keywords of Python's calls, as mappings that hold only those that are given, made into the options of the library.
 
 use crate::arrays::{Local, RawSection, element, locals, section};
-use crate::layout::Held;
+use crate::layout::RawOwnership;
 use hyperslab::{
     ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
     casting_named, codecs_named, exchange_named, limit_of, strategy_named,
@@ -164,9 +164,9 @@ impl WriteKeywords {
 keywords! {
 /// Of a read.
 ReadKeywords {
-    dist: Held,
+    dist: RawOwnership,
     /// Of each array, where they differ.
-    dists: Vec<Option<Held>>,
+    dists: Vec<Option<RawOwnership>>,
     /// One for each array.
     sections: Vec<RawSection>,
     /// The arrays to read into.
@@ -179,9 +179,9 @@ ReadKeywords {
 impl ReadKeywords {
     pub(crate) fn options(self, py: Python<'_>) -> PyResult<ReadOptions> {
         let mut options = ReadOptions::default();
-        options.holding = self.dist.map(Held::holding);
+        options.holding = self.dist.map(RawOwnership::holding);
         let each = self.dists.unwrap_or_default().into_iter();
-        options.holdings = each.map(|held| held.map(Held::holding)).collect();
+        options.holdings = each.map(|held| held.map(RawOwnership::holding)).collect();
         options.section = sections(self.sections);
         options.into = self.out.map(locals);
         if let Some(name) = self.casting {

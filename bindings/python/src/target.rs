@@ -3,7 +3,7 @@
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::comm::{Comm, Report, Request};
 use crate::errors::{RawUnready, raise, raise_alone};
-use crate::layout::Held;
+use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Name, this rank's part, and who holds what.
-type RawAsk = (String, Vec<Py<Local>>, Option<Held>);
+type RawAsk = (String, Vec<Py<Local>>, Option<RawOwnership>);
 
 fn ask((name, arrays, held): RawAsk) -> ArrayWrite {
     ArrayWrite { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
@@ -435,7 +435,7 @@ type RawPart = (RawSection, Vec<u64>);
 pub(crate) fn explain(
     py: Python<'_>,
     names: Vec<String>,
-    held: Vec<Held>,
+    held: Vec<RawOwnership>,
     kind: &str,
     part: Option<RawPart>,
     layout: RawLayout,
@@ -447,7 +447,7 @@ pub(crate) fn explain(
 ) -> PyResult<(String, String)> {
     let planned = Planned {
         names,
-        held: held.into_iter().map(Held::holding).collect(),
+        held: held.into_iter().map(RawOwnership::holding).collect(),
         element: element(kind)?,
         section: part.map(|(dims, shape)| (section(dims), shape)),
         layout: match layout {
@@ -456,7 +456,7 @@ pub(crate) fn explain(
         },
         direction: if write { Direction::Write } else { Direction::Read },
         servers,
-        wish: opening.options(py)?.preference,
+        hints: opening.options(py)?.preference,
         machine: hyperslab::Machine { ranks_per_node: node.0, cores_per_node: node.1 },
         limits: Limits { ranks: shown.0, rounds: shown.1, ..Limits::default() },
     };

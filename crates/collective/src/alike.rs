@@ -5,11 +5,11 @@
 //! longer than its bytes do.
 
 use crate::array::LocalArray;
-use crate::holding::{Holding, Part};
+use crate::holding::{Ownership, Part};
 use crate::request::ArrayRequest;
 use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Stored, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Direction, Laid, Spread, Transfer};
+use hyperslab_plan::{Ask, Direction, MemoryLayout, Spread, Transfer};
 use hyperslab_walk::{Votes, Ways};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub(crate) fn groups(arrays: &[ArrayRequest], stored: Vec<Stored>) -> Vec<Group>
 }
 
 /// One array of a transfer: the numbers of the arrays in the call that it stands for, and how ranks hold each.
-pub(crate) type Taken = (Range<usize>, Arc<Holding>);
+pub(crate) type Taken = (Range<usize>, Arc<Ownership>);
 
 /// What moves, and what each array of it stands for; of groups, each as one unless some rank cannot do that.
 pub(crate) fn transfer(
@@ -130,9 +130,11 @@ impl Parts {
 
     /// How the parts lie in this rank's memory.
     pub(crate) fn lying(&self) -> Lying {
-        let first = |parts: &Vec<Part>| parts.first().map(|part| Laid::of(&part.exposed.view));
-        let joined =
-            self.joined.iter().filter_map(|(run, part)| Some((run.clone(), Laid::of(&part.as_ref()?.exposed.view))));
+        let first = |parts: &Vec<Part>| parts.first().map(|part| MemoryLayout::of(&part.exposed.view));
+        let joined = self
+            .joined
+            .iter()
+            .filter_map(|(run, part)| Some((run.clone(), MemoryLayout::of(&part.as_ref()?.exposed.view))));
         Lying { each: self.each.iter().map(first).collect(), joined: joined.collect() }
     }
 }
@@ -141,8 +143,8 @@ impl Parts {
 /// the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lying {
-    each: Vec<Option<Laid>>,
-    joined: Vec<(Range<usize>, Laid)>,
+    each: Vec<Option<MemoryLayout>>,
+    joined: Vec<(Range<usize>, MemoryLayout)>,
 }
 
 impl Lying {
@@ -153,12 +155,12 @@ impl Lying {
     }
 
     /// Array by array, as far as known.
-    pub(crate) fn each(&self) -> &[Option<Laid>] {
+    pub(crate) fn each(&self) -> &[Option<MemoryLayout>] {
         &self.each
     }
 
     /// Of what is taken as one.
-    pub(crate) fn of(&self, taken: &Range<usize>) -> Option<Laid> {
+    pub(crate) fn of(&self, taken: &Range<usize>) -> Option<MemoryLayout> {
         if taken.len() == 1 {
             return self.each.get(taken.start).cloned().flatten();
         }
@@ -187,7 +189,7 @@ fn one_part(parts: &[Vec<Part>]) -> Option<Part> {
     let memory = Memory::together(&each.iter().map(|one| one.memory.clone()).collect::<Vec<_>>())?;
     let address = |memory: &Memory| memory.host_address().unwrap_or(0) as i64;
     let place = |one: &Exposed| address(&one.memory) - address(&memory) + one.view.base;
-    let empty = first.view.axes.iter().any(|(axis, _)| matches!(axis, Axis::Held(set) if set.is_empty()));
+    let empty = first.view.axes.iter().any(|(axis, _)| matches!(axis, Axis::Owned(set) if set.is_empty()));
     let places: Vec<i64> = each.iter().map(|one| if empty { 0 } else { place(one) }).collect();
     let (base, axis) = axis_of(&places, memory.holds(0, memory.bytes()));
     let axes = std::iter::once(axis).chain(first.view.axes.iter().cloned()).collect();
@@ -199,7 +201,7 @@ fn one_part(parts: &[Vec<Part>]) -> Option<Part> {
 /// there is only one.
 fn lies_alike(one: &View, other: &View) -> bool {
     let same = |((axis, stride), (other, other_stride)): (&(Axis, i64), &(Axis, i64))| {
-        let single = matches!(axis, Axis::Held(set) if set.len() <= 1);
+        let single = matches!(axis, Axis::Owned(set) if set.len() <= 1);
         axis == other && (single || stride == other_stride)
     };
     one.element == other.element && one.axes.len() == other.axes.len() && one.axes.iter().zip(&other.axes).all(same)
@@ -211,7 +213,7 @@ fn axis_of(places: &[i64], one_memory: bool) -> (i64, (Axis, i64)) {
     let (first, count) = (places[0], places.len() as u64);
     let step = places.get(1).map_or(0, |second| second - first);
     if one_memory && places.windows(2).all(|pair| pair[1] - pair[0] == step) {
-        return (first, (Axis::Held(IndexSet::range(0, count)), step));
+        return (first, (Axis::Owned(IndexSet::range(0, count)), step));
     }
     let listed = |(number, &at): (usize, &i64)| {
         let term = Term { start: number as u64, len: 1, step: 1, count: 1 };
@@ -237,11 +239,11 @@ mod tests {
         Stored::in_file(shape, ELEMENT, "file", offset).ordered(vec![1, 0])
     }
 
-    fn held(shape: &[u64]) -> Arc<Holding> {
+    fn held(shape: &[u64]) -> Arc<Ownership> {
         Arc::new(Distribution::new(shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap().into())
     }
 
-    fn request(name: &str, holding: &Arc<Holding>) -> ArrayRequest {
+    fn request(name: &str, holding: &Arc<Ownership>) -> ArrayRequest {
         ArrayRequest {
             name: name.into(),
             selected: Selected::Whole,
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn chunks_and_pieces_of_a_ranks_own_are_never_taken_together() {
-        let boxes = Arc::new(Holding::Boxes { shape: vec![3, 5], boxes: Vec::new() });
+        let boxes = Arc::new(Ownership::Boxes { shape: vec![3, 5], boxes: Vec::new() });
         let requests = ["a", "b"].map(|name| request(name, &boxes));
         assert_eq!(runs(&requests), [0..1, 1..2]);
         let keys = hyperslab_layout::stored::Keys::nested("a/");

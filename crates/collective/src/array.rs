@@ -1,10 +1,10 @@
 //! Arrays in memory, and the chunks that suit them on disk.
 
-use crate::holding::Holding;
+use crate::holding::Ownership;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, ElementType, Region, View, cut};
 use hyperslab_pack::{Memory, MemoryKind};
-use hyperslab_plan::Laid;
+use hyperslab_plan::MemoryLayout;
 use hyperslab_world::{Exposed, Fault, FaultKind, InlineCompute, copy_job};
 use std::sync::Arc;
 
@@ -93,9 +93,9 @@ impl LocalArray {
     }
 
     /// How it lies in its memory, for the model.
-    pub(crate) fn laid(&self) -> Laid {
+    pub(crate) fn laid(&self) -> MemoryLayout {
         let dims: Vec<(u64, i64)> = self.shape.iter().copied().zip(self.strides.iter().copied()).collect();
-        Laid::new(&dims, self.element.bytes())
+        MemoryLayout::new(&dims, self.element.bytes())
     }
 
     /// Bytes of the elements \[B\].
@@ -182,7 +182,7 @@ pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) ->
 
 /// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest
 /// dimensions first (Panda calls it natural chunking).
-pub fn natural_chunks(holding: &Holding, element_bytes: u64) -> Vec<u64> {
+pub fn natural_chunks(holding: &Ownership, element_bytes: u64) -> Vec<u64> {
     match holding.regular() {
         Some(distribution) => hyperslab_layout::natural_chunks(distribution, element_bytes, CHUNK_BYTES_MAX),
         None => cut(holding.shape().iter().map(|&extent| extent.max(1)).collect(), element_bytes, CHUNK_BYTES_MAX),

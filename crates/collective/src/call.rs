@@ -7,7 +7,7 @@ use crate::array::LocalArray;
 use crate::casting::check_cast;
 use crate::decision::Decision;
 use crate::described::with_arrays;
-use crate::holding::{Exposing, Exposure, Holding, Part, number_parts};
+use crate::holding::{Exposing, Exposure, Ownership, Part, number_parts};
 use crate::moving::{Moving, may_refuse};
 use crate::report::{Measured, Report};
 use crate::request::{ArrayRequest, reach};
@@ -321,7 +321,7 @@ impl Call {
     fn vet(
         &self,
         transfer: &Transfer,
-        taken: &[(std::ops::Range<usize>, Arc<Holding>)],
+        taken: &[(std::ops::Range<usize>, Arc<Ownership>)],
         locals: Option<&[Vec<LocalArray>]>,
     ) -> Option<Fault> {
         let mut each = taken.iter().zip(&transfer.asks).filter(|(_, ask)| ask.stored.is_replaced());
@@ -526,7 +526,7 @@ fn hear(payload: &[u8], decode: Decode, arrays: usize) -> Option<(Decision, Vec<
 pub(crate) type Destinations = (Vec<Vec<Part>>, Vec<LocalArray>, Option<Fault>);
 
 /// An array that is read: its name, the type of its elements in the memories, and how ranks hold it.
-pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Holding);
+pub(crate) type Wanted<'a> = (&'a str, ElementType, &'a Ownership);
 
 /// Arrays to read into: the user's, or fresh ones; stand-ins where the user's do not fit.
 pub(crate) fn destinations<'a>(

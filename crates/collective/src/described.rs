@@ -72,11 +72,11 @@ fn describe(arrays: &[ArrayRequest], direction: Direction) -> Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Holding;
+    use crate::Ownership;
     use hyperslab_layout::{Dim, Distribution, Section};
     use std::collections::BTreeMap;
 
-    fn request(holding: &Arc<Holding>, selected: Selected, memory: Option<Kind>) -> ArrayRequest {
+    fn request(holding: &Arc<Ownership>, selected: Selected, memory: Option<Kind>) -> ArrayRequest {
         let memory = memory.map(ElementType::native).into_iter().collect();
         ArrayRequest { name: "a".into(), selected, holding: Some(holding.clone()), memory }
     }
@@ -86,7 +86,7 @@ mod tests {
     /// holdings, sections and types.
     #[test]
     fn different_calls_are_described_differently() {
-        let held: [Arc<Holding>; 2] = [Dim::Block, Dim::Cyclic(1)]
+        let held: [Arc<Ownership>; 2] = [Dim::Block, Dim::Cyclic(1)]
             .map(|dim| Arc::new(Distribution::new(&[8], &[2], &[dim], None).unwrap().into()));
         let sections = [Selected::Whole, Selected::Section(Section::whole(&[8]))];
         let types = [Kind::Float32, Kind::Float64];
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn pieces_of_a_ranks_own_and_what_it_reads_into_change_nothing_that_others_compare() {
-        let regular: Arc<Holding> = Arc::new(Distribution::new(&[8], &[2], &[Dim::Block], None).unwrap().into());
-        let boxes = |boxes| Arc::new(Holding::Boxes { shape: vec![8], boxes });
+        let regular: Arc<Ownership> = Arc::new(Distribution::new(&[8], &[2], &[Dim::Block], None).unwrap().into());
+        let boxes = |boxes| Arc::new(Ownership::Boxes { shape: vec![8], boxes });
         let real = Some(Kind::Float64);
         let said = |pieces: Vec<Vec<(u64, u64)>>, of_boxes: Option<Kind>, of_all: Option<Kind>, direction| {
             let arrays: Arc<[ArrayRequest]> = [

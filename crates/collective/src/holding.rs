@@ -15,7 +15,7 @@ const LAYERS_MAX: usize = 64;
 
 /// How the ranks hold an array, or a section of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Holding {
+pub enum Ownership {
     /// As a distribution says, which is the same on all ranks.
     Regular(Distribution),
     /// In boxes, of which this rank holds these, each in an array of its own: blocks of an adaptive mesh.
@@ -39,19 +39,19 @@ pub enum Holding {
     Stretch(IndexSet),
 }
 
-impl From<Distribution> for Holding {
-    fn from(distribution: Distribution) -> Holding {
-        Holding::Regular(distribution)
+impl From<Distribution> for Ownership {
+    fn from(distribution: Distribution) -> Ownership {
+        Ownership::Regular(distribution)
     }
 }
 
-impl fmt::Display for Holding {
+impl fmt::Display for Ownership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Holding::Regular(distribution) => distribution.fmt(f),
+            Ownership::Regular(distribution) => distribution.fmt(f),
             // Ranks compare this text: what is a rank's own is not in it.
-            Holding::Stretch(_) => f.write_str("elements of each rank's own"),
-            Holding::Boxes { .. } | Holding::Runs { .. } => {
+            Ownership::Stretch(_) => f.write_str("elements of each rank's own"),
+            Ownership::Boxes { .. } | Ownership::Runs { .. } => {
                 write!(f, "{:?} in pieces of each rank's own", self.shape())
             }
         }
@@ -106,7 +106,7 @@ fn nothing() -> Exposed {
 /// call nearly all do.
 pub(crate) struct Exposing<'a> {
     at: (u32, u32),
-    before: Option<(&'a Holding, &'a LocalArray, Arc<View>)>,
+    before: Option<(&'a Ownership, &'a LocalArray, Arc<View>)>,
 }
 
 impl<'a> Exposing<'a> {
@@ -115,10 +115,10 @@ impl<'a> Exposing<'a> {
         Exposing { at, before: None }
     }
 
-    /// As [`Holding::expose`].
+    /// As [`Ownership::expose`].
     pub(crate) fn expose(
         &mut self,
-        holding: &'a Holding,
+        holding: &'a Ownership,
         name: &str,
         arrays: &'a [LocalArray],
     ) -> Result<Vec<Part>, Fault> {
@@ -139,10 +139,10 @@ impl<'a> Exposing<'a> {
     }
 }
 
-impl Holding {
+impl Ownership {
     /// How a dedicated server holds what others do: not at all.
-    pub(crate) fn of_others(ask: &Ask) -> Holding {
-        let nothing = || Holding::Boxes { shape: ask.section.shape(), boxes: Vec::new() };
+    pub(crate) fn of_others(ask: &Ask) -> Ownership {
+        let nothing = || Ownership::Boxes { shape: ask.section.shape(), boxes: Vec::new() };
         ask.spread.regular().map_or_else(nothing, |distribution| distribution.clone().into())
     }
 
@@ -150,34 +150,34 @@ impl Holding {
     ///
     /// # Errors
     /// When there can be no such array.
-    pub fn replicated(shape: &[u64], ranks: u32) -> Result<Holding, Fault> {
+    pub fn replicated(shape: &[u64], ranks: u32) -> Result<Ownership, Fault> {
         Distribution::replicated(shape, u64::from(ranks))
-            .map(Holding::Regular)
+            .map(Ownership::Regular)
             .map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
     }
 
     /// Global shape.
     pub fn shape(&self) -> &[u64] {
         match self {
-            Holding::Regular(distribution) => distribution.shape(),
-            Holding::Boxes { shape, .. } | Holding::Runs { shape, .. } => shape,
+            Ownership::Regular(distribution) => distribution.shape(),
+            Ownership::Boxes { shape, .. } | Ownership::Runs { shape, .. } => shape,
             // Not known.
-            Holding::Stretch(_) => &[0],
+            Ownership::Stretch(_) => &[0],
         }
     }
 
     /// Number of local arrays that hold this rank's part.
     pub fn arrays(&self) -> usize {
         match self {
-            Holding::Boxes { boxes, .. } => boxes.len(),
-            Holding::Regular(_) | Holding::Runs { .. } | Holding::Stretch(_) => 1,
+            Ownership::Boxes { boxes, .. } => boxes.len(),
+            Ownership::Regular(_) | Ownership::Runs { .. } | Ownership::Stretch(_) => 1,
         }
     }
 
     /// The distribution, where there is one.
     pub fn regular(&self) -> Option<&Distribution> {
         match self {
-            Holding::Regular(distribution) => Some(distribution),
+            Ownership::Regular(distribution) => Some(distribution),
             _ => None,
         }
     }
@@ -190,15 +190,15 @@ impl Holding {
     /// Shapes of this rank's local arrays.
     pub fn local_shapes(&self, rank: u32) -> Vec<Vec<u64>> {
         match self {
-            Holding::Regular(distribution) if u64::from(rank) >= distribution.ranks() => {
+            Ownership::Regular(distribution) if u64::from(rank) >= distribution.ranks() => {
                 vec![vec![0; distribution.shape().len()]]
             }
-            Holding::Regular(distribution) => vec![distribution.owned(rank).shape()],
-            Holding::Boxes { boxes, .. } => {
+            Ownership::Regular(distribution) => vec![distribution.owned(rank).shape()],
+            Ownership::Boxes { boxes, .. } => {
                 boxes.iter().map(|b| b.iter().map(|(low, high)| high.saturating_sub(*low)).collect()).collect()
             }
-            Holding::Stretch(set) => vec![vec![set.len()]],
-            Holding::Runs { runs, .. } => vec![vec![runs.iter().map(|run| run.1).fold(0, u64::saturating_add)]],
+            Ownership::Stretch(set) => vec![vec![set.len()]],
+            Ownership::Runs { runs, .. } => vec![vec![runs.iter().map(|run| run.1).fold(0, u64::saturating_add)]],
         }
     }
 
@@ -209,8 +209,8 @@ impl Holding {
             Err(Fault::new(FaultKind::Invalid, text).hint("indices count from 0, and the upper bound is not included"))
         };
         match self {
-            Holding::Regular(distribution) => check_ranks(name, distribution, size),
-            Holding::Boxes { shape, boxes } => {
+            Ownership::Regular(distribution) => check_ranks(name, distribution, size),
+            Ownership::Boxes { shape, boxes } => {
                 for (i, bounds) in boxes.iter().enumerate() {
                     if bounds.len() != shape.len() {
                         return outside(
@@ -225,8 +225,8 @@ impl Holding {
                 }
                 Ok(())
             }
-            Holding::Stretch(_) => Ok(()),
-            Holding::Runs { shape, runs } => {
+            Ownership::Stretch(_) => Ok(()),
+            Ownership::Runs { shape, runs } => {
                 let elements = volume(shape).unwrap_or(u64::MAX);
                 let beyond = runs.iter().find(|(start, len)| start.checked_add(*len).is_none_or(|end| end > elements));
                 match beyond {
@@ -256,11 +256,11 @@ impl Holding {
                 format!("'{name}' is held in {} pieces, but {} local arrays are given", self.arrays(), arrays.len());
             return Err(Fault::new(FaultKind::Invalid, text).hint("give one array for each box, in their order"));
         }
-        if let (Holding::Regular(distribution), [array]) = (self, arrays) {
+        if let (Ownership::Regular(distribution), [array]) = (self, arrays) {
             let exposed = array.expose(name, distribution, (rank, size))?;
             return Ok(vec![Part { exposed, region: None }]);
         }
-        if let (Holding::Stretch(set), [array]) = (self, arrays) {
+        if let (Ownership::Stretch(set), [array]) = (self, arrays) {
             return stretch_part(name, set, array, rank).map(|part| vec![part]);
         }
         for (i, (array, shape)) in arrays.iter().zip(self.local_shapes(rank)).enumerate() {
@@ -274,12 +274,12 @@ impl Holding {
             array.check(name)?;
         }
         match self {
-            Holding::Boxes { boxes, .. } => {
+            Ownership::Boxes { boxes, .. } => {
                 let full = boxes.iter().zip(arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
-            Holding::Regular(_) | Holding::Stretch(_) => unreachable!("one array was given"),
+            Ownership::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
+            Ownership::Regular(_) | Ownership::Stretch(_) => unreachable!("one array was given"),
         }
     }
 
@@ -296,24 +296,24 @@ impl Holding {
         };
         let arrays: Vec<LocalArray> = self.local_shapes(rank).into_iter().map(array).collect();
         match self {
-            Holding::Regular(distribution) => {
+            Ownership::Regular(distribution) => {
                 let view = View::held(&distribution.owned(rank), 0, &arrays[0].strides, element);
                 let exposed = Exposed { memory: arrays[0].memory.clone(), view: Arc::new(view) };
                 Ok(vec![Part { exposed, region: None }])
             }
-            Holding::Boxes { boxes, .. } => {
+            Ownership::Boxes { boxes, .. } => {
                 let full = boxes.iter().zip(&arrays).filter(|(bounds, _)| bounds.iter().all(|(low, high)| low < high));
                 Ok(full.map(|(bounds, array)| box_part(bounds, array)).collect())
             }
-            Holding::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
-            Holding::Stretch(set) => stretch_part(name, set, &arrays[0], rank).map(|part| vec![part]),
+            Ownership::Runs { shape, runs } => run_parts(name, shape, runs, &arrays[0]),
+            Ownership::Stretch(set) => stretch_part(name, set, &arrays[0], rank).map(|part| vec![part]),
         }
     }
 
     /// The same in the index space of the stretch `low..high`, as far as that reaches, where it was not known before.
-    pub(crate) fn in_stretch(&self, low: u64, high: u64) -> Option<Holding> {
-        let Holding::Stretch(set) = self else { return None };
-        Some(Holding::Stretch(set.within(low, high).lowered(low)))
+    pub(crate) fn in_stretch(&self, low: u64, high: u64) -> Option<Ownership> {
+        let Ownership::Stretch(set) = self else { return None };
+        Some(Ownership::Stretch(set.within(low, high).lowered(low)))
     }
 
     /// Local arrays that stand in where the user's own cannot be used, so that the rank can still take part.
@@ -326,7 +326,7 @@ impl Part {
     /// How many elements it has.
     pub(crate) fn elements(&self) -> u64 {
         let held = |(axis, _): &(Axis, i64)| match axis {
-            Axis::Held(set) | Axis::Folded(set, _) => set.len(),
+            Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
             Axis::Selected(triplet, _) => triplet.len(),
         };
@@ -334,11 +334,11 @@ impl Part {
     }
 
     /// The same in the index space of a stretch that begins at `low`, of which the elements are those of `holding`.
-    pub(crate) fn in_stretch(self, low: u64, holding: &Holding) -> Part {
-        let Holding::Stretch(inside) = holding else { return self };
+    pub(crate) fn in_stretch(self, low: u64, holding: &Ownership) -> Part {
+        let Ownership::Stretch(inside) = holding else { return self };
         let View { base, axes, element } = &*self.exposed.view;
         let lowered = |(axis, stride): &(Axis, i64)| match axis {
-            Axis::Held(set) => (Axis::Held(set.lowered(low)), *stride),
+            Axis::Owned(set) => (Axis::Owned(set.lowered(low)), *stride),
             Axis::Folded(set, dims) => (Axis::Folded(set.lowered(low), dims.clone()), *stride),
             Axis::Selected(..) | Axis::Listed(_) => (axis.clone(), *stride),
         };
@@ -363,8 +363,8 @@ fn stretch_part(name: &str, set: &IndexSet, array: &LocalArray, rank: u32) -> Re
     let dense = dense_strides(&array.shape, &order, array.element.bytes()) == array.strides;
     let dims = || array.shape.iter().copied().zip(array.strides.iter().copied());
     let axis = match (dense, &array.strides[..]) {
-        (true, _) => (Axis::Held(set.clone()), array.element.bytes() as i64),
-        (false, &[stride]) => (Axis::Held(set.clone()), stride),
+        (true, _) => (Axis::Owned(set.clone()), array.element.bytes() as i64),
+        (false, &[stride]) => (Axis::Owned(set.clone()), stride),
         _ => (Axis::Folded(set.clone(), dims().collect()), 1),
     };
     let view = View { base: array.offset, axes: vec![axis], element: array.element };
@@ -413,11 +413,11 @@ fn run_parts(name: &str, shape: &[u64], runs: &[(u64, u64)], array: &LocalArray)
         for Layer { set, axis } in layers(rows.runs.iter().copied(), LAYERS_MAX).ok_or_else(unfit)? {
             let mut dims: Vec<IndexSet> =
                 unravel(rows.first, outer).into_iter().map(|i| IndexSet::range(i, i + 1)).collect();
-            let mut axes: Vec<_> = dims.iter().map(|set| (Axis::Held(set.clone()), 0)).collect();
+            let mut axes: Vec<_> = dims.iter().map(|set| (Axis::Owned(set.clone()), 0)).collect();
             if let (Some(dim), Some(axis)) = (dims.last_mut(), axes.last_mut()) {
                 let low = dim.hull().map_or(0, |(low, _)| low);
                 *dim = IndexSet::range(low, low + rows.count);
-                *axis = (Axis::Held(dim.clone()), rows.step * stride);
+                *axis = (Axis::Owned(dim.clone()), rows.step * stride);
             }
             dims.push(set);
             axes.push((axis, stride));
@@ -516,7 +516,7 @@ mod tests {
             let mut expected: Vec<(u64, i64)> =
                 named.enumerate().map(|(at, element)| (element, array.offset + at as i64 * stride)).collect();
             expected.sort_unstable();
-            let holding = Holding::Runs { shape: shape.clone(), runs: runs.clone() };
+            let holding = Ownership::Runs { shape: shape.clone(), runs: runs.clone() };
             let parts = holding.expose("rho", &[array], (0, 1)).unwrap();
             assert_eq!(exposed(&parts, &shape), expected, "{shape:?} {runs:?}");
         }
@@ -526,7 +526,7 @@ mod tests {
     fn runs_of_a_regular_box_are_one_part() {
         // Rows 2 to 5 of 10, columns 3 to 6 of 8.
         let runs: Vec<(u64, u64)> = (2..6).map(|row| (row * 8 + 3, 4)).collect();
-        let holding = Holding::Runs { shape: vec![10, 8], runs };
+        let holding = Ownership::Runs { shape: vec![10, 8], runs };
         let parts = holding.expose("rho", &[local(16, 4)], (0, 1)).unwrap();
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].region, Some(Region::boxed(&[2, 3], &[6, 7])));
@@ -534,7 +534,7 @@ mod tests {
 
     #[test]
     fn what_is_named_too_often_is_refused() {
-        let holding = Holding::Runs { shape: vec![10], runs: vec![(3, 1); LAYERS_MAX + 1] };
+        let holding = Ownership::Runs { shape: vec![10], runs: vec![(3, 1); LAYERS_MAX + 1] };
         let refused = holding.expose("rho", &[local(LAYERS_MAX as u64 + 1, 4)], (0, 1)).unwrap_err();
         assert!(refused.text().contains("name an element more than 64 times"), "{refused}");
     }

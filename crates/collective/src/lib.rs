@@ -38,7 +38,7 @@ pub use call::{Arguments, Call, Done, enter};
 pub use casting::check_cast;
 pub use decision::{Decision, Predicted, predicted};
 pub use ending::{Ending, syncing};
-pub use holding::{Exposure, Holding, Part, number_parts};
+pub use holding::{Exposure, Ownership, Part, number_parts};
 pub use moving::Moving;
 pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};

@@ -1,7 +1,7 @@
 //! What a rank asks for in a collective call, array by array, and what follows once it is known how the arrays are stored.
 
 use crate::casting::check_casting;
-use crate::holding::Holding;
+use crate::holding::Ownership;
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet};
 use hyperslab_plan::{Ask, Direction};
 use hyperslab_world::{Fault, FaultKind};
@@ -40,7 +40,7 @@ pub struct ArrayRequest {
     /// Which part of it.
     pub selected: Selected,
     /// How ranks hold that; all of it on each rank when not given.
-    pub holding: Option<Arc<Holding>>,
+    pub holding: Option<Arc<Ownership>>,
     /// Types of this rank's local arrays, one by one; none where fresh ones are read into.
     pub memory: Vec<ElementType>,
 }
@@ -52,7 +52,7 @@ impl ArrayRequest {
         mut stored: Stored,
         (direction, end_of_file, ranks): (Direction, EndOfFile, u32),
         reach: Option<(u64, u64)>,
-    ) -> Result<(Ask, Arc<Holding>), Fault> {
+    ) -> Result<(Ask, Arc<Ownership>), Fault> {
         let mut holding = self.held(&stored, ranks)?;
         let section = match &self.selected {
             Selected::Whole => checked_section(&self.name, None, &stored.shape, holding.shape())?,
@@ -101,7 +101,7 @@ impl ArrayRequest {
         })
     }
 
-    fn held(&self, stored: &Stored, ranks: u32) -> Result<Arc<Holding>, Fault> {
+    fn held(&self, stored: &Stored, ranks: u32) -> Result<Arc<Ownership>, Fault> {
         if let Some(holding) = &self.holding {
             return Ok(holding.clone());
         }
@@ -109,7 +109,7 @@ impl ArrayRequest {
             Selected::Section(section) => &section.shape(),
             Selected::Whole | Selected::End(_) | Selected::Reached => &stored.shape,
         };
-        Holding::replicated(shape, ranks).map(Arc::new)
+        Ownership::replicated(shape, ranks).map(Arc::new)
     }
 
     /// Refuses local arrays, each of them, whose elements may not become what is stored, or the reverse.
@@ -138,7 +138,7 @@ impl ArrayRequest {
 /// From where to where this rank's pieces reach in what is asked for as far as [`Selected::Reached`].
 pub(crate) fn reach(arrays: &[ArrayRequest]) -> Option<(u64, u64)> {
     let hull = |request: &ArrayRequest| match request.holding.as_deref() {
-        Some(Holding::Stretch(set)) => set.hull(),
+        Some(Ownership::Stretch(set)) => set.hull(),
         _ => None,
     };
     arrays.iter().filter_map(hull).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))

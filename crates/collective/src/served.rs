@@ -6,7 +6,7 @@
 use crate::Decode;
 use crate::call::destinations;
 use crate::decision::Decision;
-use crate::holding::{Exposure, Holding, number_parts};
+use crate::holding::{Exposure, Ownership, number_parts};
 use crate::telling;
 use hyperslab_plan::{Parameters, Transfer};
 use hyperslab_walk::{Limits, Party};
@@ -134,7 +134,7 @@ impl Served {
     /// # Errors
     /// When there is no memory even for that.
     pub fn exposure(&self, at: (u32, u32)) -> Result<Exposure, Fault> {
-        let held: Vec<Holding> = self.transfer.asks.iter().map(Holding::of_others).collect();
+        let held: Vec<Ownership> = self.transfer.asks.iter().map(Ownership::of_others).collect();
         let wanted = self.transfer.asks.iter().zip(&held).map(|(ask, held)| (&*ask.name, ask.memory, held));
         Ok(number_parts(destinations(wanted, None, at)?.0))
     }

@@ -2,12 +2,12 @@
 
 use crate::decision::Decision;
 use hyperslab_layout::Stored;
-use hyperslab_plan::{Laid, Parameters, Transfer};
+use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, Root};
 use std::sync::Arc;
 
 /// How arrays of a call lie in the memory of a rank, as far as known.
-pub type InMemory = [Option<Laid>];
+pub type InMemory = [Option<MemoryLayout>];
 
 /// What a call writes or reads: a group of arrays, a file. It is used on rank 0 alone, perhaps on another thread, and owns
 /// what it needs; nothing of anybody's memory is in it.

@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, Holding, LocalArray, Selected, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Holes, IndexSet, Kind, Overlapping, Policies, Stored};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Strategy, Transfer};
 use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Shuffling;
@@ -28,12 +28,12 @@ struct ByteFile {
 }
 
 impl Target for ByteFile {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         let length = self.objects.lock().unwrap()[OBJECT].len() as u64;
         Ok(vec![Stored::in_file(&[length], BYTE, OBJECT, 0)])
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, _laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, _laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         *self.reached.lock().unwrap() = transfer.asks[0].section.dims[0].set().hull();
         let parameters = self.parameters.clone();
         if let Err(infeasible) = parameters.strategy.feasible(transfer, &parameters) {
@@ -99,7 +99,7 @@ impl Part {
     }
 
     fn request(&self) -> ArrayRequest {
-        let holding = Some(Arc::new(Holding::Stretch(self.set.clone())));
+        let holding = Some(Arc::new(Ownership::Stretch(self.set.clone())));
         ArrayRequest { name: "bytes".into(), selected: Selected::Reached, holding, memory: vec![BYTE] }
     }
 }

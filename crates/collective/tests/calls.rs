@@ -5,11 +5,11 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, Holding, LocalArray, Selected, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Casting, Dim, Distribution, ElementType, IndexSet, Kind, Policies, Stored, product};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Strategy, Transfer};
 use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Failing;
@@ -43,11 +43,11 @@ impl File {
 }
 
 impl Target for File {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         self.note("look").map(|()| self.stored.clone())
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         assert_eq!(transfer.asks.len(), laid.len());
         let parameters = self.parameters.clone();
         self.note("choose").map(|()| Decision { parameters, predicted: [0.0; 5], later: 0.0 })
@@ -126,7 +126,7 @@ impl Case {
         Case { ranks, seed, random, shapes, stored, objects: Objects::default(), log: Log::default() }
     }
 
-    fn distribution(&mut self, shape: &[u64]) -> Arc<Holding> {
+    fn distribution(&mut self, shape: &[u64]) -> Arc<Ownership> {
         let dims: Vec<Dim> = shape
             .iter()
             .map(|_| match self.random.u8(0..3) {
@@ -144,8 +144,8 @@ impl Case {
     }
 
     /// A distribution for each array; those of one shape have the same.
-    fn held(&mut self) -> Vec<Arc<Holding>> {
-        let mut known: Vec<(Vec<u64>, Arc<Holding>)> = Vec::new();
+    fn held(&mut self) -> Vec<Arc<Ownership>> {
+        let mut known: Vec<(Vec<u64>, Arc<Ownership>)> = Vec::new();
         let mut held = Vec::new();
         for shape in self.shapes.clone() {
             if !known.iter().any(|(one, _)| *one == shape) {
@@ -158,7 +158,7 @@ impl Case {
     }
 
     /// What a rank holds of an array; perhaps not as densely as others.
-    fn local(&mut self, rank: u32, array: usize, holding: &Holding) -> LocalArray {
+    fn local(&mut self, rank: u32, array: usize, holding: &Ownership) -> LocalArray {
         let mut shape = vec![0; self.shapes[array].len()];
         let mut values = Vec::new();
         if u64::from(rank) < holding.regular().unwrap().ranks() {
@@ -200,8 +200,8 @@ impl Case {
         File { stored, parameters, objects, makes, log, fails: None }
     }
 
-    fn arguments(&self, direction: Direction, held: &[Option<Arc<Holding>>], target: Option<File>) -> Arguments {
-        let request = |(number, holding): (usize, &Option<Arc<Holding>>)| ArrayRequest {
+    fn arguments(&self, direction: Direction, held: &[Option<Arc<Ownership>>], target: Option<File>) -> Arguments {
+        let request = |(number, holding): (usize, &Option<Arc<Ownership>>)| ArrayRequest {
             name: format!("array{number}"),
             selected: Selected::Whole,
             holding: holding.clone(),
@@ -240,7 +240,7 @@ impl Case {
     }
 
     /// A read of all arrays, in another distribution or all of them on each rank.
-    fn read(&mut self, file: File) -> (Vec<Option<Arc<Holding>>>, Vec<Arguments>) {
+    fn read(&mut self, file: File) -> (Vec<Option<Arc<Ownership>>>, Vec<Arguments>) {
         let held: Vec<_> = match self.random.bool() {
             true => self.held().into_iter().map(Some).collect(),
             false => vec![None; self.shapes.len()],
@@ -283,11 +283,11 @@ impl Case {
         }
     }
 
-    fn check_read(&self, rank: u32, held: &[Option<Arc<Holding>>], arrays: &[LocalArray]) {
+    fn check_read(&self, rank: u32, held: &[Option<Arc<Ownership>>], arrays: &[LocalArray]) {
         assert_eq!(arrays.len(), held.len());
         for (array, (local, holding)) in arrays.iter().zip(held).enumerate() {
             let shape = &self.shapes[array];
-            let all = || Holding::replicated(shape, self.ranks).map(Arc::new).unwrap();
+            let all = || Ownership::replicated(shape, self.ranks).map(Arc::new).unwrap();
             let holding = holding.clone().unwrap_or_else(all);
             let distribution = holding.regular().unwrap();
             if u64::from(rank) >= distribution.ranks() {

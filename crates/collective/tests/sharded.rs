@@ -5,13 +5,13 @@
 mod common;
 
 use common::{Told, decode, finish, seeds};
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, Holding, LocalArray, Selected, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Done, LocalArray, Ownership, Selected, Target};
 use hyperslab_format::zarr::{ArrayMetadata, BytesCodec, Codecs, Sharding};
 use hyperslab_layout::mesh::{unravel, volume};
 use hyperslab_layout::{
     Casting, Codec, Dim, Distribution, IndexSet, Kind, Policies, Section, Stored, Triplet, product,
 };
-use hyperslab_plan::{Direction, Laid, Parameters, Strategy, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Strategy, Transfer};
 use hyperslab_walk::{Compared, Limits, Party};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Failing;
@@ -27,11 +27,11 @@ struct Sharded {
 }
 
 impl Target for Sharded {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         Ok(vec![self.stored.clone()])
     }
 
-    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         Ok(Decision { parameters: self.parameters.clone(), predicted: [0.0; 5], later: 0.0 })
     }
 
@@ -131,7 +131,7 @@ impl Case {
         Stored { fill: self.fill().into(), ..stored }
     }
 
-    fn holding(&mut self) -> Holding {
+    fn holding(&mut self) -> Ownership {
         let shape = self.section.shape();
         let dims: Vec<Dim> = shape
             .iter()
@@ -146,13 +146,13 @@ impl Case {
             *first = u64::from(self.ranks);
         }
         match mesh.is_empty() {
-            true => Holding::replicated(&shape, self.ranks).unwrap(),
+            true => Ownership::replicated(&shape, self.ranks).unwrap(),
             false => Distribution::new(&shape, &mesh, &dims, None).unwrap().into(),
         }
     }
 
     /// Reads the section by some strategy that can, so held.
-    fn read(&mut self, holding: &Holding) -> Vec<Result<Done, Fault>> {
+    fn read(&mut self, holding: &Ownership) -> Vec<Result<Done, Fault>> {
         let mut servers: Vec<u32> = (0..self.ranks).collect();
         self.random.shuffle(&mut servers);
         servers.truncate(self.random.usize(1..=self.ranks as usize));
@@ -198,7 +198,7 @@ impl Case {
         finish(&hub, &mut self.random, &mut worlds, &mut parties, &mut calls)
     }
 
-    fn check(&self, rank: u32, holding: &Holding, array: &LocalArray) {
+    fn check(&self, rank: u32, holding: &Ownership, array: &LocalArray) {
         let distribution = holding.regular().unwrap();
         if u64::from(rank) >= distribution.ranks() {
             return;
@@ -279,7 +279,7 @@ fn a_small_section_reads_a_small_part_of_a_shard() {
     case.store();
     let wanted = (0..4000).find(|&i| case.value(&[i]) != FILL).unwrap();
     case.section = Section { dims: vec![Triplet { start: wanted, stride: 1, count: 1, block: 1 }] };
-    let holding = Holding::replicated(&[1], 1).unwrap();
+    let holding = Ownership::replicated(&[1], 1).unwrap();
     let done = case.read(&holding).pop().unwrap().unwrap_or_else(|fault| panic!("{}", fault.text()));
     case.check(0, &holding, &done.arrays[0]);
     assert_eq!(done.report.walked().store_bytes, 1000 * 16 + 4 + 8, "its index, and one element");
@@ -295,7 +295,7 @@ fn indexes_that_are_too_large_are_refused() {
     assert_eq!(case.stored().index_bytes(&case.section), 1000 * 16 + 4);
     for (buffer_bytes_max, fits) in [(16_003, false), (16_004, true)] {
         case.buffer_bytes_max = buffer_bytes_max;
-        let holding = Holding::replicated(&[4000], case.ranks).unwrap();
+        let holding = Ownership::replicated(&[4000], case.ranks).unwrap();
         for result in case.read(&holding) {
             let said = result.err().map(|fault| fault.text()).unwrap_or_default();
             assert!(fits || said.contains("at most 16003 B") && said.contains("16004 B and more"), "{said}");

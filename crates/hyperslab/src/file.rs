@@ -357,7 +357,11 @@ impl File {
     }
 
     /// Chooses how to carry out a transfer of this file.
-    fn decided(&self, transfer: &Arc<Transfer>, laid: &[Option<hyperslab_plan::Laid>]) -> Result<Decision, Fault> {
+    fn decided(
+        &self,
+        transfer: &Arc<Transfer>,
+        laid: &[Option<hyperslab_plan::MemoryLayout>],
+    ) -> Result<Decision, Fault> {
         let File { comm, options, held, .. } = self;
         decided(
             comm.plans(),

@@ -76,7 +76,7 @@ pub use error::Error;
 pub use file::netcdf::NetcdfOptions;
 pub use file::{Contents, File, FileArray};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
-pub use hyperslab_collective::{CHUNK_BYTES_MAX, Holding, LocalArray, Report, natural_chunks};
+pub use hyperslab_collective::{CHUNK_BYTES_MAX, LocalArray, Ownership, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value, fill_from_json, fill_to_json};

@@ -3,7 +3,7 @@
 use crate::error::format_fault;
 use crate::selection::Sections;
 use crate::zarr::Mode;
-use hyperslab_collective::{Compared, Holding, LocalArray};
+use hyperslab_collective::{Compared, LocalArray, Ownership};
 use hyperslab_format::zarr::{Codecs, Map, Value};
 use hyperslab_layout::{Casting, ElementType};
 use hyperslab_plan::{Exchange, Preference, Strategy};
@@ -376,9 +376,9 @@ impl WriteOptions {
 #[non_exhaustive]
 pub struct ReadOptions {
     /// Who gets what; every rank everything, when not given.
-    pub holding: Option<Holding>,
+    pub holding: Option<Ownership>,
     /// The same of each array, in their order, where they are not held alike; or nothing.
-    pub holdings: Vec<Option<Holding>>,
+    pub holdings: Vec<Option<Ownership>>,
     /// The part of each array to read.
     pub section: Sections,
     /// This rank's local arrays to read into, array by array; fresh ones, when not given.
@@ -392,9 +392,9 @@ pub struct ReadOptions {
 impl ReadOptions {
     setters! {
         /// Held so by the ranks.
-        holding: impl Into<Holding> = Some(holding.into());
+        holding: impl Into<Ownership> = Some(holding.into());
         /// Each held so by the ranks.
-        holdings: Vec<Option<Holding>> = holdings;
+        holdings: Vec<Option<Ownership>> = holdings;
         /// Of this part: of all the same one, or of each its own.
         section: impl Into<Sections> = section.into();
         /// Into these.

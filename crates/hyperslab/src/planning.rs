@@ -7,8 +7,8 @@ use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
-    Candidate, Direction, Infeasible, Laid, Limits, Machine, Parameters, Planner, Preference, Resource, Strategy,
-    Taken, Transfer, Use, explain,
+    Candidate, Direction, Infeasible, Limits, Machine, MemoryLayout, Parameters, Planner, Preference, Resource,
+    Strategy, Taken, Transfer, Use, explain,
 };
 use hyperslab_world::{Fault, FaultKind, is_in_memory};
 use learned::Learned;
@@ -27,13 +27,13 @@ const UNSYNCED_MAX: usize = 1024;
 
 /// What kind of transfer it is, for what is learned of it. What a user forces teaches nothing of what is chosen: with the
 /// wrong number of servers, say, the model may be off by a factor that the right one has not.
-fn kind(transfer: &Transfer, wish: &Preference) -> String {
+fn kind(transfer: &Transfer, hints: &Preference) -> String {
     let word = |it: bool, yes: &'static str, no: &'static str| if it { yes } else { no };
     let chunked = transfer.asks.iter().any(|ask| ask.stored.chunk().is_some());
     let way = word(transfer.direction == Direction::Write, "write", "read");
     let (place, kept) = (word(chunked, "chunks", "file"), word(transfer.is_synced(), "durable", "cached"));
-    let free = Preference { buffer_bytes_max: wish.buffer_bytes_max, cached: wish.cached, ..Preference::default() };
-    let forced = word(*wish == free, "", " forced");
+    let free = Preference { buffer_bytes_max: hints.buffer_bytes_max, cached: hints.cached, ..Preference::default() };
+    let forced = word(*hints == free, "", " forced");
     format!("{way} {place} {kept} {}{forced}", transfer.ranks.next_power_of_two())
 }
 
@@ -192,21 +192,21 @@ pub(crate) fn decided(
     plans: &Plans,
     place: &str,
     transfer: &Arc<Transfer>,
-    wish: &Preference,
+    hints: &Preference,
     held: u64,
-    laid: &[Option<Laid>],
+    laid: &[Option<MemoryLayout>],
     shaped: &Shaped,
 ) -> Result<Decision, Fault> {
-    let asked = wish;
-    let (transfer, mut wish) = served(plans, transfer, wish).map_err(|no| refused(no, wish, held))?;
+    let asked = hints;
+    let (transfer, mut hints) = served(plans, transfer, hints).map_err(|no| refused(no, hints, held))?;
     // Memory has no cache, and is durable as far as it can be.
-    wish.cached |= is_in_memory(place);
+    hints.cached |= is_in_memory(place);
     let mut planning = plans.kept();
     let started = Instant::now();
     let mut hasher = DefaultHasher::new();
-    (transfer.fingerprint(), &wish, laid).hash(&mut hasher);
+    (transfer.fingerprint(), &hints, laid).hash(&mut hasher);
     let key = hasher.finish();
-    // Dedicated servers narrow a wish, but that is not the user's doing.
+    // Dedicated servers narrow hints, but that is not the user's doing.
     let kind = kind(&transfer, asked);
     let can = |parameters: &Parameters| parameters.strategy.feasible(&transfer, parameters).is_ok();
     // A call that did not come to its end has failed; if another way was tried in it, that may be why.
@@ -221,8 +221,8 @@ pub(crate) fn decided(
             let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
             let choice = Arc::new(
                 planner
-                    .choose(&transfer, &wish, &|number| laid.get(number).cloned()?)
-                    .map_err(|no| refused(no, &wish, held))?,
+                    .choose(&transfer, &hints, &|number| laid.get(number).cloned()?)
+                    .map_err(|no| refused(no, &hints, held))?,
             );
             if planning.plans.len() >= PLANS_MAX {
                 planning.plans.clear();
@@ -272,7 +272,7 @@ pub(crate) fn choose_shape(
     let mut hasher = DefaultHasher::new();
     ladders.hash(&mut hasher);
     for one in &natural {
-        (one.transfer.fingerprint(), one.times.to_bits(), &one.wish, &one.laid).hash(&mut hasher);
+        (one.transfer.fingerprint(), one.times.to_bits(), &one.hints, &one.laid).hash(&mut hasher);
     }
     let key = hasher.finish();
     let mut planning = plans.kept();
@@ -304,9 +304,9 @@ fn as_served(plans: &Plans, one: Use) -> Use {
     if one.transfer.direction == Direction::Read {
         return one;
     }
-    // What is wrong with a wish is said where the transfer itself is planned.
-    match served(plans, &one.transfer, &one.wish) {
-        Ok((transfer, wish)) => Use { transfer, wish, ..one },
+    // What is wrong with hints is said where the transfer itself is planned.
+    match served(plans, &one.transfer, &one.hints) {
+        Ok((transfer, hints)) => Use { transfer, hints, ..one },
         Err(_) => one,
     }
 }
@@ -334,8 +334,8 @@ fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
     Machine { ranks_per_node, cores_per_node: cores }
 }
 
-fn refused(no: Infeasible, wish: &Preference, held: u64) -> Fault {
-    let strategy = wish.strategy.map_or("no strategy can".to_string(), |s| format!("strategy {s} cannot"));
+fn refused(no: Infeasible, hints: &Preference, held: u64) -> Fault {
+    let strategy = hints.strategy.map_or("no strategy can".to_string(), |s| format!("strategy {s} cannot"));
     let held = if held > 0 { format!(" (beside {held} B set aside for copies of arrays)") } else { String::new() };
     Fault::new(FaultKind::Invalid, format!("{strategy} carry out this transfer: {}{held}", no.reason)).hint(no.hint)
 }
@@ -344,12 +344,12 @@ fn refused(no: Infeasible, wish: &Preference, held: u64) -> Fault {
 fn served(
     plans: &Plans,
     transfer: &Arc<Transfer>,
-    wish: &Preference,
+    hints: &Preference,
 ) -> Result<(Arc<Transfer>, Preference), Infeasible> {
     if plans.servers == 0 {
-        return Ok((transfer.clone(), wish.clone()));
+        return Ok((transfer.clone(), hints.clone()));
     }
-    if let Some(other) = wish.strategy.filter(|&strategy| strategy != Strategy::SERVER_DIRECTED) {
+    if let Some(other) = hints.strategy.filter(|&strategy| strategy != Strategy::SERVER_DIRECTED) {
         return Err(Infeasible {
             reason: format!("dedicated servers work by strategy {}, not {other}", Strategy::SERVER_DIRECTED),
             hint: "leave the choice of the strategy open, or use the communicator without dedicated servers".into(),
@@ -357,10 +357,10 @@ fn served(
     }
     let clients = plans.clients;
     let transfer = Arc::new(Transfer { ranks: clients + plans.servers, ..(**transfer).clone() });
-    let servers = wish.servers.unwrap_or(plans.servers).clamp(1, plans.servers);
+    let servers = hints.servers.unwrap_or(plans.servers).clamp(1, plans.servers);
     let server_ranks = Some((clients..clients + servers).collect());
     let strategy = Some(Strategy::SERVER_DIRECTED);
-    Ok((transfer, Preference { strategy, server_ranks, servers: None, ..wish.clone() }))
+    Ok((transfer, Preference { strategy, server_ranks, servers: None, ..hints.clone() }))
 }
 
 #[cfg(test)]

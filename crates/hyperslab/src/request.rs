@@ -3,7 +3,7 @@
 use crate::comm::{Comm, Inside, Unready};
 use crate::error::Error;
 use crate::line::{Finished, Outcome};
-use hyperslab_collective::{Holding, LocalArray, Report};
+use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_layout::mesh::volume;
 use hyperslab_plan::{Parameters, Preference};
 use hyperslab_world::{Fault, FaultKind, InlineCompute};
@@ -46,7 +46,7 @@ pub(crate) struct Room {
     /// Bytes set aside on this rank \[B\].
     staged: u64,
     /// What the planner may use, and how much the copies of a rank have of the rest.
-    pub(crate) wish: Preference,
+    pub(crate) hints: Preference,
     pub(crate) held: u64,
 }
 
@@ -56,17 +56,17 @@ pub(crate) struct Room {
 /// follow from what is asked, so that they are the same on all ranks.
 pub(crate) fn stage<'a>(
     comm: &Comm,
-    wish: &Preference,
+    hints: &Preference,
     staged: bool,
-    arrays: impl Iterator<Item = (&'a str, &'a mut Vec<LocalArray>, &'a Holding)>,
+    arrays: impl Iterator<Item = (&'a str, &'a mut Vec<LocalArray>, &'a Ownership)>,
 ) -> Result<Room, Fault> {
-    let most = wish.buffer_bytes_max.unwrap_or_else(|| Parameters::default().buffer_bytes_max);
+    let most = hints.buffer_bytes_max.unwrap_or_else(|| Parameters::default().buffer_bytes_max);
     // Dedicated servers have the slots, and clients have the copies.
     let apart = comm.servers() > 0;
     if !staged {
         let slots = if apart { most } else { most - most / 2 };
-        let wish = Preference { buffer_bytes_max: Some(slots), ..wish.clone() };
-        return Ok(Room { staged: 0, wish, held: 0 });
+        let hints = Preference { buffer_bytes_max: Some(slots), ..hints.clone() };
+        return Ok(Room { staged: 0, hints, held: 0 });
     }
     let arrays: Vec<_> = arrays.collect();
     let known = largest_part(&arrays);
@@ -93,13 +93,13 @@ pub(crate) fn stage<'a>(
         }
     }
     let held = if apart { 0 } else { largest.max(most / 2) };
-    let wish = Preference { buffer_bytes_max: Some(most - held), ..wish.clone() };
-    Ok(Room { staged: mine, wish, held })
+    let hints = Preference { buffer_bytes_max: Some(most - held), ..hints.clone() };
+    Ok(Room { staged: mine, hints, held })
 }
 
 /// Bytes that no rank's parts exceed, where closed forms say so \[B\].
-fn largest_part(arrays: &[(&str, &mut Vec<LocalArray>, &Holding)]) -> Option<u64> {
-    let bytes = |(_, parts, holding): &(&str, &mut Vec<LocalArray>, &Holding)| {
+fn largest_part(arrays: &[(&str, &mut Vec<LocalArray>, &Ownership)]) -> Option<u64> {
+    let bytes = |(_, parts, holding): &(&str, &mut Vec<LocalArray>, &Ownership)| {
         let element = parts.first().map_or(1, |array| array.element.bytes());
         let shape = holding.regular()?.largest_part().shape();
         Some(volume(&shape).unwrap_or(u64::MAX).saturating_mul(element))

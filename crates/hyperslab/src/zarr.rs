@@ -33,7 +33,7 @@ use crate::listing::{Coming, Listing};
 use crate::options::OpenOptions;
 use hyperslab_collective::attempts::{Attempts, Home};
 use hyperslab_collective::naming::check_name;
-use hyperslab_collective::{Holding, LocalArray};
+use hyperslab_collective::{LocalArray, Ownership};
 use hyperslab_format::zarr::{
     ArrayMetadata, GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type,
 };
@@ -109,7 +109,7 @@ pub struct ArrayWrite {
     /// This rank's part: one array, or one for each of its boxes.
     pub arrays: Vec<LocalArray>,
     /// How the ranks hold it. May be left out where there is one rank, which holds everything.
-    pub holding: Option<Arc<Holding>>,
+    pub holding: Option<Arc<Ownership>>,
 }
 
 impl ArrayWrite {
@@ -119,7 +119,7 @@ impl ArrayWrite {
     }
 
     /// A new array that each rank holds in pieces of its own.
-    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Holding) -> ArrayWrite {
+    pub fn pieces(name: impl Into<String>, arrays: Vec<LocalArray>, holding: Ownership) -> ArrayWrite {
         ArrayWrite { name: name.into(), arrays, holding: Some(Arc::new(holding)) }
     }
 
@@ -462,8 +462,8 @@ impl Store {
     }
 
     /// Changes what the user wants of the planner.
-    pub fn set_preference(&mut self, wish: Preference) {
-        self.options.preference = wish;
+    pub fn set_preference(&mut self, hints: Preference) {
+        self.options.preference = hints;
     }
 
     /// What the user wants of the planner.

@@ -2,10 +2,10 @@
 //! arrays with halos, to and from a plain file of bytes, in which each box is a nest.
 #![allow(clippy::disallowed_methods, reason = "tests start threads and touch files")]
 
-use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, Holding, LocalArray, Selected, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Call, Decision, LocalArray, Ownership, Selected, Target};
 use hyperslab_layout::{Casting, Durability, ElementType, EndOfFile, Holes, IndexSet, Kind, Overlapping, Policies};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Direction, Laid, Parameters, Stored, Strategy, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Stored, Strategy, Transfer};
 use hyperslab_real::Machine;
 use hyperslab_real::wire::thread_wires;
 use hyperslab_walk::{Compared, Limits, Party};
@@ -29,12 +29,12 @@ struct ByteFile {
 }
 
 impl Target for ByteFile {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         let length = std::fs::metadata(&self.path).unwrap().len();
         Ok(vec![Stored::in_file(&[length], BYTE, "", 0)])
     }
 
-    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, _transfer: &Arc<Transfer>, _laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         let (strategy, servers) = (self.strategy, [1, 2].into());
         let parameters =
             Parameters { strategy, servers, subchunk_bytes: 100, direct_run_bytes: 6, ..Parameters::default() };
@@ -83,7 +83,7 @@ fn carry_out(folder: &Path, strategy: Strategy, direction: Direction, bytes: [Ve
         let low = low(rank);
         let start = HEADER + (low[0] * ARRAY[1] + low[1]) * ARRAY[2] + low[2];
         let levels = [(BOX[0], ARRAY[1] * ARRAY[2]), (BOX[1], ARRAY[2])];
-        let holding = Holding::Stretch(IndexSet::nested(start, BOX[2], &levels).unwrap());
+        let holding = Ownership::Stretch(IndexSet::nested(start, BOX[2], &levels).unwrap());
         let strides = vec![(LOCAL[1] * LOCAL[2]) as i64, LOCAL[2] as i64, 1];
         let memory = Memory::from_vec(bytes);
         let offset = in_local([0; 3]) as i64;

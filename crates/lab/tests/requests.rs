@@ -70,7 +70,7 @@ fn arrays_that_are_interleaved_move_into_one_file() {
         json!({
             "name": format!("variable{number}"), "shape": [16, 8, 8, 8], "mesh": [4], "dims": [[3, 4, 5, 4], "*", "*", "*"],
             "store": { "file": { "object": "checkpoint", "offset": number * 16 * 512 * 8 } },
-            "local": { "guard": [0, 4, 4, 4], "interleave": 24 }
+            "local": { "halo": [0, 4, 4, 4], "interleave": 24 }
         })
     };
     for write in [true, false] {

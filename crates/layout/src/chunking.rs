@@ -89,8 +89,9 @@ const CUTS: usize = 2;
 /// DRA shrinks all of its extents alike; here each is cut into parts that are equal where a divisor is near, the longest
 /// first, so that a request is a whole number of chunks.
 pub fn chunks_for_request(shape: &[u64], request: &[Option<u64>], element_bytes: u64, bytes_max: u64) -> Vec<u64> {
-    let asked =
-        |(&extent, &wish): (&u64, &Option<u64>)| wish.map(|wish| divisor_near(extent, wish.clamp(1, extent.max(1))));
+    let asked = |(&extent, &wanted): (&u64, &Option<u64>)| {
+        wanted.map(|wanted| divisor_near(extent, wanted.clamp(1, extent.max(1))))
+    };
     let given: Vec<Option<u64>> = shape.iter().zip(request).map(asked).collect();
     let mut chunk: Vec<u64> = given.iter().map(|extent| extent.unwrap_or(1)).collect();
     if bytes_of(&chunk, element_bytes) > bytes_max {
@@ -109,13 +110,13 @@ pub fn chunks_for_request(shape: &[u64], request: &[Option<u64>], element_bytes:
     chunk
 }
 
-/// The extent nearest to `wish` that divides `extent`, if the number of parts rounds to one that does.
-fn divisor_near(extent: u64, wish: u64) -> u64 {
+/// The extent nearest to `wanted` that divides `extent`, if the number of parts rounds to one that does.
+fn divisor_near(extent: u64, wanted: u64) -> u64 {
     if extent == 0 {
         return 1;
     }
-    let parts = ((extent + wish / 2) / wish).max(1);
-    if extent.is_multiple_of(parts) { extent / parts } else { wish }
+    let parts = ((extent + wanted / 2) / wanted).max(1);
+    if extent.is_multiple_of(parts) { extent / parts } else { wanted }
 }
 
 /// The largest divisor of `extent` that is at most `most`.
@@ -196,8 +197,8 @@ mod tests {
     #[test]
     fn large_requests_are_whole_numbers_of_chunks() {
         for (request, bytes_max) in [([3000, 2000], MIB), ([4096, 64], MIB / 4), ([1 << 20, 1], 4096), ([7, 5], 8)] {
-            let wish = request.map(Some);
-            let chunk = chunks_for_request(&request, &wish, 8, bytes_max);
+            let wanted = request.map(Some);
+            let chunk = chunks_for_request(&request, &wanted, 8, bytes_max);
             assert!(chunk.iter().product::<u64>() * 8 <= bytes_max, "{request:?}: {chunk:?}");
             // Sides differ by less than a factor of two and a bit, unless the request itself is thinner.
             let (long, short) = (chunk[0].max(chunk[1]), chunk[0].min(chunk[1]));

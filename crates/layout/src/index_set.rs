@@ -129,7 +129,7 @@ impl Term {
         match self.clip(low, high) {
             [None, None, None] => IndexSet::empty(),
             [Some(term), None, None] | [None, Some(term), None] | [None, None, Some(term)] => {
-                IndexSet(Held::One(Term::new(term.start, term.len, term.step, term.count)))
+                IndexSet(Kept::One(Term::new(term.start, term.len, term.step, term.count)))
             }
             parts => IndexSet::of_terms(&mut parts.into_iter().flatten().collect::<Terms>()),
         }
@@ -183,7 +183,7 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
 /// Disjoint terms, sorted by their first index; runs of a term that touch are one run. One term, as nearly always, is
 /// held in place; more are shared by all copies of the set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-enum Held {
+enum Kept {
     #[default]
     None,
     One(Term),
@@ -217,7 +217,7 @@ impl Several {
 
 /// A finite set of indices of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct IndexSet(Held);
+pub struct IndexSet(Kept);
 
 impl IndexSet {
     /// The set without indices.
@@ -233,18 +233,18 @@ impl IndexSet {
         }
         terms.sort_unstable();
         IndexSet(match terms {
-            [] => Held::None,
-            [term] => Held::One(*term),
+            [] => Kept::None,
+            [term] => Kept::One(*term),
             _ => {
                 let woven = terms.windows(2).any(|pair| pair[1].start < pair[0].end());
-                Held::Several(Arc::new(Several::Terms { terms: (&*terms).into(), woven }))
+                Kept::Several(Arc::new(Several::Terms { terms: (&*terms).into(), woven }))
             }
         })
     }
 
     /// Indices `low..high`.
     pub fn range(low: u64, high: u64) -> IndexSet {
-        IndexSet(Term::run(low, high).map_or(Held::None, Held::One))
+        IndexSet(Term::run(low, high).map_or(Kept::None, Kept::One))
     }
 
     /// The progression of `count` runs of `len` indices that start `step` apart.
@@ -259,7 +259,7 @@ impl IndexSet {
         }
         let reach = if count == 1 { 0 } else { (count - 1).checked_mul(step)? };
         start.checked_add(reach)?.checked_add(len)?;
-        Some(IndexSet(Held::One(Term::new(start, len, if count == 1 { len } else { step }, count))))
+        Some(IndexSet(Kept::One(Term::new(start, len, if count == 1 { len } else { step }, count))))
     }
 
     /// Runs of `len` indices, the first from `start` on, that repeat at each of these levels: how often and how far apart, the
@@ -289,7 +289,7 @@ impl IndexSet {
     }
 
     fn of_nests(nests: Nests) -> IndexSet {
-        IndexSet(Held::Several(Arc::new(Several::Nested(nests))))
+        IndexSet(Kept::Several(Arc::new(Several::Nested(nests))))
     }
 
     /// It in parts that repeat regularly, sorted by first index.
@@ -339,9 +339,9 @@ impl IndexSet {
     /// repetition of the level before the last: ask only for those of a part of it, as of [`IndexSet::within`].
     pub fn terms(&self) -> &[Term] {
         match &self.0 {
-            Held::None => &[],
-            Held::One(term) => std::slice::from_ref(term),
-            Held::Several(several) => several.terms(),
+            Kept::None => &[],
+            Kept::One(term) => std::slice::from_ref(term),
+            Kept::Several(several) => several.terms(),
         }
     }
 
@@ -352,20 +352,20 @@ impl IndexSet {
 
     fn nests(&self) -> Option<&Nests> {
         match &self.0 {
-            Held::Several(several) => match &**several {
+            Kept::Several(several) => match &**several {
                 Several::Nested(nests) => Some(nests),
                 Several::Terms { .. } => None,
             },
-            Held::None | Held::One(_) => None,
+            Kept::None | Kept::One(_) => None,
         }
     }
 
     /// Number of indices.
     pub fn len(&self) -> u64 {
         match &self.0 {
-            Held::None => 0,
-            Held::One(term) => term.elements(),
-            Held::Several(several) => match &**several {
+            Kept::None => 0,
+            Kept::One(term) => term.elements(),
+            Kept::Several(several) => match &**several {
                 Several::Terms { terms, .. } => terms.iter().map(Term::elements).sum(),
                 Several::Nested(nests) => nests.len(),
             },
@@ -374,15 +374,15 @@ impl IndexSet {
 
     /// Whether it has no index.
     pub fn is_empty(&self) -> bool {
-        matches!(self.0, Held::None)
+        matches!(self.0, Kept::None)
     }
 
     /// Lowest index and one past the highest; `None` when empty.
     pub fn hull(&self) -> Option<(u64, u64)> {
         match &self.0 {
-            Held::None => None,
-            Held::One(term) => Some((term.start, term.end())),
-            Held::Several(several) => match &**several {
+            Kept::None => None,
+            Kept::One(term) => Some((term.start, term.end())),
+            Kept::Several(several) => match &**several {
                 Several::Terms { terms, .. } => Some((terms.first()?.start, terms.iter().map(Term::end).max()?)),
                 Several::Nested(nests) => nests.hull(),
             },
@@ -392,8 +392,8 @@ impl IndexSet {
     /// The range it is, when it is one range; the empty set is `0..0`.
     pub fn as_range(&self) -> Option<(u64, u64)> {
         match &self.0 {
-            Held::None => Some((0, 0)),
-            Held::One(term) if term.count == 1 => Some((term.start, term.end())),
+            Kept::None => Some((0, 0)),
+            Kept::One(term) if term.count == 1 => Some((term.start, term.end())),
             _ => None,
         }
     }
@@ -401,9 +401,9 @@ impl IndexSet {
     /// How many of its indices are below `index`: the local position of an index that it holds.
     pub fn below(&self, index: u64) -> u64 {
         match &self.0 {
-            Held::None => 0,
-            Held::One(term) => term.below(index),
-            Held::Several(several) => match &**several {
+            Kept::None => 0,
+            Kept::One(term) => term.below(index),
+            Kept::Several(several) => match &**several {
                 Several::Terms { terms, .. } => terms.iter().map(|term| term.below(index)).sum(),
                 Several::Nested(nests) => nests.below(index),
             },
@@ -442,7 +442,7 @@ impl IndexSet {
     /// Its terms that may have an index in `low..high`: all, unless it is known where each of many begins and ends.
     fn near(&self, low: u64, high: u64) -> &[Term] {
         let terms = self.terms();
-        if terms.len() < 4 || matches!(&self.0, Held::Several(several) if several.is_woven()) {
+        if terms.len() < 4 || matches!(&self.0, Kept::Several(several) if several.is_woven()) {
             return terms;
         }
         let from = terms.partition_point(|term| term.end() <= low);
@@ -488,11 +488,11 @@ impl IndexSet {
     /// Indices in `low..high`.
     pub fn within(&self, low: u64, high: u64) -> IndexSet {
         match &self.0 {
-            Held::One(term) if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
-            Held::One(term) if term.start >= low && term.end() <= high => self.clone(),
-            Held::One(term) if term.start < high && term.end() > low && low < high => term.clipped(low, high),
-            Held::None | Held::One(_) => IndexSet::empty(),
-            Held::Several(several) => match &**several {
+            Kept::One(term) if term.count == 1 => IndexSet::range(term.start.max(low), term.end().min(high)),
+            Kept::One(term) if term.start >= low && term.end() <= high => self.clone(),
+            Kept::One(term) if term.start < high && term.end() > low && low < high => term.clipped(low, high),
+            Kept::None | Kept::One(_) => IndexSet::empty(),
+            Kept::Several(several) => match &**several {
                 Several::Terms { .. } => self.intersect(&IndexSet::range(low, high)),
                 Several::Nested(nests) => nests.within(low, high),
             },
@@ -546,8 +546,8 @@ impl IndexSet {
     /// Its lowest index that is at least `index`.
     pub fn at_or_after(&self, index: u64) -> Option<u64> {
         match &self.0 {
-            Held::One(term) => term.at_or_after(index),
-            Held::Several(several) if let Several::Nested(nests) = &**several => nests.select(nests.below(index)),
+            Kept::One(term) => term.at_or_after(index),
+            Kept::Several(several) if let Several::Nested(nests) = &**several => nests.select(nests.below(index)),
             _ => self.near(index, u64::MAX).iter().filter_map(|term| term.at_or_after(index)).min(),
         }
     }

@@ -23,7 +23,7 @@ pub struct Listed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Axis {
     /// Its number among the indices that are held: a rank's part stores only what it owns.
-    Held(IndexSet),
+    Owned(IndexSet),
     /// The index that it selects, minus the first one stored: an array or chunk that a section looks into.
     Selected(Triplet, u64),
     /// Its number among the indices that are held, folded over the dimensions of a memory, the slowest first: how many there
@@ -100,7 +100,7 @@ fn fold(set: &IndexSet, dims: &[(u64, i64)], term: &Term, out: &mut Terms) {
 impl Axis {
     fn position(&self, index: u64) -> i64 {
         match self {
-            Axis::Held(set) => set.below(index) as i64,
+            Axis::Owned(set) => set.below(index) as i64,
             Axis::Folded(set, dims) => folded(set.below(index), dims),
             Axis::Selected(triplet, origin) => triplet.select(index) as i64 - *origin as i64,
             Axis::Listed(list) => near(list, index, index + 1).first().map_or(0, |entry| {
@@ -114,7 +114,7 @@ impl Axis {
     fn cut(&self, terms: Terms) -> Terms {
         let mut out = Terms::new();
         match self {
-            Axis::Held(set) => {
+            Axis::Owned(set) => {
                 cut_as_held(set, &terms, &mut out);
                 out
             }
@@ -150,7 +150,7 @@ impl Axis {
     /// Step of the position from one run of `term` to the next, when it is the same for all runs.
     fn stride(&self, term: &Term) -> Option<i64> {
         let regular = match self {
-            Axis::Held(set) => {
+            Axis::Owned(set) => {
                 // Of what repeats at several levels, a term lies in one part.
                 let near = if set.repeats_at_levels() { &set.within(term.start, term.end()) } else { set };
                 let mut repeating = near.terms().iter().filter(|held| held.count > 1);
@@ -186,7 +186,7 @@ pub struct View {
 impl View {
     /// A part that holds exactly `region`, with these byte strides.
     pub fn held(region: &Region, base: i64, strides: &[i64], element: ElementType) -> View {
-        let axes = region.dims.iter().zip(strides).map(|(set, &stride)| (Axis::Held(set.clone()), stride)).collect();
+        let axes = region.dims.iter().zip(strides).map(|(set, &stride)| (Axis::Owned(set.clone()), stride)).collect();
         View { base, axes, element }
     }
 
@@ -374,10 +374,10 @@ mod tests {
                 part.iter().map(|index| (place(set.below(index)), index as i64 + 1)).collect();
             expected.sort_unstable();
             assert_eq!(visited(&region, &memory, &file), expected, "{set:?} as {dims:?}");
-            let packed = View { base: 7, axes: vec![(Axis::Held(set.clone()), 2)], element };
+            let packed = View { base: 7, axes: vec![(Axis::Owned(set.clone()), 2)], element };
             let place = |index: u64| (2 * set.below(index) as i64 + 7, index as i64 + 1);
             assert_eq!(visited(&region, &packed, &file), part.iter().map(place).collect::<Vec<_>>());
-            let slot = View { base: 0, axes: vec![(Axis::Held(part.clone()), 1)], element };
+            let slot = View { base: 0, axes: vec![(Axis::Owned(part.clone()), 1)], element };
             let place = |index: u64| (2 * set.below(index) as i64 + 7, part.below(index) as i64);
             assert_eq!(visited(&region, &packed, &slot), part.iter().map(place).collect::<Vec<_>>());
         }

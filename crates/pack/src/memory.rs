@@ -305,7 +305,7 @@ impl Memory {
     }
 }
 
-/// A wish, which the system may refuse: then everything works as well, only slower.
+/// A hints, which the system may refuse: then everything works as well, only slower.
 fn ask_for_huge_pages(address: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: the range is part of one allocation and begins at a page; this advice changes no byte of it.

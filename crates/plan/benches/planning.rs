@@ -67,7 +67,7 @@ fn shaped(planner: &Planner<'_>, (name, arrays, shape, dim): (&str, usize, &[u64
         for ask in &mut one.asks {
             ask.stored.unit = Unit::Chunk(chunk.to_vec());
         }
-        vec![Use { transfer: Arc::new(one), times: 1.0, wish: Preference::default(), laid: Vec::new() }]
+        vec![Use { transfer: Arc::new(one), times: 1.0, hints: Preference::default(), laid: Vec::new() }]
     };
     let mut times = Vec::new();
     let mut taken = None;
@@ -80,7 +80,7 @@ fn shaped(planner: &Planner<'_>, (name, arrays, shape, dim): (&str, usize, &[u64
     let taken = taken.expect("chosen at least once");
     let predicted: f64 = uses(&taken.chunk)
         .iter()
-        .map(|one| planner.choose(&one.transfer, &one.wish, &|_| None).map_or(0.0, |choice| choice.price.seconds()))
+        .map(|one| planner.choose(&one.transfer, &one.hints, &|_| None).map_or(0.0, |choice| choice.price.seconds()))
         .sum();
     let planned = times[times.len() / 2].as_secs_f64();
     println!(

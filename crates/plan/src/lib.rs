@@ -55,7 +55,7 @@ pub use choose::{Candidate, Choice, Planner, Preference, Taken, Use};
 pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Tally, explain, tally};
 pub use facts::{Facts, Met, Mine, Told};
 pub use hyperslab_layout::Stored;
-pub use price::{Effort, Laid, Machine, Memory, Phase, Price, Resource};
+pub use price::{Effort, Machine, Memory, MemoryLayout, Phase, Price, Resource};
 pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whole};
 pub use strategies::{Extent, group_places, physical_order, shared_extent};
 pub use strategy::{Compile, Infeasible, Parameters, Role, Sequence, Spec, Strategy};

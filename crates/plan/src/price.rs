@@ -36,7 +36,7 @@ use costs::Costs;
 use hyperslab_layout::Durability;
 use std::sync::Arc;
 pub(crate) use terms::Priced;
-pub use terms::{Effort, Laid, Machine, Memory, Phase, Price, Resource};
+pub use terms::{Effort, Machine, Memory, MemoryLayout, Phase, Price, Resource};
 use work::Memories;
 
 /// A transfer whose prices with several parameters are wanted.

@@ -40,9 +40,9 @@ fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
 }
 
 fn chosen(transfer: &Arc<Transfer>, strategy: Option<Strategy>, subchunk_bytes: Option<u64>) -> Choice {
-    let wish = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
+    let hints = Preference { strategy, subchunk_bytes, servers: Some(2), ..Preference::default() };
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: 4, cores_per_node: 4 });
-    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, &wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, &hints, &|_| None).unwrap()
 }
 
 /// Where a rank's parts lie: each dense, in the order of the array's dimensions.

@@ -149,7 +149,7 @@ fn view_bytes(w: Writer, view: &View) -> Writer {
     for (axis, stride) in &view.axes {
         w = w.number(*stride as u64);
         match axis {
-            Axis::Held(set) => w = w.number(HELD).set(set),
+            Axis::Owned(set) => w = w.number(HELD).set(set),
             Axis::Folded(set, dims) => {
                 w = w.number(FOLDED).set(set).number(dims.len() as u64);
                 w = dims.iter().fold(w, |w, &(count, step)| w.number(count).number(step as u64));
@@ -176,7 +176,7 @@ fn view_from(r: &mut Reader) -> Option<View> {
     let axes = (0..ndim).map(|_| {
         let stride = r.number()? as i64;
         let axis = match r.number()? {
-            HELD => Axis::Held(r.set()?),
+            HELD => Axis::Owned(r.set()?),
             FOLDED => {
                 let (set, dims) = (r.set()?, r.number()?);
                 let dim = |r: &mut Reader| Some((r.number()?, r.number()? as i64));
@@ -223,8 +223,8 @@ mod tests {
         let term = Term { start: 2, len: 3, step: 5, count: 4 };
         let listed = Listed { term, at: -7, at_step: 3 };
         let axes = vec![
-            (Axis::Held(nested.clone()), 8),
-            (Axis::Held(IndexSet::empty()), 8),
+            (Axis::Owned(nested.clone()), 8),
+            (Axis::Owned(IndexSet::empty()), 8),
             (Axis::Folded(nested, [(12, -64), (2, 8)].into()), 1),
             (Axis::Listed([listed].into()), -8),
             (Axis::Selected(Triplet { start: 1, stride: 3, count: 2, block: 2 }, 4), 16),

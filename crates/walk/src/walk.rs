@@ -34,25 +34,25 @@ pub struct Walked {
 /// slots while they are coded.
 #[derive(Default)]
 struct Coding {
-    held: BTreeMap<Held, u64>,
+    held: BTreeMap<Coded, u64>,
     now: u64,
     most: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Held {
+enum Coded {
     Register(u64),
     Copy(Ticket),
 }
 
 impl Coding {
-    fn begin(&mut self, what: Held, bytes: usize) {
+    fn begin(&mut self, what: Coded, bytes: usize) {
         self.held.insert(what, bytes as u64);
         self.now += bytes as u64;
         self.most = self.most.max(self.now);
     }
 
-    fn end(&mut self, what: Held) {
+    fn end(&mut self, what: Coded) {
         self.now -= self.held.remove(&what).unwrap_or(0);
     }
 }
@@ -305,7 +305,7 @@ impl Walk {
                     if let Some(trace) = &mut party.trace {
                         trace.moved(ticket, moved.content.len() as u64);
                     }
-                    self.coding.begin(Held::Register(*register), moved.content.len());
+                    self.coding.begin(Coded::Register(*register), moved.content.len());
                     self.registers.insert(*register, moved.content);
                 }
                 Ok(())
@@ -332,7 +332,7 @@ impl Walk {
 
     fn keep_encoded(&mut self, lane: usize, id: StepId, bytes: Vec<u8>) {
         if let Action::Encode { register, .. } = self.lanes[lane].pending[&id].step.action {
-            self.coding.begin(Held::Register(register), bytes.len());
+            self.coding.begin(Coded::Register(register), bytes.len());
             self.registers.insert(register, bytes);
         }
     }
@@ -379,12 +379,12 @@ impl Walk {
         party.progress();
         self.walked.steps += 1;
         let pending = self.lanes[lane].pending.remove(&id).expect("a step ends once");
-        self.coding.end(Held::Copy(join(lane, id)));
+        self.coding.end(Coded::Copy(join(lane, id)));
         if matches!(pending.step.action, Action::Send { .. }) {
             self.lanes[lane].sending = false;
         }
         if let Action::Put { register, .. } | Action::Decode { register, .. } = pending.step.action {
-            self.coding.end(Held::Register(register));
+            self.coding.end(Coded::Register(register));
         }
         if let Some(trace) = &mut party.trace {
             trace.end(join(lane, id), result.is_err());
@@ -490,7 +490,7 @@ impl Walk {
             Action::Copy { .. } | Action::Fill { .. } | Action::Encode { .. } | Action::Decode { .. } => {
                 let (cost, job) = self.job(world, party, action)?;
                 if let Cost::Code { bytes } = cost {
-                    self.coding.begin(Held::Copy(ticket), bytes as usize);
+                    self.coding.begin(Coded::Copy(ticket), bytes as usize);
                 }
                 world.compute().submit(ticket, cost, job);
                 self.note_computed(world, party);

@@ -110,7 +110,7 @@ fn next(choices: &[(usize, usize)]) -> Option<Vec<usize>> {
 
 /// How ranks hold the arrays of [`all_orders`].
 #[derive(Clone)]
-enum Held {
+enum Dealing {
     Dealt(Dim),
     /// Rank 0 a box at the beginning; the others every so-manieth element of the rest, but for the last, backwards.
     Explicit,
@@ -128,7 +128,7 @@ fn own_pieces(elements: u64, ranks: u32) -> Pieces {
 fn all_orders(
     ranks: u32,
     extents: &[u64],
-    held: &[Held],
+    held: &[Dealing],
     direction: Direction,
     parameters: &Parameters,
     window: usize,
@@ -139,10 +139,10 @@ fn all_orders(
         let mut case = Case::new(fastrand::Rng::with_seed(1), count, ranks, arrays);
         let mut asks = Vec::new();
         for (i, (&extent, held)) in extents.iter().zip(held.iter().cycle()).enumerate() {
-            let dim = if let Held::Dealt(dim) = held { dim.clone() } else { Dim::Block };
+            let dim = if let Dealing::Dealt(dim) = held { dim.clone() } else { Dim::Block };
             let d = Distribution::new(&[extent], &[u64::from(ranks)], &[dim], None).unwrap();
             let mut ask = whole(&case.arrays[i], &d, direction);
-            if let Held::Explicit = held {
+            if let Dealing::Explicit = held {
                 ask.spread = Spread::Explicit;
                 case.explicit.insert(i, own_pieces(extent, ranks));
             }
@@ -174,7 +174,7 @@ fn all_orders_of_delivery() {
             for dim in [Dim::Block, Dim::Cyclic(1)] {
                 for (ranks, extents) in [(2, [8, 3]), (3, [6, 2]), (4, [6, 4])] {
                     let parameters = two_servers(Strategy::SERVER_DIRECTED, ranks, slots);
-                    let held = [Held::Dealt(dim.clone())];
+                    let held = [Dealing::Dealt(dim.clone())];
                     total += all_orders(ranks, &extents, &held, direction, &parameters, window);
                 }
             }
@@ -204,7 +204,7 @@ fn all_orders_of_delivery_for_all_strategies() {
                     let alone = [Strategy::INDEPENDENT, Strategy::DATA_SIEVING].contains(&strategy);
                     // Alone, ranks cannot write what they share.
                     let extents = if alone { &extents[..1] } else { &extents[..] };
-                    let held = [Held::Dealt(Dim::Cyclic(1))];
+                    let held = [Dealing::Dealt(Dim::Cyclic(1))];
                     total += all_orders(ranks, extents, &held, direction, &parameters, window);
                 }
             }
@@ -226,7 +226,7 @@ fn all_orders_of_delivery_of_pieces() {
         let mut total = 0;
         for direction in [Direction::Write, Direction::Read] {
             for (slots, window) in SLOTS_AND_WINDOWS {
-                for held in [vec![Held::Explicit], vec![Held::Dealt(Dim::Cyclic(1)), Held::Explicit]] {
+                for held in [vec![Dealing::Explicit], vec![Dealing::Dealt(Dim::Cyclic(1)), Dealing::Explicit]] {
                     for (ranks, extents) in [(2, [8, 4]), (3, [6, 3])] {
                         let order = vec![(1, 3), (0, 1)];
                         let parameters = Parameters { order, ..two_servers(strategy, ranks, slots) };

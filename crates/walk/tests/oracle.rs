@@ -53,9 +53,9 @@ impl Default for BuiltIn {
 fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut Shares) -> Parameters {
     if random.u8(0..8) == 0 {
         let machine = Machine { ranks_per_node: random.u32(1..5), cores_per_node: random.u32(1..5) };
-        let wish = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
+        let hints = Preference { subchunk_bytes: random.bool().then_some(128), ..Preference::default() };
         let planner = Planner { profile: &shares.profile.0, machine, strategies: &Strategy::ALL };
-        return planner.choose(transfer, &wish, &|_| None).expect("the planner finds a strategy").parameters;
+        return planner.choose(transfer, &hints, &|_| None).expect("the planner finds a strategy").parameters;
     }
     let tight = random.u8(0..4) == 0;
     let (first, all) = (random.usize(0..Strategy::ALL.len()), Strategy::ALL.len());

@@ -195,7 +195,7 @@ fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
     let (profile, machine) = (profile::built_in(), Machine { ranks_per_node: RANKS, cores_per_node: 2 });
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
     for strategy in Strategy::ALL {
-        let wish = Preference {
+        let hints = Preference {
             strategy: Some(strategy),
             subchunk_bytes: Some(1 << 20),
             buffer_bytes_max: Some(1000),
@@ -203,7 +203,7 @@ fn a_wish_that_cannot_be_granted_is_refused_with_the_reason() {
         };
         let transfer = transfer(Direction::Write, file(), spread(Dim::Cyclic(1)));
         let refused =
-            planner.choose(&transfer, &wish, &|_| None).expect_err("8000 B do not fit into 1000 B").to_string();
+            planner.choose(&transfer, &hints, &|_| None).expect_err("8000 B do not fit into 1000 B").to_string();
         let slots = if strategy == Strategy::ROOT_GATHER { 1 } else { strategy.spec().slots };
         let figures = format!(" need {} B, but the buffers of a rank may have 1000 B\n  hint: ", slots * 8000);
         assert!(refused.contains(&figures), "{strategy}: {refused}");

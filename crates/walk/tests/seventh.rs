@@ -93,8 +93,8 @@ fn planner_explain_and_help_know_those_that_they_are_given() {
         let bytes = Parameters { strategy: SEVENTH, ..Parameters::default() }.to_bytes();
         assert_eq!(Parameters::from_bytes(&bytes, &strategies).map(|read| read.strategy), known.then_some(SEVENTH));
     }
-    let wish = Preference { strategy: Some(SEVENTH), ..Preference::default() };
+    let hints = Preference { strategy: Some(SEVENTH), ..Preference::default() };
     let planner = Planner { profile: &profile, machine, strategies: &Strategy::ALL };
-    let forced = planner.choose(&transfer, &wish, &|_| None).unwrap();
+    let forced = planner.choose(&transfer, &hints, &|_| None).unwrap();
     assert_eq!(forced.parameters.strategy, SEVENTH);
 }

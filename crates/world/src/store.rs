@@ -42,7 +42,7 @@ pub enum Request {
         /// What, from where, to where.
         moves: Moves,
         /// Whether the bytes should go past the cache of the system, and other such requests be under way meanwhile. A
-        /// wish: a store that cannot, or would gain nothing by it, does the same through the cache.
+        /// hints: a store that cannot, or would gain nothing by it, does the same through the cache.
         direct: bool,
         /// How durable it shall become, at the latest by a [`Request::Sync`].
         durability: Durability,

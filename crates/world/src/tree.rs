@@ -39,7 +39,7 @@ struct Tree {
     top: Mutex<Node>,
     /// Names of files that somebody has locked.
     locked: Mutex<BTreeSet<String>>,
-    /// Held while a file is edited that several owners share.
+    /// Owned while a file is edited that several owners share.
     edits: Mutex<()>,
 }
 

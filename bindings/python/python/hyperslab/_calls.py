@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: How the ranks hold an array.
-Holding: TypeAlias = "Distribution | Pieces"
+Ownership: TypeAlias = "Distribution | Pieces"
 #: Start, stride, count and block of a dimension.
 RawSection: TypeAlias = list[tuple[int, int, int, int]]
 #: What a section may be given as.
@@ -118,7 +118,7 @@ def describe(array: NDArray[Any], halo: int = 0, *, writable: bool = False) -> _
     return _core.Local(inner.view(np.uint16), kind)
 
 
-def describe_all(arrays: Any, dist: Holding | None, halo: int = 0, *, writable: bool = False) -> list[_core.Local]:
+def describe_all(arrays: Any, dist: Ownership | None, halo: int = 0, *, writable: bool = False) -> list[_core.Local]:
     """Where the elements of a rank's part lie: of one array, or of one for each box."""
     if not isinstance(dist, Boxes):
         if not isinstance(arrays, np.ndarray) and np.isscalar(arrays):
@@ -134,7 +134,7 @@ def describe_all(arrays: Any, dist: Holding | None, halo: int = 0, *, writable: 
 
 
 def describe_each(
-    arrays: Sequence[Any], dist: Holding | None, halo: int = 0, *, writable: bool = False
+    arrays: Sequence[Any], dist: Ownership | None, halo: int = 0, *, writable: bool = False
 ) -> list[list[_core.Local]]:
     """Where the elements of a rank's parts of several arrays lie, that are held alike."""
     # There may be hundreds of them, and all that is asked of each in Python takes longer than the answer.
@@ -150,7 +150,7 @@ def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
     return raws[0].shape if raws else ()
 
 
-def holding(dist: Any) -> Holding:
+def holding(dist: Any) -> Ownership:
     """How the ranks hold an array, or an error that says what was given instead."""
     if not isinstance(dist, (Distribution, Pieces)):
         message = f"dist should be a Distribution or Pieces, but is {type(dist).__name__}"
@@ -296,7 +296,7 @@ def progress(comm: _core.Comm, what: str) -> Iterator[None]:
             bar.close()
 
 
-def held(dist: Holding | None) -> Any:
+def held(dist: Ownership | None) -> Any:
     """How the ranks hold an array, as the compiled module has it; without a distribution, it knows what holds."""
     return None if dist is None else holding(dist)._core
 

@@ -11,7 +11,7 @@ import numpy as np
 from hyperslab import _core, _options
 from hyperslab._calls import (
     Casting,
-    Holding,
+    Ownership,
     SectionLike,
     calling,
     describe_all,
@@ -89,7 +89,7 @@ class Moving:
         self,
         name: str | Mapping[str, Any],
         array: Any = None,
-        dist: Holding | Mapping[str, Holding] | None = None,
+        dist: Ownership | Mapping[str, Ownership] | None = None,
         **options: Unpack[_options.WriteOptions],
     ) -> Report:
         """Write one array, or several in one call. Collective.
@@ -170,7 +170,7 @@ class Moving:
         self,
         name: str | Mapping[str, Any],
         array: Any = None,
-        dist: Holding | Mapping[str, Holding] | None = None,
+        dist: Ownership | Mapping[str, Ownership] | None = None,
         *,
         staged: bool = False,
         **options: Unpack[_options.WriteOptions],
@@ -269,7 +269,7 @@ class Moving:
         self,
         name: str | Mapping[str, Any],
         array: Any = None,
-        dist: Holding | Mapping[str, Holding] | None = None,
+        dist: Ownership | Mapping[str, Ownership] | None = None,
         **options: Unpack[_options.AppendOptions],
     ) -> Report:
         """Make an array longer along one dimension, by what is written; or several, all or none. Collective.
@@ -341,7 +341,7 @@ class Moving:
     def read(
         self,
         name: list[str] | tuple[str, ...],
-        dist: Holding | Mapping[str, Holding] | None = None,
+        dist: Ownership | Mapping[str, Ownership] | None = None,
         *,
         out: Mapping[str, Any] | None = None,
         **options: Unpack[_options.ReadOptions],
@@ -427,7 +427,7 @@ class Moving:
     def iread(
         self,
         name: list[str] | tuple[str, ...],
-        dist: Holding | Mapping[str, Holding] | None = None,
+        dist: Ownership | Mapping[str, Ownership] | None = None,
         *,
         out: Mapping[str, Any] | None = None,
         **options: Unpack[_options.ReadOptions],
@@ -573,7 +573,9 @@ def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int,
     return sectioned(expanded(section, len(info.shape)), info.shape)
 
 
-def _spread(info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Holding | None, size: int) -> Holding:
+def _spread(
+    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Ownership | None, size: int
+) -> Ownership:
     if dist is not None:
         return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 
 from hyperslab import _core, _options
-from hyperslab._calls import Casting, Holding, SectionLike, type_of
+from hyperslab._calls import Casting, Ownership, SectionLike, type_of
 from hyperslab._frozen import frozen
 from hyperslab._indexing import read_indexed
 from hyperslab.attributes import Attributes
@@ -178,14 +178,14 @@ class Array:
     @overload
     def read(self, dist: Boxes, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> list[NDArray[Any]]: ...
     @_options.keywords(_options.ReadOptions)
-    def read(self, dist: Holding | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> Any:
+    def read(self, dist: Ownership | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]) -> Any:
         """Read this rank's part; see `Group.read`. Collective."""
         read: Any = self._group.read
         return read(self._name, dist, out=out, **options)
 
     @_options.keywords(_options.ReadOptions)
     def iread(
-        self, dist: Holding | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]
+        self, dist: Ownership | None = None, *, out: Any = None, **options: Unpack[_options.ReadOptions]
     ) -> Request[Any]:
         """Read as `read` does, but return at once; see `Group.iread`. Collective."""
         read: Any = self._group.iread
@@ -193,7 +193,9 @@ class Array:
         return request
 
     @_options.keywords(_options.UpdateOptions)
-    def write(self, array: Any, dist: Holding | None = None, **options: Unpack[_options.UpdateOptions]) -> _core.Report:
+    def write(
+        self, array: Any, dist: Ownership | None = None, **options: Unpack[_options.UpdateOptions]
+    ) -> _core.Report:
         """Write over all of it, or over a section, in place: each chunk is old or new at every moment. Collective.
 
         Parameters
@@ -213,7 +215,7 @@ class Array:
     def iwrite(
         self,
         array: Any,
-        dist: Holding | None = None,
+        dist: Ownership | None = None,
         *,
         staged: bool = False,
         **options: Unpack[_options.UpdateOptions],
@@ -229,7 +231,7 @@ class Array:
 
     @_options.keywords(_options.AppendOptions)
     def append(
-        self, array: Any, dist: Holding | None = None, **options: Unpack[_options.AppendOptions]
+        self, array: Any, dist: Ownership | None = None, **options: Unpack[_options.AppendOptions]
     ) -> _core.Report:
         """Make it longer along one dimension, by what is written; see `Group.append`. Collective."""
         return self._group.append(self._name, array, dist, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from hyperslab import _core
 from hyperslab._calls import (
     Casting,
-    Holding,
+    Ownership,
     SectionLike,
     attending,
     calling,
@@ -194,7 +194,7 @@ class RawFile(Group):
 def save_npy(
     path: Place,
     array: Any,
-    dist: Holding | None = None,
+    dist: Ownership | None = None,
     *,
     comm: Any = LEFT_OUT,
     order: Literal["C", "F"] = "C",
@@ -227,7 +227,7 @@ def save_npy(
 
 def load_npy(
     path: Place,
-    dist: Holding | None = None,
+    dist: Ownership | None = None,
     *,
     comm: Any = LEFT_OUT,
     section: SectionLike | None = None,

@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::selection::Sections;
 use crate::zarr::{each_holding, into_each, named, requests};
-use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, Holding, LocalArray, Report, Target};
+use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, LocalArray, Ownership, Report, Target};
 use hyperslab_layout::{Casting, Policies, Section, Stored};
-use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Root};
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ struct Reading {
 }
 
 impl Target for Reading {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         self.file.attempts.check_still_there()?;
         Ok(std::mem::take(&mut self.stored))
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         self.file.decided(transfer, laid)
     }
 
@@ -104,7 +104,7 @@ impl File {
             array.check_types(stored.element, Direction::Read, casting)?;
             if array.holding.is_none() {
                 let shape = sections.of(number).map_or_else(|| stored.shape.clone(), Section::shape);
-                array.holding = Some(Arc::new(Holding::replicated(&shape, self.comm.size())?));
+                array.holding = Some(Arc::new(Ownership::replicated(&shape, self.comm.size())?));
             }
         }
         Ok(())

@@ -73,8 +73,8 @@ impl File {
 
     /// As [`File::read`], but returns at once; see [`Store::read_later`](crate::Store::read_later).
     pub fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
-        let wish = stage(&self.comm, &self.options.preference, false, std::iter::empty());
-        let room = wish.expect("without copies nothing can fail");
+        let hints = stage(&self.comm, &self.options.preference, false, std::iter::empty());
+        let room = hints.expect("without copies nothing can fail");
         let mut file = self.with_room(&room);
         self.comm.leave(self.target, Some(&room), move |comm| {
             file.comm = comm.clone();
@@ -92,7 +92,7 @@ impl File {
 
     fn with_room(&self, room: &Room) -> File {
         let mut file = self.clone();
-        file.options.preference = room.wish.clone();
+        file.options.preference = room.hints.clone();
         file.held = room.held;
         file
     }

@@ -8,10 +8,10 @@ use crate::options::WriteOptions;
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed, named, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
-use hyperslab_collective::{Arguments, Compared, Decision, Holding, LocalArray, Report, Target, check_cast};
+use hyperslab_collective::{Arguments, Compared, Decision, LocalArray, Ownership, Report, Target, check_cast};
 use hyperslab_layout::{Casting, Durability, Holes, Policies, Section, Stored, Triplet};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Direction, Laid, Parameters, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -103,11 +103,11 @@ impl Putting {
 }
 
 impl Target for Putting {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         Ok(std::mem::take(&mut self.stored))
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         self.file.decided(transfer, laid)
     }
 
@@ -432,7 +432,7 @@ impl File {
             shape[0] = records.end - records.start;
             let memory = Memory::from_vec(inside.form.stored(number, &"".into()).fill.to_vec());
             let strides = vec![0; shape.len()];
-            let holding = Holding::replicated(&shape, self.comm.size())?;
+            let holding = Ownership::replicated(&shape, self.comm.size())?;
             let array = LocalArray { memory, element, shape, strides, offset: 0 };
             asks.push(ArrayWrite { name, arrays: vec![array], holding: Some(Arc::new(holding)) });
             numbers.push(number);

@@ -13,7 +13,7 @@ use hyperslab_collective::attempts::{Growing, MARKER, Marker};
 use hyperslab_collective::{ArrayRequest, Decision, Target};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::stored::Stored;
-use hyperslab_plan::{Laid, Parameters, Transfer};
+use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl Appending {
 }
 
 impl Target for Appending {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         self.updates = self.store.attempts.updates()?;
         for number in 0..self.arrays.len() {
             let marker = self.mark(&self.arrays[number])?;
@@ -113,7 +113,7 @@ impl Target for Appending {
         stored
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         self.store.decided(transfer, laid, &Shaped::default())
     }
 

@@ -15,13 +15,13 @@ use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
-    Arguments, ArrayRequest, Compared, Decision, Done, Fields, Holding, LocalArray, Report, Selected, Target,
+    Arguments, ArrayRequest, Compared, Decision, Done, Fields, LocalArray, Ownership, Report, Selected, Target,
     check_cast, natural_chunks,
 };
 use hyperslab_format::zarr::{ArrayMetadata, NodeType, fill_from_json};
 use hyperslab_layout::Stored;
 use hyperslab_layout::{Durability, ElementType, Policies};
-use hyperslab_plan::{Direction, Laid, Parameters, Preference, Strategy, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Parameters, Preference, Strategy, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root, fingerprint};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -288,7 +288,7 @@ impl Store {
     pub(super) fn decided(
         &self,
         transfer: &Arc<Transfer>,
-        laid: &[Option<Laid>],
+        laid: &[Option<MemoryLayout>],
         shaped: &Shaped,
     ) -> Result<Decision, Fault> {
         let preference = set_aside(&self.options.preference, transfer.index_bytes());
@@ -317,7 +317,7 @@ struct Reading {
 }
 
 impl Target for Reading {
-    fn look(&mut self, _laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         let Reading { store, names, relied, .. } = &*self;
         let base = store.base();
         // Before their metadata are read; but what is wrong with those says more.
@@ -332,7 +332,7 @@ impl Target for Reading {
         Ok(stored)
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         self.store.decided(transfer, laid, &Shaped::default())
     }
 
@@ -414,7 +414,7 @@ fn undistributed(ranks: u32) -> Fault {
 pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrite>, Option<Fault>) {
     for ask in asks.iter_mut().filter(|ask| ask.holding.is_none()) {
         let shape = ask.arrays.first().map(|array| array.shape.clone()).unwrap_or_default();
-        match Holding::replicated(&shape, ranks) {
+        match Ownership::replicated(&shape, ranks) {
             _ if ranks > 1 => return (asks, Some(undistributed(ranks))),
             Ok(holding) => ask.holding = Some(Arc::new(holding)),
             Err(fault) => return (asks, Some(fault)),
@@ -425,10 +425,10 @@ pub(crate) fn completed(mut asks: Vec<ArrayWrite>, ranks: u32) -> (Vec<ArrayWrit
 
 /// How ranks hold each of so many arrays: all alike, or as is said of each.
 pub(crate) fn each_holding(
-    all: Option<Holding>,
-    each: Vec<Option<Holding>>,
+    all: Option<Ownership>,
+    each: Vec<Option<Ownership>>,
     arrays: usize,
-) -> Vec<Option<Arc<Holding>>> {
+) -> Vec<Option<Arc<Ownership>>> {
     if each.is_empty() {
         return vec![all.map(Arc::new); arrays];
     }
@@ -441,7 +441,7 @@ pub(crate) fn each_holding(
 /// number.
 pub(crate) fn into_each(
     into: Option<Vec<LocalArray>>,
-    holdings: &[Option<Arc<Holding>>],
+    holdings: &[Option<Arc<Ownership>>],
 ) -> (Option<Vec<Vec<LocalArray>>>, Option<Fault>) {
     let Some(into) = into else { return (None, None) };
     let parts = holdings.iter().map(|holding| holding.as_ref().map_or(1, |holding| holding.arrays()));
@@ -460,11 +460,11 @@ pub(crate) fn into_each(
 /// What is asked of arrays that are held so, and read into these.
 pub(crate) fn requests(
     names: &[&str],
-    holdings: &[Option<Arc<Holding>>],
+    holdings: &[Option<Arc<Ownership>>],
     sections: &Sections,
     locals: Option<&[Vec<LocalArray>]>,
 ) -> Vec<ArrayRequest> {
-    let request = |(number, (name, holding)): (usize, (&&str, &Option<Arc<Holding>>))| ArrayRequest {
+    let request = |(number, (name, holding)): (usize, (&&str, &Option<Arc<Ownership>>))| ArrayRequest {
         name: (*name).to_string(),
         selected: sections.of(number).cloned().map_or(Selected::Whole, Selected::Section),
         holding: holding.clone(),

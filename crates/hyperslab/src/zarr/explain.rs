@@ -6,7 +6,7 @@ use super::stored::{stored, stored_to_read};
 use crate::error::Error;
 use crate::options::WriteOptions;
 use crate::planning::said_of_chunks;
-use hyperslab_collective::{Holding, checked_section, natural_chunks, number_parts};
+use hyperslab_collective::{Ownership, checked_section, natural_chunks, number_parts};
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::mesh::{balanced, volume};
@@ -39,7 +39,7 @@ pub struct Planned {
     /// Names of the arrays, all of them held alike.
     pub names: Vec<String>,
     /// How the ranks hold them: one distribution for all, or what each rank holds, by rank.
-    pub held: Vec<Holding>,
+    pub held: Vec<Ownership>,
     /// Type of the elements in memory.
     pub element: ElementType,
     /// A section of existing arrays of this shape; without it, whole arrays move.
@@ -51,7 +51,7 @@ pub struct Planned {
     /// These ranks and no others are servers; the rule names some when not given.
     pub servers: Option<Vec<u32>>,
     /// What the user wants himself.
-    pub wish: Preference,
+    pub hints: Preference,
     /// What the machine is.
     pub machine: Machine,
     /// How much is shown.
@@ -74,8 +74,8 @@ pub fn explain(planned: &Planned) -> Result<Explanation, Error> {
     let (transfer, said) = planned.transfer(size, &planner)?;
     let transfer = Arc::new(transfer);
     let refuse = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
-    let wish = planned.wish();
-    let mut choice: Choice = planner.choose(&transfer, &wish, &|_| None).map_err(refuse)?;
+    let hints = planned.hints();
+    let mut choice: Choice = planner.choose(&transfer, &hints, &|_| None).map_err(refuse)?;
     choice.why += &said;
     let regular = planned.held[0].regular().is_some();
     let facts = if regular { Vec::new() } else { all_facts(&transfer, &choice, size, parts)? };
@@ -118,9 +118,9 @@ impl Planned {
         }
         match self.held.as_slice() {
             [] => ask("nobody holds anything".into()),
-            [Holding::Regular(distribution)] => Ok(distribution.ranks() as u32),
+            [Ownership::Regular(distribution)] => Ok(distribution.ranks() as u32),
             held => {
-                let alike = |h: &Holding| h.regular().is_none() && h.shape() == held[0].shape();
+                let alike = |h: &Ownership| h.regular().is_none() && h.shape() == held[0].shape();
                 match held.iter().position(|h| !alike(h)) {
                     Some(rank) => {
                         let shapes = format!("rank {rank} holds {}, rank 0 {}", held[rank], held[0]);
@@ -132,12 +132,12 @@ impl Planned {
         }
     }
 
-    fn holding(&self, rank: u32) -> &Holding {
+    fn holding(&self, rank: u32) -> &Ownership {
         self.held.get(rank as usize).unwrap_or(&self.held[0])
     }
 
-    fn wish(&self) -> Preference {
-        Preference { server_ranks: self.servers.clone(), ..self.wish.clone() }
+    fn hints(&self) -> Preference {
+        Preference { server_ranks: self.servers.clone(), ..self.hints.clone() }
     }
 
     /// What moves, and a word on the chunks that were chosen.
@@ -191,7 +191,7 @@ impl Planned {
         new.check(name, shape)?;
         let whole = self.whole(shape, size)?;
         // What is wanted of reading or changing an array was not wanted of writing it.
-        let wish = if self.is_new() { self.wish() } else { Preference::default() };
+        let hints = if self.is_new() { self.hints() } else { Preference::default() };
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
         let metadata = new_array(name, shape, kind, &chunks, new)?;
         let ask = Ask {
@@ -206,14 +206,14 @@ impl Planned {
             ask,
             arrays: self.names.len(),
             laid: None,
-            wish,
+            hints,
             ranks: size,
             policies: written(Direction::Write),
         };
         let taken = planner.cheapest_layout(&chunks, &open.ladders(new), |chunk| open.uses(new, chunk));
         let mut said = said_of_chunks(name, &taken, &chunks);
         let mut metadata = reshaped(&metadata, taken.chunk);
-        let (natural, budget) = (natural_chunks(&whole, kind.bytes()), self.wish.buffer_bytes_max);
+        let (natural, budget) = (natural_chunks(&whole, kind.bytes()), self.hints.buffer_bytes_max);
         let chosen = choose_shards(&open, new, &metadata, &natural, budget, |one| planner.can(one));
         if let Some((made, saved)) = chosen {
             (metadata, said) = (made, said + &saved);
@@ -222,7 +222,7 @@ impl Planned {
     }
 
     /// How the stored arrays may have been held by those who wrote them whole.
-    fn whole(&self, shape: &[u64], size: u32) -> Result<Cow<'_, Holding>, Fault> {
+    fn whole(&self, shape: &[u64], size: u32) -> Result<Cow<'_, Ownership>, Fault> {
         if self.section.is_none() {
             return Ok(Cow::Borrowed(&self.held[0]));
         }
@@ -250,7 +250,7 @@ fn written(direction: Direction) -> Policies {
 mod tests {
     use super::*;
 
-    fn planned(held: Vec<Holding>, layout: Layout) -> Planned {
+    fn planned(held: Vec<Ownership>, layout: Layout) -> Planned {
         Planned {
             names: vec!["a".into(), "b".into()],
             held,
@@ -259,13 +259,13 @@ mod tests {
             layout,
             direction: Direction::Write,
             servers: None,
-            wish: Preference::default(),
+            hints: Preference::default(),
             machine: Machine { ranks_per_node: 4, cores_per_node: 4 },
             limits: Limits::default(),
         }
     }
 
-    fn blocks() -> Holding {
+    fn blocks() -> Ownership {
         Distribution::new(&[16, 16], &[2, 2], &[const { Dim::Block }; 2], None).unwrap().into()
     }
 
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn pieces_of_each_rank_are_explained_for_all() {
-        let rank = |boxes: Vec<Vec<(u64, u64)>>| Holding::Boxes { shape: vec![4, 4], boxes };
+        let rank = |boxes: Vec<Vec<(u64, u64)>>| Ownership::Boxes { shape: vec![4, 4], boxes };
         let held = vec![rank(vec![vec![(0, 2), (0, 4)]]), rank(vec![vec![(2, 4), (0, 2)], vec![(2, 4), (2, 4)]])];
         let told = explain(&planned(held.clone(), Layout::Zarr(Box::default()))).unwrap();
         let moved: u64 = told.rounds.iter().flat_map(|round| &round.peers).map(|peer| peer.counts.elements).sum();

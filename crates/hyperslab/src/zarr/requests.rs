@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::listing::{Coming, Writes};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::request::{Request, Room, stage};
-use hyperslab_collective::{Holding, LocalArray, Report};
+use hyperslab_collective::{LocalArray, Ownership, Report};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Arrays that a write changes, and of those that it makes what they will be, as far as that can be known before.
@@ -23,7 +23,7 @@ fn writes(asks: &[ArrayWrite], new: &WriteOptions) -> Writes {
 }
 
 /// What copies are made of.
-pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Holding)> {
+pub(crate) fn staging(asks: &mut [ArrayWrite]) -> impl Iterator<Item = (&str, &mut Vec<LocalArray>, &Ownership)> {
     asks.iter_mut().filter_map(|ask| Some((ask.name.as_str(), &mut ask.arrays, ask.holding.as_deref()?)))
 }
 
@@ -31,7 +31,7 @@ impl Store {
     /// The same for a call that the line carries out.
     fn with_room(&self, room: &Room) -> Store {
         let mut store = self.clone();
-        store.options.preference = room.wish.clone();
+        store.options.preference = room.hints.clone();
         store.held = room.held;
         store
     }
@@ -117,8 +117,8 @@ impl Store {
 
     /// As [`Store::read`], but returns at once. Arrays to read into must not be used before [`Request::wait`].
     pub fn read_later(&self, names: Vec<String>, options: ReadOptions) -> Request {
-        let wish = stage(&self.comm, &self.options.preference, false, std::iter::empty());
-        let room = wish.expect("without copies nothing can fail");
+        let hints = stage(&self.comm, &self.options.preference, false, std::iter::empty());
+        let room = hints.expect("without copies nothing can fail");
         let mut store = self.with_room(&room);
         self.comm.leave(self.target, Some(&room), move |comm| {
             store.comm = comm.clone();

@@ -11,7 +11,7 @@ use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes};
-use hyperslab_plan::{Ask, Direction, Laid, Preference, Spread, Transfer, Use};
+use hyperslab_plan::{Ask, Direction, MemoryLayout, Preference, Spread, Transfer, Use};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
 
@@ -63,9 +63,9 @@ pub(super) struct Open<'a> {
     /// How many arrays of the call are like it.
     pub(super) arrays: usize,
     /// How they lie in the memory of this rank.
-    pub(super) laid: Option<Laid>,
+    pub(super) laid: Option<MemoryLayout>,
     /// What is wanted of the call.
-    pub(super) wish: Preference,
+    pub(super) hints: Preference,
     /// Ranks of the call.
     pub(super) ranks: u32,
     pub(super) policies: Policies,
@@ -99,7 +99,7 @@ impl Open<'_> {
         Use {
             transfer: Arc::new(Transfer { direction, asks, ranks, policies }),
             times: self.arrays as f64 / some.max(1) as f64,
-            wish: self.wish.clone(),
+            hints: self.hints.clone(),
             laid: vec![self.laid.clone(); some as usize],
         }
     }
@@ -116,7 +116,7 @@ impl Open<'_> {
             transfer: Arc::new(Transfer { direction: Direction::Read, asks, ranks: 1, policies: Policies::default() }),
             times: times * self.arrays as f64,
             // Another program reads.
-            wish: Preference { buffer_bytes_max: self.wish.buffer_bytes_max, ..Preference::default() },
+            hints: Preference { buffer_bytes_max: self.hints.buffer_bytes_max, ..Preference::default() },
             laid: Vec::new(),
         };
         vec![write, read]
@@ -125,7 +125,7 @@ impl Open<'_> {
 
 /// A request in the middle of an array, and how many cover all of it.
 fn typical(shape: &[u64], request: &[Option<u64>]) -> (Section, f64) {
-    let extent = |(&n, &wish): (&u64, &Option<u64>)| wish.unwrap_or(n).clamp(1, n.max(1));
+    let extent = |(&n, &hints): (&u64, &Option<u64>)| hints.unwrap_or(n).clamp(1, n.max(1));
     let extents: Vec<u64> = shape.iter().zip(request).map(extent).collect();
     let along = |(&n, &extent): (&u64, &u64)| {
         // The last one would end where the array does.

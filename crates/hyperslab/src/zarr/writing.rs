@@ -15,7 +15,7 @@ use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
-use hyperslab_plan::{Ask, Laid, Parameters, Transfer, Use};
+use hyperslab_plan::{Ask, MemoryLayout, Parameters, Transfer, Use};
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Root};
 use std::sync::Arc;
 use std::time::Instant;
@@ -158,7 +158,7 @@ impl Writing {
 
     /// Lets new arrays have the chunks that are the best for them. Those that are alike are shaped alike; where there are
     /// many kinds, which would take long to think about, the last keep their usual chunks.
-    fn shape(&mut self, laid: &[Option<Laid>]) {
+    fn shape(&mut self, laid: &[Option<MemoryLayout>]) {
         let (started, mut said) = (Instant::now(), String::new());
         let like = |a: usize, b: usize| {
             let (one, other) = (&self.arrays[a], &self.arrays[b]);
@@ -202,7 +202,7 @@ impl Writing {
     }
 
     /// A new array of which the chunks are open, and so many like it.
-    fn open(&self, number: usize, arrays: usize, laid: Option<Laid>) -> Option<Open<'_>> {
+    fn open(&self, number: usize, arrays: usize, laid: Option<MemoryLayout>) -> Option<Open<'_>> {
         let (array, metadata) = (&self.arrays[number], &self.metadata[number]);
         let memory = array.memory.first().copied().unwrap_or(metadata.stored_element());
         Some(Open {
@@ -216,7 +216,7 @@ impl Writing {
             },
             arrays,
             laid,
-            wish: self.store.options.preference.clone(),
+            hints: self.store.options.preference.clone(),
             ranks: self.store.ranks,
             policies: self.store.policies_of_writes(),
         })
@@ -256,7 +256,7 @@ impl Writing {
 }
 
 impl Target for Writing {
-    fn look(&mut self, laid: &[Option<Laid>]) -> Result<Vec<Stored>, Fault> {
+    fn look(&mut self, laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         if self.update {
             return self.found();
         }
@@ -265,7 +265,7 @@ impl Target for Writing {
         Ok(self.metadata.iter().zip(0..).map(|(metadata, root)| stored(metadata, root, true)).collect())
     }
 
-    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<Laid>]) -> Result<Decision, Fault> {
+    fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
         self.store.decided(transfer, laid, &self.shaped)
     }
 

@@ -7,8 +7,8 @@ use hyperslab::{Error, LocalArray};
 use hyperslab_layout::{Durability, Object, Policies, View};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Candidate, Direction, Effort, Exchange, Facts, Laid, Machine, Memory, Parameters, Planner, Preference, Price,
-    Strategy, Transfer,
+    Ask, Candidate, Direction, Effort, Exchange, Facts, Machine, Memory, MemoryLayout, Parameters, Planner, Preference,
+    Price, Strategy, Transfer,
 };
 use hyperslab_sim::{Part, Size, disk_order};
 use hyperslab_world::Exposed;
@@ -111,11 +111,11 @@ pub(super) fn transfer(
     let policies = Policies::of(durability);
     let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, policies });
     let arrays: Vec<Array> = asked.arrays.clone();
-    let memory = |number: usize| -> Option<Laid> {
+    let memory = |number: usize| -> Option<MemoryLayout> {
         let (&i, ask) = (alike.get(number)?, transfer.asks.get(number)?);
         let part = local(&arrays[i], ask, 0);
         let dims: Vec<(u64, i64)> = part.shape.iter().copied().zip(part.strides).collect();
-        Some(Laid::new(&dims, part.element.bytes()))
+        Some(MemoryLayout::new(&dims, part.element.bytes()))
     };
     let as_if = without(profile, spec.what_if);
     let (mut parameters, why, price, candidates) = decide(asked, &transfer, &as_if, size, &memory)?;
@@ -183,7 +183,7 @@ fn decide(
             .ok_or_else(|| Error::invalid(format!("exchange is \"all\" or \"sharers\", not \"{name}\"")))
     });
     let dedicated = || ((size.ranks - size.servers)..size.ranks).collect::<Vec<u32>>();
-    let wish = Preference {
+    let hints = Preference {
         strategy: strategy.transpose()?,
         subchunk_bytes: asked.subchunk_bytes,
         buffer_bytes_max: asked.buffer_bytes,
@@ -196,7 +196,7 @@ fn decide(
     let machine = Machine { ranks_per_node: nodes.ranks_per_node, cores_per_node: nodes.cores_per_node };
     let refused = |no: hyperslab_plan::Infeasible| Error::invalid(no.to_string());
     let planner = Planner { profile, machine, strategies: &Strategy::ALL };
-    let choice = planner.choose(transfer, &wish, memory).map_err(refused)?;
+    let choice = planner.choose(transfer, &hints, memory).map_err(refused)?;
     let mut parameters = choice.parameters;
     if let Some(bytes) = asked.direct_run_bytes {
         parameters.direct_run_bytes = bytes;

@@ -12,23 +12,28 @@ use std::sync::Arc;
 const SUBCHUNKS: (u64, u64) = (256 << 10, 32 << 20);
 
 /// Those of some strategies that are looked at.
-pub(super) fn strategies(all: &[Strategy], transfer: &Transfer, profile: &Profile, wish: &Preference) -> Vec<Strategy> {
-    if let Some(forced) = wish.strategy {
+pub(super) fn strategies(
+    all: &[Strategy],
+    transfer: &Transfer,
+    profile: &Profile,
+    hints: &Preference,
+) -> Vec<Strategy> {
+    if let Some(forced) = hints.strategy {
         return vec![forced];
     }
     // Who says how many servers there are, or which, wants some.
-    let with_servers = wish.servers.is_some() || wish.server_ranks.is_some();
+    let with_servers = hints.servers.is_some() || hints.server_ranks.is_some();
     let suits = |spec: &Spec| !with_servers || spec.role == Role::Servers;
-    let may = |spec: &Spec| !(wish.cached && spec.order == Sequence::Disk) && (spec.worth)(transfer, profile);
+    let may = |spec: &Spec| !(hints.cached && spec.order == Sequence::Disk) && (spec.worth)(transfer, profile);
     all.iter().copied().filter(|strategy| suits(strategy.spec()) && may(strategy.spec())).collect()
 }
 
 /// Exchanges that a strategy has.
-pub(super) fn exchanges(strategy: Strategy, wish: &Preference) -> Vec<Exchange> {
+pub(super) fn exchanges(strategy: Strategy, hints: &Preference) -> Vec<Exchange> {
     let all = strategy.spec().exchanges;
     // What was asked for by name is the method as it is known.
-    let open = wish.strategy.is_none() && wish.servers.is_none() && wish.server_ranks.is_none();
-    match wish.exchange {
+    let open = hints.strategy.is_none() && hints.servers.is_none() && hints.server_ranks.is_none();
+    match hints.exchange {
         Some(exchange) => vec![exchange],
         None if open => all.to_vec(),
         None => all[..1].to_vec(),
@@ -39,27 +44,27 @@ pub(super) fn exchanges(strategy: Strategy, wish: &Preference) -> Vec<Exchange> 
 pub(super) fn first(
     transfer: &Arc<Transfer>,
     (profile, machine): (&Profile, Machine),
-    wish: &Preference,
+    hints: &Preference,
     strategy: Strategy,
     exchange: Exchange,
 ) -> Result<Parameters, Infeasible> {
     let mut parameters = Parameters { strategy, exchange, ..Parameters::default() };
-    parameters.buffer_bytes_max = wish.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
-    parameters.servers = match &wish.server_ranks {
+    parameters.buffer_bytes_max = hints.buffer_bytes_max.unwrap_or(parameters.buffer_bytes_max);
+    parameters.servers = match &hints.server_ranks {
         Some(ranks) => ranks.clone().into(),
-        None => servers::spread(wish.servers.unwrap_or_else(|| servers::usual(transfer, machine)), transfer.ranks),
+        None => servers::spread(hints.servers.unwrap_or_else(|| servers::usual(transfer, machine)), transfer.ranks),
     };
     if transfer.direction == Direction::Read {
         parameters.direct_run_bytes = READ_RUN_BYTES;
     }
     let spec = strategy.spec();
-    let slots: Vec<u32> = wish.slots.map_or_else(|| vec![spec.slots, 1], |slots| vec![slots]);
+    let slots: Vec<u32> = hints.slots.map_or_else(|| vec![spec.slots, 1], |slots| vec![slots]);
     let mut refused = None;
     for slots in slots {
         parameters.slots = slots;
         let share = parameters.buffer_bytes_max / u64::from(slots.max(1));
         parameters.subchunk_bytes =
-            wish.subchunk_bytes.unwrap_or_else(|| (spec.subchunk)(transfer, profile, &parameters, share));
+            hints.subchunk_bytes.unwrap_or_else(|| (spec.subchunk)(transfer, profile, &parameters, share));
         match strategy.feasible(transfer, &parameters) {
             Ok(()) => return Ok(parameters),
             Err(no) => refused = refused.or(Some(no)),
@@ -69,21 +74,21 @@ pub(super) fn first(
 }
 
 /// The same with one parameter changed that the user leaves open.
-pub(super) fn variants(transfer: &Transfer, machine: Machine, wish: &Preference, at: &Parameters) -> Vec<Parameters> {
+pub(super) fn variants(transfer: &Transfer, machine: Machine, hints: &Preference, at: &Parameters) -> Vec<Parameters> {
     let mut found = Vec::new();
     let role = at.role();
-    if role == Role::Servers && wish.server_ranks.is_none() {
-        let some = servers::some(transfer, machine, wish.servers);
+    if role == Role::Servers && hints.server_ranks.is_none() {
+        let some = servers::some(transfer, machine, hints.servers);
         found.extend(some.into_iter().map(|servers| Parameters { servers, ..at.clone() }));
     }
-    if wish.subchunk_bytes.is_none() {
+    if hints.subchunk_bytes.is_none() {
         let share = at.buffer_bytes_max / u64::from(at.slots.max(1));
         let sizes = [at.subchunk_bytes / 2, at.subchunk_bytes * 2, at.subchunk_bytes / 4, at.subchunk_bytes * 4];
         let sizes = sizes.into_iter().filter(|&bytes| bytes >= SUBCHUNKS.0 && bytes <= SUBCHUNKS.1.min(share));
         found.extend(sizes.map(|subchunk_bytes| Parameters { subchunk_bytes, ..at.clone() }));
     }
     found.extend((at.strategy.spec().variants)(at));
-    if wish.slots.is_none() && at.slots == 2 && matches!(role, Role::Servers | Role::Holders) {
+    if hints.slots.is_none() && at.slots == 2 && matches!(role, Role::Servers | Role::Holders) {
         found.push(Parameters { slots: 4, ..at.clone() });
     }
     found
@@ -93,11 +98,11 @@ pub(super) fn variants(transfer: &Transfer, machine: Machine, wish: &Preference,
 pub(super) fn besides(
     transfer: &Transfer,
     machine: Machine,
-    wish: &Preference,
+    hints: &Preference,
     begun: &Parameters,
 ) -> Option<Parameters> {
     let other = (begun.strategy.spec().besides)(transfer, machine, begun)?;
-    (wish.subchunk_bytes.is_none() || other.subchunk_bytes == begun.subchunk_bytes).then_some(other)
+    (hints.subchunk_bytes.is_none() || other.subchunk_bytes == begun.subchunk_bytes).then_some(other)
 }
 
 /// How much there is to understand: of candidates as cheap, the one with less is taken.

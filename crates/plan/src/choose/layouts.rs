@@ -8,7 +8,7 @@ use super::candidates;
 use super::choice::Preference;
 use super::margins::{STEPS_A_SECOND, STEPS_MIN};
 use super::search::{Planner, Search, moving_ns};
-use crate::price::Laid;
+use crate::price::MemoryLayout;
 use crate::rounds::check_servers;
 use crate::transfer::{Exchange, Transfer};
 use std::collections::VecDeque;
@@ -29,9 +29,9 @@ pub struct Use {
     /// How often it comes.
     pub times: f64,
     /// What is wanted of it.
-    pub wish: Preference,
+    pub hints: Preference,
     /// How arrays lie in memory, as far as it is known.
-    pub laid: Vec<Option<Laid>>,
+    pub laid: Vec<Option<MemoryLayout>>,
 }
 
 /// The rungs of a ladder, those in the middle first, then those in the middle of what is left.
@@ -95,7 +95,7 @@ impl Planner<'_> {
 
     /// Whether a use can be carried out.
     pub fn can(&self, one: &Use) -> bool {
-        self.choose(&one.transfer, &one.wish, &|_| None).is_ok()
+        self.choose(&one.transfer, &one.hints, &|_| None).is_ok()
     }
 
     /// What all uses of a layout cost while data move, infinite where one cannot be carried out \[ns\]; and how many steps
@@ -110,15 +110,15 @@ impl Planner<'_> {
     }
 
     fn glance_at(&self, one: &Use) -> (f64, f64) {
-        let named = one.wish.server_ranks.as_ref();
+        let named = one.hints.server_ranks.as_ref();
         if named.is_some_and(|named| check_servers(named, one.transfer.ranks).is_err()) {
             return (f64::INFINITY, 0.0);
         }
         let memory = |number: usize| one.laid.get(number).cloned().flatten();
         let mut search = Search::new(self, &one.transfer, &memory);
-        for strategy in candidates::strategies(self.strategies, &one.transfer, self.profile, &one.wish) {
-            if one.wish.strategy.is_some() || strategy.spec().tells_layouts {
-                search.enter(strategy, one.wish.exchange.unwrap_or(Exchange::All), &one.wish);
+        for strategy in candidates::strategies(self.strategies, &one.transfer, self.profile, &one.hints) {
+            if one.hints.strategy.is_some() || strategy.spec().tells_layouts {
+                search.enter(strategy, one.hints.exchange.unwrap_or(Exchange::All), &one.hints);
             }
         }
         let cheapest = search.priced.iter().map(moving_ns).fold(f64::INFINITY, f64::min);

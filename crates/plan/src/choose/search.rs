@@ -31,10 +31,10 @@ impl Planner<'_> {
     pub fn choose(
         &self,
         transfer: &Arc<Transfer>,
-        wish: &Preference,
+        hints: &Preference,
         memory: Memory<'_>,
     ) -> Result<Choice, Infeasible> {
-        if let Some(named) = &wish.server_ranks {
+        if let Some(named) = &hints.server_ranks {
             check_servers(named, transfer.ranks)?;
         }
         if let Some((ask, fault)) = transfer.asks.iter().find_map(|ask| Some((ask, ask.stored.fault()?))) {
@@ -42,13 +42,13 @@ impl Planner<'_> {
             return Err(Infeasible { reason, hint: "its format describes it wrongly".into() });
         }
         let mut search = Search::new(self, transfer, memory);
-        for strategy in candidates::strategies(self.strategies, transfer, self.profile, wish) {
-            for exchange in candidates::exchanges(strategy, wish) {
-                search.enter(strategy, exchange, wish);
+        for strategy in candidates::strategies(self.strategies, transfer, self.profile, hints) {
+            for exchange in candidates::exchanges(strategy, hints) {
+                search.enter(strategy, exchange, hints);
             }
         }
-        search.vary(wish);
-        search.take(wish)
+        search.vary(hints);
+        search.take(hints)
     }
 
     /// What a transfer costs with given parameters.
@@ -107,11 +107,11 @@ impl<'a> Search<'a> {
     }
 
     /// Prices the parameters that a strategy begins with, or notes why there are none.
-    pub(super) fn enter(&mut self, strategy: Strategy, exchange: Exchange, wish: &Preference) {
-        let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), wish, strategy, exchange);
+    pub(super) fn enter(&mut self, strategy: Strategy, exchange: Exchange, hints: &Preference) {
+        let begun = first(&self.one_of_each, (self.planner.profile, self.planner.machine), hints, strategy, exchange);
         match begun {
             Ok(parameters) => {
-                let besides = candidates::besides(&self.one_of_each, self.planner.machine, wish, &parameters);
+                let besides = candidates::besides(&self.one_of_each, self.planner.machine, hints, &parameters);
                 self.add(parameters);
                 if let Some(besides) = besides {
                     self.consider(besides);
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
     }
 
     /// Varies what came near the best.
-    fn vary(&mut self, wish: &Preference) {
+    fn vary(&mut self, hints: &Preference) {
         if self.best().is_some_and(|best| best.price.seconds() > LONG_SECONDS) {
             self.effort = Effort::USUAL;
             for Candidate { parameters, .. } in std::mem::take(&mut self.priced) {
@@ -153,14 +153,14 @@ impl<'a> Search<'a> {
             self.priced.iter().filter(|one| moving_ns(one) <= best * NEAR).cloned().collect();
         near.sort_by(cheaper);
         for candidate in near {
-            self.descend(candidate, wish);
+            self.descend(candidate, hints);
         }
     }
 
     /// Goes on to what is cheaper, one parameter at a time; then to servers that hold what they serve.
-    fn descend(&mut self, candidate: Candidate, wish: &Preference) {
-        let at = self.descended(candidate, wish);
-        if wish.server_ranks.is_some() || at.parameters.role() != Role::Servers || !self.affords_more() {
+    fn descend(&mut self, candidate: Candidate, hints: &Preference) {
+        let at = self.descended(candidate, hints);
+        if hints.server_ranks.is_some() || at.parameters.role() != Role::Servers || !self.affords_more() {
             return;
         }
         self.steps += at.parameters.servers.len() as f64;
@@ -170,10 +170,10 @@ impl<'a> Search<'a> {
     }
 
     /// Where going on to what is cheaper ends.
-    fn descended(&mut self, mut at: Candidate, wish: &Preference) -> Candidate {
+    fn descended(&mut self, mut at: Candidate, hints: &Preference) -> Candidate {
         for _ in 0..TURNS {
             let mut better = false;
-            for parameters in variants(&self.one_of_each, self.planner.machine, wish, &at.parameters) {
+            for parameters in variants(&self.one_of_each, self.planner.machine, hints, &at.parameters) {
                 if !self.affords_more() {
                     return at;
                 }
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes the cheapest, or what is as cheap and simpler.
-    fn take(mut self, wish: &Preference) -> Result<Choice, Infeasible> {
+    fn take(mut self, hints: &Preference) -> Result<Choice, Infeasible> {
         loop {
             self.priced.sort_by(cheaper);
             let Some(best) = self.reference().map(moving_ns) else { break };
@@ -226,7 +226,7 @@ impl<'a> Search<'a> {
                 self.refused.push((chosen.parameters.strategy, no));
                 continue;
             }
-            let why = why::why(&chosen, &self.priced, &self.refused, wish);
+            let why = why::why(&chosen, &self.priced, &self.refused, hints);
             let Candidate { parameters, price } = chosen;
             let strategies = self.planner.strategies.to_vec();
             return Ok(Choice { parameters, why, price, candidates: self.priced, strategies, refused: self.refused });

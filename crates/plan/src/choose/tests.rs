@@ -25,10 +25,10 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
     Arc::new(Transfer { direction, asks: vec![ask], ranks, policies: Policies::default() })
 }
 
-fn choose(transfer: &Arc<Transfer>, wish: &Preference) -> Result<Choice, Infeasible> {
+fn choose(transfer: &Arc<Transfer>, hints: &Preference) -> Result<Choice, Infeasible> {
     let profile = built_in();
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, wish, &|_| None)
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, hints, &|_| None)
 }
 
 const BLOCKS: [Dim; 3] = [const { Dim::Block }; 3];
@@ -86,13 +86,13 @@ fn candidates_are_sorted_and_hold_the_chosen_one() {
 #[test]
 fn what_the_user_forces_is_kept_and_the_rest_is_chosen() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let wish = Preference {
+    let hints = Preference {
         strategy: Some(Strategy::TWO_PHASE),
         subchunk_bytes: Some(1 << 20),
         server_ranks: Some(vec![1, 5]),
         ..Preference::default()
     };
-    let choice = choose(&asked, &wish).unwrap();
+    let choice = choose(&asked, &hints).unwrap();
     for one in &choice.candidates {
         let Parameters { strategy, servers, subchunk_bytes, .. } = &one.parameters;
         assert_eq!((*strategy, &servers[..], *subchunk_bytes), (Strategy::TWO_PHASE, &[1, 5][..], 1 << 20));
@@ -103,25 +103,25 @@ fn what_the_user_forces_is_kept_and_the_rest_is_chosen() {
 fn every_choice_is_within_the_budget() {
     for budget in [1 << 12, 1 << 16, 1 << 20, 1 << 26] {
         let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-        let wish = Preference { buffer_bytes_max: Some(budget), ..Preference::default() };
-        let choice = choose(&asked, &wish).unwrap();
+        let hints = Preference { buffer_bytes_max: Some(budget), ..Preference::default() };
+        let choice = choose(&asked, &hints).unwrap();
         for one in &choice.candidates {
             assert!(one.price.buffer_bytes <= budget, "{budget}: {one:?}");
         }
     }
     let chunked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, Some(&[48, 48, 48]), Direction::Write);
-    let wish = Preference { buffer_bytes_max: Some(1 << 10), ..Preference::default() };
-    let refused = choose(&chunked, &wish).unwrap_err().to_string();
+    let hints = Preference { buffer_bytes_max: Some(1 << 10), ..Preference::default() };
+    let refused = choose(&chunked, &hints).unwrap_err().to_string();
     assert!(refused.contains("may have 1024 B") && refused.contains("hint: "), "{refused}");
 }
 
 /// What is chosen on a machine that goes past its cache at these rates, if at all \[B/s\].
-fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, wish: &Preference) -> Choice {
+fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, hints: &Preference) -> Choice {
     let mut profile = built_in();
     let files = &mut profile.measured.as_mut().unwrap().files;
     (files.direct_write_rate, files.direct_read_rate) = rates;
     let machine = Machine { ranks_per_node: transfer.ranks, cores_per_node: 2 };
-    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, wish, &|_| None).unwrap()
+    Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(transfer, hints, &|_| None).unwrap()
 }
 
 /// How many of the candidates follow the disk.
@@ -139,13 +139,13 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
     let durable = Arc::new(Transfer { policies: Policies::of(Durability::Now), ..(*cached).clone() });
     let later = Arc::new(Transfer { policies: Policies::of(Durability::Soon), ..(*cached).clone() });
     for asked in [&durable, &later] {
-        let wish = Preference::default();
-        let fast = past_cache(FAST, asked, &wish);
+        let hints = Preference::default();
+        let fast = past_cache(FAST, asked, &hints);
         assert_eq!(fast.parameters.strategy, Strategy::DISK_DIRECTED, "{}", fast.why);
-        assert_ne!(past_cache(SLOW, asked, &wish).parameters.strategy, Strategy::DISK_DIRECTED);
+        assert_ne!(past_cache(SLOW, asked, &hints).parameters.strategy, Strategy::DISK_DIRECTED);
         // Who wants some servers gets them, past the cache or not.
-        let wish = Preference { servers: Some(3), ..wish };
-        let served = past_cache(FAST, asked, &wish).parameters;
+        let hints = Preference { servers: Some(3), ..hints };
+        let served = past_cache(FAST, asked, &hints).parameters;
         assert_eq!((served.strategy, served.servers.len()), (Strategy::DISK_DIRECTED, 3));
     }
     // It has to be clearly faster.
@@ -240,11 +240,11 @@ fn chunks_go_through_the_cache_where_files_are_real_or_something_is_coded() {
 #[test]
 fn what_does_not_begin_between_pages_is_slower_past_the_cache() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let wish = Preference { strategy: Some(Strategy::DISK_DIRECTED), servers: Some(1), ..Preference::default() };
+    let hints = Preference { strategy: Some(Strategy::DISK_DIRECTED), servers: Some(1), ..Preference::default() };
     let with_header = |bytes| {
         let mut behind = (*asked).clone();
         behind.asks[0].stored.objects = Objects::One { name: "a".into(), offset: bytes };
-        past_cache((Some(0.5e9), None), &Arc::new(behind), &wish).price.moving_ns()
+        past_cache((Some(0.5e9), None), &Arc::new(behind), &hints).price.moving_ns()
     };
     let none = with_header(0);
     assert!((with_header(4096) / none - 1.0).abs() < 1e-6);
@@ -259,9 +259,9 @@ fn servers_with_disks_move_what_lies_on_their_own() {
     starfish.storage.disk = crate::profile::Disk::Hp97560;
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
     let asked = transfer(&[64, 64, 64], &[2, 2, 2], &BLOCKS, None, Direction::Write);
-    let wish = Preference { servers: Some(4), ..Preference::default() };
+    let hints = Preference { servers: Some(4), ..Preference::default() };
     let choice =
-        Planner { profile: &starfish, machine, strategies: &Strategy::ALL }.choose(&asked, &wish, &|_| None).unwrap();
+        Planner { profile: &starfish, machine, strategies: &Strategy::ALL }.choose(&asked, &hints, &|_| None).unwrap();
     let Parameters { strategy, subchunk_bytes, .. } = choice.parameters;
     assert_eq!((strategy, subchunk_bytes), (Strategy::DISK_DIRECTED, 8 << 10), "{}", choice.why);
 }
@@ -270,8 +270,8 @@ fn servers_with_disks_move_what_lies_on_their_own() {
 fn asking_where_files_lie_costs_something() {
     let asked = transfer(&[512, 512, 256], &[2, 2, 2], &BLOCKS, None, Direction::Write);
     let open = |strategy, subchunk| {
-        let wish = Preference { strategy: Some(strategy), subchunk_bytes: Some(subchunk), ..Preference::default() };
-        past_cache(FAST, &asked, &wish).price.phase(crate::Phase::Open)
+        let hints = Preference { strategy: Some(strategy), subchunk_bytes: Some(subchunk), ..Preference::default() };
+        past_cache(FAST, &asked, &hints).price.phase(crate::Phase::Open)
     };
     let (coarse, fine) = (open(Strategy::DISK_DIRECTED, 8 << 20), open(Strategy::DISK_DIRECTED, 1 << 20));
     assert!(open(Strategy::SERVER_DIRECTED, 1 << 20) < coarse && coarse < fine);
@@ -320,16 +320,16 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     profile.measured = None;
     profile.network.link_rate = 50e6;
     let machine = Machine { ranks_per_node: 1, cores_per_node: 1 };
-    let wish = Preference { strategy: Some(Strategy::TWO_PHASE), servers: Some(4), ..Preference::default() };
+    let hints = Preference { strategy: Some(Strategy::TWO_PHASE), servers: Some(4), ..Preference::default() };
     let choose = || {
-        Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(&columns, &wish, &|_| None).unwrap()
+        Planner { profile: &profile, machine, strategies: &Strategy::ALL }.choose(&columns, &hints, &|_| None).unwrap()
     };
     assert_eq!(choose().parameters.servers[..], [0, 1, 2, 3], "{:?}", choose().candidates);
     assert_eq!(choose(), choose());
 }
 
 /// The chunks that are taken for arrays so held, where ranks write so many of them in one call, durable.
-fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &Preference) -> Taken {
+fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), hints: &Preference) -> Taken {
     let profile = built_in();
     let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
     let machine = Machine { ranks_per_node: distribution.ranks() as u32, cores_per_node: 2 };
@@ -341,7 +341,7 @@ fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), wish: &P
         vec![Use {
             transfer: Arc::new(Transfer { asks, policies: Policies::of(Durability::Now), ..(*one).clone() }),
             times: 1.0,
-            wish: wish.clone(),
+            hints: hints.clone(),
             laid: vec![],
         }]
     };

@@ -26,11 +26,11 @@ pub(super) fn why(
     chosen: &Candidate,
     priced: &[Candidate],
     refused: &[(Strategy, Infeasible)],
-    wish: &Preference,
+    hints: &Preference,
 ) -> String {
     let strategy = chosen.parameters.strategy;
     let price = format!("{} predicted, bound by the {}", with_later(&chosen.price), chosen.price.bottleneck);
-    if wish.strategy.is_some() {
+    if hints.strategy.is_some() {
         return format!("this strategy was asked for; {price}");
     }
     let other = priced.iter().find(|one| one.parameters.strategy != strategy);

@@ -6,7 +6,7 @@ use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
 use crate::rounds::Rounds;
 use crate::strategies::Servers;
 use crate::strategy::Parameters;
-use crate::transfer::{Ask, Direction, Spread as Held};
+use crate::transfer::{Ask, Direction, Spread as Owned};
 use crate::units::Units;
 
 /// Ranks that were looked at, and what they stand for.
@@ -81,8 +81,8 @@ impl Look {
 fn known_bytes(class: &Class) -> Option<f64> {
     let write = class.some.direction == Direction::Write;
     let once = |ask: &Ask| match &ask.spread {
-        Held::Regular(distribution) => write || distribution.replication() == 1,
-        Held::Explicit => true,
+        Owned::Regular(distribution) => write || distribution.replication() == 1,
+        Owned::Explicit => true,
     };
     class.some.asks.iter().all(once).then(|| class.some.stored_bytes() as f64 * class.times)
 }

@@ -7,7 +7,7 @@ use super::work::Work;
 use crate::profile::Layout;
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
-use crate::transfer::{Ask, Spread as Held};
+use crate::transfer::{Ask, Spread as Owned};
 
 /// Ranks whose places in a file are looked at, spread over all.
 const PLACES_MAX: usize = 64;
@@ -214,7 +214,7 @@ fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit:
 
 /// Where the first element of a rank lies in the file, behind that of the array \[B\].
 fn first_byte(ask: &Ask, (rank, ranks): (u32, u32)) -> u64 {
-    let Held::Regular(distribution) = &ask.spread else {
+    let Owned::Regular(distribution) = &ask.spread else {
         return ask.stored_bytes() / u64::from(ranks.max(1)) * u64::from(rank);
     };
     if ask.section.dims.iter().any(|dim| dim.is_empty()) {

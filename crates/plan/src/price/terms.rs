@@ -171,7 +171,7 @@ impl Effort {
 /// How the elements of an array lie in the memories of ranks: in which order of dimensions, from the slowest to the fastest,
 /// how far apart neighbours along the fastest are, and what lies between.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Laid {
+pub struct MemoryLayout {
     /// Dimensions from the slowest to the fastest.
     pub order: Vec<usize>,
     /// From one element to the next: more than an element where arrays are interleaved \[B\].
@@ -182,7 +182,7 @@ pub struct Laid {
     pub held: Vec<u64>,
 }
 
-impl Hash for Laid {
+impl Hash for MemoryLayout {
     /// Extents count roughly: blocks of an adaptive mesh that is made anew are about as large, and plans are found by this.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.order, self.pitch, &self.padding).hash(state);
@@ -191,11 +191,11 @@ impl Hash for Laid {
     }
 }
 
-impl Laid {
+impl MemoryLayout {
     /// As a part lies that has this view.
-    pub fn of(view: &View) -> Laid {
+    pub fn of(view: &View) -> MemoryLayout {
         let dim = |(axis, stride): &(Axis, i64)| match axis {
-            Axis::Held(set) => vec![(set.len(), *stride)],
+            Axis::Owned(set) => vec![(set.len(), *stride)],
             Axis::Folded(_, dims) => dims.iter().map(|&(count, step)| (count, step * stride)).collect(),
             // Of lists it is not known what lies between, which may be nothing.
             Axis::Listed(_) | Axis::Selected(..) => vec![(u64::MAX, *stride)],
@@ -210,11 +210,11 @@ impl Laid {
             let apart = list.windows(2).map(|pair| pair[0].at.abs_diff(pair[1].at)).min().unwrap_or(0);
             *first = (list.len() as u64, apart.saturating_mul(unit.unsigned_abs()).min(whole) as i64);
         }
-        Laid::new(&dims, view.element.bytes())
+        MemoryLayout::new(&dims, view.element.bytes())
     }
 
     /// As a part lies that has these extents, and these distances between neighbours \[B\].
-    pub fn new(dims: &[(u64, i64)], element_bytes: u64) -> Laid {
+    pub fn new(dims: &[(u64, i64)], element_bytes: u64) -> MemoryLayout {
         let stride = |d: usize| dims[d].1.unsigned_abs();
         let mut order: Vec<usize> = (0..dims.len()).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(stride(d)));
@@ -227,7 +227,7 @@ impl Laid {
             }
         }
         let held = dims.iter().map(|dim| dim.0).collect();
-        Laid { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held }
+        MemoryLayout { order, pitch: pitch.unwrap_or(0).max(element_bytes), padding, held }
     }
 
     /// Distances between neighbours in a part of this shape \[B\].
@@ -239,7 +239,7 @@ impl Laid {
 
 /// How arrays lie in memories, by their numbers, where that is known of one rank; others are taken to be alike. Otherwise
 /// parts are dense, the last dimension the fastest.
-pub type Memory<'a> = &'a dyn Fn(usize) -> Option<Laid>;
+pub type Memory<'a> = &'a dyn Fn(usize) -> Option<MemoryLayout>;
 
 /// A machine as the model sees it.
 #[derive(Clone, Copy, Debug)]

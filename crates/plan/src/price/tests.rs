@@ -159,18 +159,18 @@ fn odd_numbers_make_odd_prices_and_no_panic() {
 #[test]
 fn guard_cells_lie_between_the_rows_of_every_rank() {
     // 6 x 5 elements of 4 B with a halo of one cell on every side, the first dimension the fastest.
-    let laid = Laid::new(&[(6, 4), (5, 32)], 4);
+    let laid = MemoryLayout::new(&[(6, 4), (5, 32)], 4);
     assert_eq!((laid.order.clone(), laid.pitch, laid.padding.clone()), (vec![1, 0], 4, vec![2, 0]));
     assert_eq!(laid.strides(&[6, 5]), [4, 32]);
     assert_eq!(laid.strides(&[3, 9]), [4, 20]);
     // Interleaved with another variable, and of one row, whose distance to the next says nothing.
     assert_eq!(
-        Laid::new(&[(1, 1), (7, 8)], 4),
-        Laid { order: vec![1, 0], pitch: 4, padding: vec![1, 0], held: vec![1, 7] }
+        MemoryLayout::new(&[(1, 1), (7, 8)], 4),
+        MemoryLayout { order: vec![1, 0], pitch: 4, padding: vec![1, 0], held: vec![1, 7] }
     );
     assert_eq!(
-        Laid::new(&[(7, 56), (7, 8)], 4),
-        Laid { order: vec![0, 1], pitch: 8, padding: vec![0, 0], held: vec![7, 7] }
+        MemoryLayout::new(&[(7, 56), (7, 8)], 4),
+        MemoryLayout { order: vec![0, 1], pitch: 8, padding: vec![0, 0], held: vec![7, 7] }
     );
 }
 
@@ -403,12 +403,12 @@ fn arrays_taken_together_lie_alike_wherever_they_are() {
             Listed { term, at, at_step: 0 }
         };
         let list = Axis::Listed(places.iter().enumerate().map(one).collect());
-        let held = |extent| Axis::Held(IndexSet::range(0, extent));
-        Laid::of(&View { base: 64, axes: vec![(list, 1), (held(5), 24), (held(3), 8)], element })
+        let held = |extent| Axis::Owned(IndexSet::range(0, extent));
+        MemoryLayout::of(&View { base: 64, axes: vec![(list, 1), (held(5), 24), (held(3), 8)], element })
     };
-    let dense = Laid::new(&[(3, 120), (5, 24), (3, 8)], 8);
+    let dense = MemoryLayout::new(&[(3, 120), (5, 24), (3, 8)], 8);
     assert_eq!(listed(&[0, 4096, 70_000]), dense);
     assert_eq!(listed(&[0, -4096, 1 << 40]), dense);
-    let interleaved = Laid::new(&[(3, 8), (5, 24), (3, 8)], 8);
+    let interleaved = MemoryLayout::new(&[(3, 8), (5, 24), (3, 8)], 8);
     assert_eq!(listed(&[0, 8, 16]), interleaved);
 }

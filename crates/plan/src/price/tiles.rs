@@ -4,7 +4,7 @@
 //! holds as many, one after another. So runs, and pieces of a chunk, are about as long and as many as they will be; how
 //! pieces of several ranks lie between each other is not known.
 
-use super::terms::Laid;
+use super::terms::MemoryLayout;
 use crate::facts::{Facts, Met, Mine};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
@@ -39,7 +39,7 @@ pub(super) struct Tiles {
 
 impl Tiles {
     /// Of an array of which a rank holds a piece that lies so; nothing where it holds none, or none with these dimensions.
-    pub(super) fn of(ask: &Ask, ranks: u32, laid: &Laid) -> Option<Tiles> {
+    pub(super) fn of(ask: &Ask, ranks: u32, laid: &MemoryLayout) -> Option<Tiles> {
         let (shape, order) = (ask.section.shape(), ask.stored.order().to_vec());
         if laid.held.len() != shape.len() || laid.held.iter().zip(&shape).any(|(held, all)| *held == 0 || held > all) {
             return None;
@@ -194,9 +194,9 @@ mod tests {
         Ask { name: "a".into(), section: Section::whole(shape), spread: Spread::Explicit, memory: element, stored }
     }
 
-    fn laid(held: &[u64]) -> Laid {
+    fn laid(held: &[u64]) -> MemoryLayout {
         let strides = hyperslab_layout::dense_strides(held, &Vec::from_iter(0..held.len()), 8);
-        Laid::new(&held.iter().copied().zip(strides).collect::<Vec<_>>(), 8)
+        MemoryLayout::new(&held.iter().copied().zip(strides).collect::<Vec<_>>(), 8)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What one rank does, read off the beginning of its program.
 
 use super::classes::Class;
-use super::terms::{Effort, Laid, Machine, Memory};
+use super::terms::{Effort, Machine, Memory, MemoryLayout};
 use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
@@ -157,7 +157,7 @@ pub(super) struct Work {
 pub(super) struct Memories {
     transfer: Arc<Transfer>,
     /// By array.
-    laid: Vec<Option<Laid>>,
+    laid: Vec<Option<MemoryLayout>>,
     /// Ranks that share a core.
     sharers: u64,
     tiles: Vec<Option<Tiles>>,
@@ -430,7 +430,7 @@ impl Reader<'_> {
         let user = |place: &Place| if let Place::User(array) = place { Some(*array) } else { None };
         let Some(array) = user(from).or(user(to)) else { return 0 };
         let held = |axis: &Axis| match axis {
-            Axis::Held(set) | Axis::Folded(set, _) => set.len(),
+            Axis::Owned(set) | Axis::Folded(set, _) => set.len(),
             Axis::Listed(list) => list.iter().map(|entry| entry.term.elements()).sum(),
             Axis::Selected(..) => 1,
         };

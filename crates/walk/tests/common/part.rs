@@ -154,7 +154,7 @@ fn known(random: &mut fastrand::Rng, placed: &Placed, element: ElementType) -> V
                     let columns = all / rows;
                     (Axis::Folded(set.clone(), [(*rows, columns as i64 * stride), (columns, stride)].into()), 1)
                 }
-                None => (Axis::Held(set.clone()), stride),
+                None => (Axis::Owned(set.clone()), stride),
             };
             vec![(View { base: *base, axes: vec![axis], element }, Some(region))]
         }
