@@ -68,12 +68,12 @@ DOORS: dict[str, Door] = {}
 
 
 def _other_array(path: Path, _: Array) -> None:
-    with hs.open(path / "run.zarr", "w") as store:
+    with hs.open(path / "run.zarr", "w", comm=None) as store:
         store.write("other", np.ones(3))
 
 
 def _integers_in_store(path: Path, _: Array) -> None:
-    with hs.open(path / "run.zarr", "w") as store:
+    with hs.open(path / "run.zarr", "w", comm=None) as store:
         store.write("rho", np.full(SHAPE, 5, KIND), chunks=(4, 5))
 
 
@@ -195,7 +195,7 @@ DOORS["npy"] = Door(_older_npy, _npy, lambda path: np.load(path / "run.npy"), na
 
 
 def _floats_in_store(path: Path, whole: Array) -> None:
-    with hs.open(path / "run.zarr", "w") as store:
+    with hs.open(path / "run.zarr", "w", comm=None) as store:
         store.write({"other": np.zeros(SHAPE), "rho": whole}, chunks=(4, 5))
 
 

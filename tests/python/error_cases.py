@@ -116,7 +116,7 @@ def strategies_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), strategy=strategy)
 
 
-@case("InvalidError", "on rank 1", "write of 5", "str")
+@case("InvalidError", "on rank 1", "write of 5", "text")
 def a_name_of_one_rank_is_a_number(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, 5 if comm.rank == ODD else "a", mine(comm), spread(comm))
 
@@ -685,7 +685,7 @@ def a_rank_writes_an_array_less_into_a_raw_file(comm: Any, path: Path) -> Outcom
     return outcome
 
 
-@case("DisagreementError", "ask for different things", "absent", "rank 1")
+@case("DisagreementError", "ask for different things", "operation is write on rank 0, but close on rank 1")
 def a_rank_closes_a_raw_file_into_which_others_write(comm: Any, path: Path) -> Outcome:
     file = hs.open_raw(path / "a.raw", "w", comm=comm, durable=False)
     arrays = {"a": mine(comm), "b": mine(comm)}

@@ -60,7 +60,7 @@ def test_what_only_some_kinds_can_hold(value: Any, held: str, tmp_path: Path) ->
             np.testing.assert_equal(np.asarray(found), np.asarray(value, array.dtype))
     with hs.open(tmp_path / "unfit.zarr", "w") as store:
         for kind in arrays.keys() - fit.keys():
-            with pytest.raises(hs.InvalidError, match=f"fill value of `{kind}`"):
+            with pytest.raises(hs.InvalidError, match=f"fill value of '{kind}'"):
                 store.write({**fit, kind: arrays[kind]}, fill_value=value)
             assert store.arrays() == []
 

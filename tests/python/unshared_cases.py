@@ -117,7 +117,7 @@ def changed(values: NDArray[Any], marker: Path, unit: int = 1) -> str:
 
 def alone(path: Path, values: NDArray[Any], **more: Any) -> None:
     """A store with an array that one rank writes."""
-    with hs.open(path, "w", durable=False) as store:
+    with hs.open(path, "w", comm=None, durable=False) as store:
         store.write("a", values, chunks=CHUNKS, casting="unsafe", **more)
 
 
@@ -381,7 +381,7 @@ def reading_a_store_that_is_missing_elsewhere(comm: Any, path: Path, given: dict
 @case("independent")
 def reading_an_array_that_is_missing_elsewhere(comm: Any, path: Path, given: dict[str, Any]) -> Any:
     def make(path: Path, ours: bool) -> None:  # noqa: FBT001
-        with hs.open(path / "a.zarr", "w", durable=False) as store:
+        with hs.open(path / "a.zarr", "w", comm=None, durable=False) as store:
             store.write("a" if ours else "b", OLD, chunks=CHUNKS)
 
     prepared(comm, path, make)

@@ -1,6 +1,7 @@
 //! Keywords of Python's calls, as mappings that hold only those that are given, made into the options of the library.
 
 use crate::arrays::{Local, RawSection, element, locals, section};
+use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
 use hyperslab::{
     ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
@@ -26,7 +27,11 @@ macro_rules! keywords {
                 let mut keywords = $name::default();
                 for (key, value) in given.cast::<PyDict>()?.iter().filter(|(_, value)| !value.is_none()) {
                     match key.cast::<PyString>()?.to_str()? {
-                        $(stringify!($field) => keywords.$field = Some(value.extract()?),)*
+                        $(stringify!($field) => {
+                            let taken: PyResult<$type> = value.extract().map_err(Into::into);
+                            let taken = taken.map_err(|error| refused(stringify!($field), &value, error));
+                            keywords.$field = Some(taken?);
+                        })*
                         other => return Err(PyTypeError::new_err(format!("there is no keyword '{other}'"))),
                     }
                 }
@@ -34,6 +39,37 @@ macro_rules! keywords {
             }
         }
     };
+}
+
+/// What an option should be, for a value that cannot be taken for it.
+fn refused(name: &str, value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let expected = match name {
+        "durable" | "checksum" | "overwrite" => "True or False",
+        "arrival_seconds" | "progress_seconds" | "storage_seconds" => "a number of seconds",
+        "buffer_bytes" | "subchunk_bytes" | "servers" => "a whole number of 1 or more",
+        "zstd" => "a whole number",
+        "strategy" | "exchange" | "casting" => "a text",
+        "dimension_names" => "a sequence of texts, or None, one for each dimension",
+        "chunks" | "shards" => "whole numbers, one for each dimension",
+        _ => return error,
+    };
+    let given = value.repr().map_or_else(|_| "something else".into(), |given| given.to_string());
+    raise_alone(value.py(), Error::invalid(format!("{name} should be {expected}, but is {given}")))
+}
+
+/// A name of an array, a group or a step.
+pub(crate) struct Name(pub(crate) String);
+
+impl<'py> FromPyObject<'_, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Name> {
+        let text = given.cast::<PyString>().map_err(|_| {
+            let shown = given.repr().map_or_else(|_| "something else".into(), |shown| shown.to_string());
+            raise_alone(given.py(), Error::invalid(format!("a name should be a text, but is {shown}")))
+        });
+        Ok(Name(text?.to_str()?.to_owned()))
+    }
 }
 
 /// A failure of this rank alone, for whoever tells the others.
@@ -72,6 +108,9 @@ impl OpenKeywords {
             if let Some(seconds) = seconds {
                 *limit = limit_of(name, seconds)?;
             }
+        }
+        if self.servers == Some(0) {
+            return Err(Error::invalid("servers should be a whole number of 1 or more, but is 0"));
         }
         options.preference = Preference {
             strategy: self.strategy.as_deref().map(strategy_named).transpose()?,
@@ -136,6 +175,10 @@ impl WriteKeywords {
             (None, _) => ShardShape::Chosen,
         };
         options.element = self.dtype.as_deref().map(element).transpose()?;
+        if self.codecs.is_some() && self.zstd.is_some() {
+            let error = Error::invalid("codecs and zstd are both given").with_hint("name zstd among the codecs");
+            return Err(raise_alone(py, error));
+        }
         options.codecs = match (self.codecs, self.zstd, self.checksum) {
             (Some(json), ..) => Some(alone(py, codecs_named(&json))?),
             (None, None, None) => None,

@@ -5,7 +5,7 @@ use crate::comm::{Comm, Report, Request};
 use crate::errors::{RawUnready, raise, raise_alone};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
-use crate::options::{OpenKeywords, ReadKeywords, WriteKeywords, map};
+use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::{
     ArrayWrite, Arrays, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits,
     Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Name, this rank's part, and who holds what.
-type RawAsk = (String, Vec<Py<Local>>, Option<RawOwnership>);
+type RawAsk = (Name, Vec<Py<Local>>, Option<RawOwnership>);
 
-fn ask((name, arrays, held): RawAsk) -> ArrayWrite {
+fn ask((Name(name), arrays, held): RawAsk) -> ArrayWrite {
     ArrayWrite { name, arrays: locals(arrays), holding: held.map(|held| held.holding().into()) }
 }
 
@@ -36,7 +36,10 @@ fn order(name: &str) -> PyResult<Order> {
 
 /// What is open, until it is closed.
 #[pyclass(frozen, module = "hyperslab._core")]
-pub(crate) struct Target(Mutex<Option<Inner>>);
+pub(crate) struct Target {
+    inner: Mutex<Option<Inner>>,
+    path: String,
+}
 
 /// A group of its own, the group of a step, or a file of arrays.
 #[derive(Clone)]
@@ -66,23 +69,34 @@ impl Inner {
 
 impl From<Inner> for Target {
     fn from(inner: Inner) -> Target {
-        Target(Mutex::new(Some(inner)))
+        let path = inner.arrays().path().to_string_lossy().into_owned();
+        Target { inner: Mutex::new(Some(inner)), path }
     }
 }
 
 impl Target {
     fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is open. Nobody waits for the handle meanwhile: another thread may use what is local.
     fn open(&self) -> PyResult<Inner> {
-        self.lock().clone().ok_or_else(|| PyRuntimeError::new_err("it is closed"))
+        self.lock().clone().ok_or_else(|| {
+            // It is closed on all ranks, so that all find this by themselves.
+            let error = Error::invalid(format!("'{}' is closed", self.path)).with_hint("open it again");
+            Python::attach(|py| raise(py, error))
+        })
+    }
+
+    /// The error of something that only a group has.
+    fn no_group(&self) -> PyErr {
+        let error = Error::unsupported(format!("'{}' is a file, which has no groups and no steps", self.path));
+        Python::attach(|py| raise_alone(py, error.with_hint("a Zarr store has them: a path that ends in .zarr")))
     }
 
     fn store(&self) -> PyResult<Store> {
         let group = self.open()?.group().cloned();
-        group.ok_or_else(|| PyRuntimeError::new_err("a file has no groups, no steps and no consolidated metadata"))
+        group.ok_or_else(|| self.no_group())
     }
 
     fn file(&self) -> PyResult<File> {
@@ -133,8 +147,8 @@ type RawArray = (String, Vec<u64>, String);
 /// What all have.
 #[pymethods]
 impl Target {
-    fn path(&self) -> PyResult<String> {
-        Ok(self.open()?.arrays().path().to_string_lossy().into_owned())
+    fn path(&self) -> &str {
+        &self.path
     }
 
     fn removed(&self) -> PyResult<Vec<String>> {
@@ -162,9 +176,9 @@ impl Target {
     }
 
     /// Reads into the given arrays.
-    fn read(&self, py: Python<'_>, names: Vec<String>, keywords: ReadKeywords) -> PyResult<Report> {
+    fn read(&self, py: Python<'_>, names: Vec<Name>, keywords: ReadKeywords) -> PyResult<Report> {
         let options = keywords.options(py)?;
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names: Vec<&str> = names.iter().map(|Name(name)| name.as_str()).collect();
         self.with(py, move |target| target.read(&names, options)).map(|(_, report)| Report(report))
     }
 
@@ -224,8 +238,8 @@ impl Target {
         opened.map(|store| Inner::Group(store).into()).map_err(|error| raise(py, error))
     }
 
-    fn group(&self, py: Python<'_>, name: String) -> PyResult<Target> {
-        self.with_store(py, |store| store.group(&name)).map(|group| Inner::Group(group).into())
+    fn group(&self, py: Python<'_>, name: Name) -> PyResult<Target> {
+        self.with_store(py, |store| store.group(&name.0)).map(|group| Inner::Group(group).into())
     }
 
     /// Names of the arrays of a group.
@@ -251,20 +265,20 @@ impl Target {
     }
 
     /// Kind, shape, chunks, shards, dimension names, attributes and fill value (as JSON) of an array.
-    fn info(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
-        self.with_local(py, |target| target.look_at(name)).map(raw_info)
+    fn info(&self, py: Python<'_>, name: Name) -> PyResult<RawInfo> {
+        self.with_local(py, |target| target.look_at(&name.0)).map(raw_info)
     }
 
     /// The same of several arrays, on all ranks.
-    fn describe(&self, py: Python<'_>, names: Vec<String>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    fn describe(&self, py: Python<'_>, names: Vec<Name>, doing: &str, fresh: bool) -> PyResult<Vec<RawInfo>> {
+        let names: Vec<&str> = names.iter().map(|Name(name)| name.as_str()).collect();
         let found = self.with(py, |target| target.look_at_all(&names, doing, fresh))?;
         Ok(found.into_iter().map(raw_info).collect())
     }
 
     /// What an array is that this rank is about to read alone.
-    fn look_local(&self, py: Python<'_>, name: &str) -> PyResult<RawInfo> {
-        self.with_local(py, |target| target.look_at_settled(name)).map(raw_info)
+    fn look_local(&self, py: Python<'_>, name: Name) -> PyResult<RawInfo> {
+        self.with_local(py, |target| target.look_at_settled(&name.0)).map(raw_info)
     }
 
     /// Waits for all requests; raises what went wrong in those that nobody waited for.
@@ -282,9 +296,9 @@ impl Target {
         self.with(py, move |target| target.append(&added, axis, &options)).map(Report)
     }
 
-    fn step(&self, py: Python<'_>, name: &str, attributes: &str, hooked: bool) -> PyResult<Target> {
+    fn step(&self, py: Python<'_>, name: Name, attributes: &str, hooked: bool) -> PyResult<Target> {
         let attributes = map(attributes)?;
-        self.with_store(py, |store| store.step(name, attributes, hooked)).map(|step| Inner::Step(step).into())
+        self.with_store(py, |store| store.step(&name.0, attributes, hooked)).map(|step| Inner::Step(step).into())
     }
 
     /// Changes attributes of an array, or of what is open where the name is empty; those that are set, as JSON.

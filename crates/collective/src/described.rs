@@ -50,9 +50,9 @@ fn element(request: &ArrayRequest, direction: Direction) -> Option<ElementType> 
 fn describe(arrays: &[ArrayRequest], direction: Direction) -> Fields {
     let mut fields = Fields::new();
     let (mut held, mut selected, mut typed) = (None, &Selected::Whole, None);
-    for request in arrays {
+    for (number, request) in arrays.iter().enumerate() {
         let name = &request.name;
-        fields.push((format!("array {}", fields.len()), format!("'{name}'")));
+        fields.push((format!("name of array {}", number + 1), format!("'{name}'")));
         let holding = request.holding.as_deref();
         if let Some(holding) = holding.filter(|&holding| held.replace(holding) != Some(holding)) {
             fields.push((format!("shape of '{name}'"), format!("{:?}", holding.shape())));

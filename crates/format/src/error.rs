@@ -49,7 +49,7 @@ impl Error {
 
     /// What could not be done, with which object.
     pub fn cannot(&self) -> String {
-        format!("cannot {} `{}`", self.0.asked, self.0.object)
+        format!("cannot {} '{}'", self.0.asked, self.0.object)
     }
 
     /// What was expected.
@@ -147,7 +147,7 @@ mod tests {
         let context = Context::new("read array metadata of", "rho/zarr.json");
         let error = context.unsupported("a codec", "`blosc`").with_hint("write without it");
         let text =
-            "cannot read array metadata of `rho/zarr.json`: expected a codec, found `blosc`\nhint: write without it";
+            "cannot read array metadata of 'rho/zarr.json': expected a codec, found `blosc`\nhint: write without it";
         assert_eq!(error.to_string(), text);
         assert!(error.is_unsupported());
         assert!(!error.is_corrupt());

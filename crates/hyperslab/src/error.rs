@@ -14,6 +14,17 @@ impl Error {
         Error(Fault::new(FaultKind::Invalid, text))
     }
 
+    /// That what was asked for is not there in this version, or not for this format.
+    pub fn unsupported(text: impl Into<String>) -> Error {
+        Error(Fault::new(FaultKind::Unsupported, text))
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Error {
+        Error(self.0.hint(hint))
+    }
+
     /// Kind of failure.
     pub fn kind(&self) -> FaultKind {
         self.0.kind

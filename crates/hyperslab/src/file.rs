@@ -14,7 +14,7 @@ use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
-use crate::options::{OpenOptions, WriteOptions};
+use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred, truth};
 use crate::planning::{Shaped, decided};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
@@ -141,8 +141,8 @@ impl File {
         let Contents { order, header, header_bytes, arrays } = contents;
         let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
-            ("order of elements".to_string(), format!("{order:?}")),
-            ("header".into(), if mode.writes_new() { format!("{header:?}") } else { format!("{header_bytes} B") }),
+            ("order".to_string(), if order == Order::RowMajor { "'C'" } else { "'F'" }.into()),
+            ("header".into(), if mode.writes_new() { as_bytes(header) } else { format!("{header_bytes} B") }),
             ("arrays of the file".into(), enumerated(arrays)),
         ];
         let (header, arrays) = (header.to_vec(), arrays.to_vec());
@@ -250,8 +250,8 @@ impl File {
         fields.extend([
             ("path".to_string(), location.to_string()),
             ("mode".into(), mode.name().into()),
-            ("durable".into(), options.durable.to_string()),
-            ("preferences".into(), format!("{:?}", options.preference)),
+            ("durable".into(), truth(options.durable).into()),
+            ("options".into(), preferred(&options.preference)),
         ]);
         let names = comm.names(&location);
         let fault = fit.err().or_else(|| names.as_ref().err().cloned());

@@ -139,7 +139,7 @@ pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
 fn said_of(each: &[ArrayOptions]) -> String {
     let one = |one: &ArrayOptions| {
         let attributes = one.attributes.clone().map(|attributes| Value::Object(attributes).to_string());
-        format!("{:?} {}", one.dimension_names, attributes.unwrap_or_default())
+        format!("{} {}", some_of(&one.dimension_names), attributes.unwrap_or_default())
     };
     each.iter().map(one).collect::<Vec<_>>().join("; ")
 }
@@ -149,6 +149,41 @@ const NOT_GIVEN: &str = "not given";
 
 fn plainly<T: fmt::Debug>(given: &Option<T>) -> String {
     given.as_ref().map_or(NOT_GIVEN.into(), |given| format!("{given:?}"))
+}
+
+/// A list of which some are left open, as Python writes it.
+fn some_of<T: fmt::Debug>(given: &Option<Vec<Option<T>>>) -> String {
+    let one = |one: &Option<T>| one.as_ref().map_or("None".into(), |one| format!("{one:?}"));
+    let list = |given: &Vec<Option<T>>| format!("[{}]", given.iter().map(one).collect::<Vec<_>>().join(", "));
+    given.as_ref().map_or(NOT_GIVEN.into(), list)
+}
+
+/// Bytes, as Python writes them.
+pub(crate) fn as_bytes(bytes: &[u8]) -> String {
+    format!("b\"{}\"", bytes.escape_ascii())
+}
+
+/// Yes or no, as Python writes it.
+pub(crate) fn truth(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+/// What the user wants of the planner, as the options are called that say it.
+pub(crate) fn preferred(preference: &Preference) -> String {
+    let Preference { strategy, servers, server_ranks, subchunk_bytes, buffer_bytes_max, slots, exchange, cached } =
+        preference;
+    let said = [
+        strategy.map(|strategy| format!("strategy='{}'", strategy.name())),
+        servers.map(|servers| format!("servers={servers}")),
+        server_ranks.as_ref().map(|ranks| format!("server_ranks={ranks:?}")),
+        subchunk_bytes.map(|bytes| format!("subchunk_bytes={bytes}")),
+        buffer_bytes_max.map(|bytes| format!("buffer_bytes={bytes}")),
+        slots.map(|slots| format!("slots={slots}")),
+        exchange.map(|exchange| format!("exchange='{}'", exchange.name())),
+        cached.then(|| "cached=True".to_string()),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    if said.is_empty() { NOT_GIVEN.into() } else { said.join(", ") }
 }
 
 /// A number as Python writes it.
@@ -185,6 +220,16 @@ pub enum ShardShape {
     Never,
     /// In shards of this shape, which the chunks divide.
     Given(Vec<u64>),
+}
+
+impl fmt::Display for ShardShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShardShape::Chosen => f.write_str("\"auto\""),
+            ShardShape::Never => f.write_str("None"),
+            ShardShape::Given(shape) => write!(f, "{shape:?}"),
+        }
+    }
 }
 
 /// How arrays are written: what new ones become, or which part of those that are there is changed.
@@ -292,7 +337,7 @@ impl WriteOptions {
         let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
         let chunks = (chunks, self.shards.clone());
         let element = self.element.map(ElementType::numpy);
-        let codecs = self.codecs.as_ref().map(|codecs| format!("{codecs:?}"));
+        let codecs = self.codecs.as_ref().map(Codecs::to_json);
         let fill = self.fill_value.as_ref().map(Value::to_string);
         let attributes = (!self.attributes.is_empty()).then(|| Value::Object(self.attributes.clone()).to_string());
         let attributes = Some(attributes.unwrap_or_default() + &said_of(&self.each)).filter(|said| !said.is_empty());
@@ -301,14 +346,14 @@ impl WriteOptions {
             let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
             vec![
                 ("chunks".into(), plainly(&chunks.0)),
-                ("shards".into(), format!("{:?}", chunks.1)),
-                ("extents of what is read later".into(), plainly(&typical)),
-                ("type of the stored elements".into(), plainly(&element)),
+                ("shards".into(), chunks.1.to_string()),
+                ("typical request".into(), some_of(&typical)),
+                ("dtype".into(), element.unwrap_or_else(|| NOT_GIVEN.into())),
                 ("codecs".into(), codecs.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("fill value".into(), fill.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("names of dimensions".into(), plainly(&names)),
+                ("fill_value".into(), fill.unwrap_or_else(|| NOT_GIVEN.into())),
+                ("dimension_names".into(), some_of(&names)),
                 ("attributes".into(), attributes.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("overwrite".into(), overwrite.to_string()),
+                ("overwrite".into(), truth(overwrite).into()),
             ]
         })
     }

@@ -30,7 +30,7 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
-use crate::options::OpenOptions;
+use crate::options::{OpenOptions, preferred, truth};
 use hyperslab_collective::attempts::{Attempts, Home};
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{LocalArray, Ownership};
@@ -186,8 +186,8 @@ impl Store {
         let fields = vec![
             ("path".to_string(), location.to_string()),
             ("mode".to_string(), mode.name().to_string()),
-            ("durable".to_string(), options.durable.to_string()),
-            ("preferences".to_string(), format!("{:?}", options.preference)),
+            ("durable".to_string(), truth(options.durable).to_string()),
+            ("options".to_string(), preferred(&options.preference)),
         ];
         let names = match location {
             Location::Striped(_) => {

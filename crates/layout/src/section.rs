@@ -120,10 +120,11 @@ impl fmt::Display for Section {
             .map(|t| match t {
                 Triplet { start, count: 1, block, .. } => format!("{start}:{}", start + block),
                 Triplet { start, count: 0, .. } => format!("{start}:{start}"),
+                Triplet { start, stride: 1, count, block: 1 } => format!("{start}:{}", start + count),
                 Triplet { start, stride, count, block: 1 } => {
                     format!("{start}:{}:{stride}", start + (count - 1) * stride + 1)
                 }
-                Triplet { start, stride, count, block } => format!("{start}+{count}x{stride}b{block}"),
+                Triplet { start, stride, count, block } => format!("({start}, {stride}, {count}, {block})"),
             })
             .collect();
         write!(f, "[{}]", dims.join(", "))

@@ -7,10 +7,13 @@
 use crate::compared::{Compared, Fields};
 use crate::inbox::tag;
 use crate::limits::{RANKS_NAMED_MAX, Waits};
-use crate::names::{Names, list};
+use crate::names::{Names, named};
 use crate::party::Party;
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
+
+/// What ranks compare of which one says nothing.
+const ABSENT: &str = "absent";
 
 /// Different answers told apart; further ones are only counted.
 const GROUPS_MAX: usize = 4;
@@ -401,16 +404,19 @@ impl Consensus {
             let mut seen = Vec::new();
             for name in names {
                 let of = |fields: &[(String, String)]| {
-                    fields.iter().find(|f| &f.0 == name).map_or("absent".to_string(), |f| f.1.clone())
+                    fields.iter().find(|f| &f.0 == name).map_or(ABSENT.to_string(), |f| f.1.clone())
                 };
                 let (ours, theirs) = (of(expected), of(found));
-                if ours == theirs || seen.contains(&name) || seen.len() == 3 {
+                let is_of_one = |value: &str| value == ABSENT;
+                // Of calls that differ, or of different objects, what only one of them says is no news.
+                let is_news = seen.is_empty() || !(is_of_one(&ours) || is_of_one(&theirs));
+                if ours == theirs || !is_news || seen.contains(&name) || seen.len() == 3 {
                     continue;
                 }
                 seen.push(name);
                 let more = group.count.saturating_sub(group.ranks.len() as u64);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                lines.push(format!("{name} is {ours} on rank 0, but {theirs} on rank {}{more}", list(&group.ranks)));
+                lines.push(format!("{name} is {ours} on rank 0, but {theirs} on {}{more}", named(&group.ranks)));
             }
         }
         if lines.is_empty() {

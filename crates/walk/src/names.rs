@@ -34,7 +34,7 @@ impl Names {
             let number = rank - self.clients();
             format!("server {number} (rank {} of the communicator)", self.servers[number as usize])
         };
-        let clients = (!clients.is_empty()).then(|| format!("rank {}", list(&clients)));
+        let clients = (!clients.is_empty()).then(|| named(&clients));
         clients.into_iter().chain(servers.iter().map(server)).collect::<Vec<_>>().join(", ")
     }
 }
@@ -61,6 +61,11 @@ pub(crate) fn describe(action: &Action, roots: &[Root]) -> String {
     }
 }
 
+/// Ranks by their numbers.
+pub(crate) fn named(ranks: &[u32]) -> String {
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, list(ranks))
+}
+
 /// Numbers as a list.
 pub(crate) fn list(ranks: &[u32]) -> String {
     ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
@@ -74,7 +79,7 @@ mod tests {
     fn servers_are_called_by_the_numbers_that_the_user_knows() {
         let names = Names::new(6, vec![2, 5]);
         assert_eq!((names.clients(), names.servers()), (4, 4..6));
-        assert_eq!(names.list(&[0, 3]), "rank 0, 3");
+        assert_eq!(names.list(&[0, 3]), "ranks 0, 3");
         let both = "rank 1, server 0 (rank 2 of the communicator), server 1 (rank 5 of the communicator)";
         assert_eq!(names.list(&[1, 4, 5]), both);
         assert_eq!(Names::new(3, Vec::new()).list(&[2]), "rank 2");

@@ -161,7 +161,7 @@ fn at_most_eight_ranks_are_named() {
     for seed in 0..50 {
         let questions = (0..20).map(|rank| question(if rank < 4 { "[1]" } else { "[2]" })).collect();
         let fault = agree(questions, seed, &Ok(Vec::new())).unwrap_err();
-        let line = "shape of 'rho' is [1] on rank 0, but [2] on rank 4, 5, 6, 7, 8, 9, 10, 11 and 8 more";
+        let line = "shape of 'rho' is [1] on rank 0, but [2] on ranks 4, 5, 6, 7, 8, 9, 10, 11 and 8 more";
         assert!(fault.text().contains(line), "{fault}");
     }
 }
@@ -186,7 +186,8 @@ fn failures_before_the_call_are_everybodys() {
             let of = |rank| Question { fault: sick.contains(&rank).then(|| late.clone()), ..question("[8]") };
             let fault = agree((0..size).map(of).collect(), u64::from(size), &Ok(Vec::new())).unwrap_err();
             let named: Vec<String> = sick.iter().take(8).map(u32::to_string).collect();
-            let of = if size > 1 { format!("on rank {}: ", named.join(", ")) } else { String::new() };
+            let ranks = if named.len() == 1 { "rank" } else { "ranks" };
+            let of = if size > 1 { format!("on {ranks} {}: ", named.join(", ")) } else { String::new() };
             assert!(fault.text().starts_with(&format!("{of}the array")), "{fault}");
             assert_eq!(fault.text().contains("more ranks"), sick.len() > 8, "{fault}");
             assert_eq!((fault.kind, fault.hint.as_str()), (FaultKind::Invalid, "copy it"));

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._values import whole_number
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
 from hyperslab.pieces import Boxes, Pieces
@@ -41,9 +42,11 @@ BAR_SECONDS = 2.0
 
 def type_code(dtype: DTypeLike) -> str:
     """How the compiled module calls a type of elements: NumPy's code, or ``bfloat16``, for which NumPy has none."""
-    if isinstance(dtype, str):
-        return _code_of_text(dtype)
-    return _code_of(np.dtype(dtype))
+    try:
+        return _code_of_text(dtype) if isinstance(dtype, str) else _code_of(np.dtype(dtype))
+    except (TypeError, ValueError):
+        message = f"dtype={dtype!r} is no type of elements\n  hint: such as 'float64', '<f4' or 'bfloat16'"
+        raise InvalidError(message) from None
 
 
 # Making a type of a text, and asking for its name, take longer than all else that is asked of an array.
@@ -102,8 +105,9 @@ def describe(array: NDArray[Any], halo: int = 0, *, writable: bool = False) -> _
         raise InvalidError(message)
     inner = array
     if halo:
-        if any(extent < 2 * halo for extent in array.shape):
-            message = f"an array of shape {array.shape} cannot have {halo} halo on every side"
+        width = whole_number(halo, "halo")
+        if any(extent < 2 * width for extent in array.shape):
+            message = f"an array of shape {array.shape} has no room for a halo of {width} cells on every side"
             raise InvalidError(message)
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(halo, -halo)] * array.ndim, ...)
@@ -153,7 +157,10 @@ def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
 def holding(dist: Any) -> Ownership:
     """How the ranks hold an array, or an error that says what was given instead."""
     if not isinstance(dist, (Distribution, Pieces)):
-        message = f"dist should be a Distribution or Pieces, but is {type(dist).__name__}"
+        message = (
+            f"dist should be a Distribution or Pieces, but is {type(dist).__name__}\n"
+            "  hint: hyperslab.Distribution.block(shape, comm.size) spreads a shape evenly"
+        )
         raise InvalidError(message)
     return dist
 
@@ -180,9 +187,12 @@ def json_of(value: Mapping[str, Any] | None) -> str:
             return item.item()
         if isinstance(item, np.ndarray):
             return item.tolist()
-        message = f"{type(item).__name__} cannot be an attribute"
+        message = f"an attribute cannot be of type {type(item).__name__}"
         raise TypeError(message)
 
+    if value is not None and not isinstance(value, Mapping):
+        message = f"attributes should be a mapping of names to values, but is {type(value).__name__}"
+        raise InvalidError(message)
     try:
         return json.dumps(dict(value or {}), default=plain, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -220,7 +230,7 @@ def told(verb: str, names: Any, where: str) -> str:
     if isinstance(names, str):
         return f"{verb} {names!r} {where}"
     listed = list(names) if isinstance(names, Iterable) else [names]
-    return f"{verb} {', '.join(repr(name) for name in listed[:4])} {where}"
+    return f"{verb} {', '.join(repr(name) for name in listed[:4]) or 'nothing'} {where}"
 
 
 class attending:  # noqa: N801 (it reads as what it does; a class, since a generator takes longer than a short call)

@@ -46,6 +46,13 @@ def local_path(path: str | os.PathLike[str]) -> str:
         When it is a URL of something else.
     """
     text = os.fsdecode(os.fspath(path))
+    if not text or "\0" in text:
+        message = (
+            "the path is empty\n  hint: '.' is this directory"
+            if not text
+            else f"{text!r} is no path: it has a zero byte"
+        )
+        raise InvalidError(message)
     if text.startswith("~"):
         expanded = os.path.expanduser(text)  # noqa: PTH111 (that of pathlib makes other errors)
         if expanded.startswith("~"):

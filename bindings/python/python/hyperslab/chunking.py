@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 
 from hyperslab import _core
 from hyperslab._calls import type_code, type_of
+from hyperslab._values import whole_numbers
 from hyperslab.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def shards_of(shards: Any) -> list[int] | None:
 
         message = f'shards={shards!r} is neither a shape nor "auto", False or None'
         raise InvalidError(message)
-    return [extent.__index__() for extent in shards]
+    return whole_numbers(shards, "shards", 1)
 
 
 def codecs_of(codecs: Sequence[Any] | None) -> str | None:
@@ -116,7 +117,7 @@ def chunking(chunks: Chunks | None, shape: Sequence[int], kind: str) -> Chunking
         begin = list(chunks.chunks(shape, type_of(kind)))
         return begin, chunks._extents() if chunks.chunk_bytes is None else None
     if not isinstance(chunks, Distribution):
-        return [chunk.__index__() for chunk in chunks], None
+        return whole_numbers(chunks, "chunks", 1), None
     if tuple(chunks.shape) != tuple(shape):
         from hyperslab.errors import InvalidError
 

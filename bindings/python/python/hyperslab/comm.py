@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hyperslab import _core
+from hyperslab._values import whole_number
 
 __all__ = ["ThreadComm", "release", "threads"]
 
@@ -43,13 +44,7 @@ RankLike: TypeAlias = "int | HasRank"
 
 def rank_of(rank: RankLike) -> int:
     """Rank number of a number or of a communicator."""
-    number = rank.rank if isinstance(rank, HasRank) else rank
-    if number < 0:
-        from hyperslab.errors import InvalidError
-
-        message = f"{number} is no rank"
-        raise InvalidError(message)
-    return int(number)
+    return whole_number(rank.rank if isinstance(rank, HasRank) else rank, "rank")
 
 
 class _Divided:
@@ -128,7 +123,7 @@ def threads(size: int, function: Callable[[ThreadComm], T]) -> list[T]:
     >>> hs.threads(3, lambda comm: comm.rank * 10)
     [0, 10, 20]
     """
-    cores = _core.Comm.threads(size)
+    cores = _core.Comm.threads(whole_number(size, "size", 1))
     barrier = threading.Barrier(size)
     divided = _Divided()
     results: list[Any] = [None] * size

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._values import whole_number, whole_numbers
 from hyperslab.comm import rank_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _integers(values: Iterable[SupportsIndex]) -> list[int]:
 
 def _dim(dim: str | Sequence[SupportsIndex]) -> str:
     """How a dimension is spread, as the core takes it."""
-    return dim if isinstance(dim, str) else f"gen_block({', '.join(map(str, _integers(dim)))})"
+    return dim if isinstance(dim, str) else f"gen_block({', '.join(map(str, whole_numbers(dim, 'blocks')))})"
 
 
 class Distribution:
@@ -68,12 +69,13 @@ class Distribution:
     ) -> None:
         from hyperslab.errors import InvalidError
 
-        kinds = ["block"] * len(shape) if dims is None else [_dim(dim) for dim in dims]
-        axes = None if over is None else _integers(over)
+        extents, ranks = whole_numbers(shape, "shape"), whole_numbers(mesh, "mesh", 1)
+        axes = None if over is None else whole_numbers(over, "over")
+        kinds = ["block"] * len(extents) if dims is None else [_dim(dim) for dim in dims]
         try:
-            self._core = _core.Distribution(_integers(shape), _integers(mesh), kinds, axes)
+            self._core = _core.Distribution(extents, ranks, kinds, axes)
         except (ValueError, OverflowError) as error:
-            message = f"distribution of shape {tuple(shape)} over mesh {tuple(mesh)}: {error}"
+            message = f"distribution of shape {tuple(extents)} over mesh {tuple(ranks)}: {error}"
             raise InvalidError(message) from None
 
     @classmethod
@@ -86,14 +88,15 @@ class Distribution:
         >>> hs.Distribution.block((128, 128, 64), 8).mesh
         (2, 2, 2)
         """
-        if len(shape) == 0:
-            return cls((), (size,), ())
-        return cls(shape, _core.balanced_mesh(size.__index__(), len(shape)))
+        extents, ranks = whole_numbers(shape, "shape"), whole_number(size, "size", 1)
+        if not extents:
+            return cls((), (ranks,), ())
+        return cls(extents, _core.balanced_mesh(ranks, len(extents)))
 
     @classmethod
     def replicated(cls, shape: Sequence[SupportsIndex], size: SupportsIndex) -> Distribution:
         """All of the array on each of `size` ranks."""
-        return cls(shape, (size,), ["*"] * len(shape))
+        return cls(shape, (size,), ["*"] * len(whole_numbers(shape, "shape")))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -181,8 +184,18 @@ class Distribution:
         return tuple(found)
 
     def owners(self, index: Sequence[SupportsIndex]) -> tuple[int, ...]:
-        """Ranks that hold an element, given by its global index; several when it is replicated."""
-        return tuple(self._core.owners(_integers(index)))
+        """Ranks that hold an element, given by its global index; several when it is replicated.
+
+        Raises
+        ------
+        IndexError
+            When the array has no such element.
+        """
+        numbers = _integers(index)
+        if len(numbers) != self.ndim or any(not 0 <= i < n for i, n in zip(numbers, self.shape, strict=True)):
+            message = f"the array has shape {self.shape}: {tuple(index)} is outside"
+            raise IndexError(message)
+        return tuple(self._core.owners(numbers))
 
     def empty(
         self, rank: RankLike, dtype: DTypeLike = float, *, order: Literal["C", "F"] = "C", halo: int = 0

@@ -21,6 +21,7 @@ from hyperslab._calls import (
     type_code,
 )
 from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._values import whole_number, whole_numbers
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
@@ -109,9 +110,7 @@ def open_raw(
             raise InvalidError(message)
         content = bytes(header) if not isinstance(header, int) else b""
         before = header if isinstance(header, int) else len(content)
-        if before < 0:
-            message = f"a header of {before} B makes no sense"
-            raise InvalidError(message)
+        whole_number(before, "header")
         known = _named(arrays or {})
         core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
     file = RawFile(core, member)
@@ -129,13 +128,20 @@ def _named(
     """Name, shape and type of each array, as the compiled module has them."""
     found: list[tuple[str, tuple[int, ...], str]] = []
     last: object = object()
+    given: Any
     shape: tuple[int, ...] = ()
     code = ""
+    if not isinstance(arrays, Mapping):
+        message = f"arrays should be a mapping of names to (shape, dtype), but is {type(arrays).__name__}"
+        raise InvalidError(message)
     for name, given in arrays.items():
         # Of hundreds of arrays nearly all are alike, and often said to be with one object.
         if given is not last:
+            if not isinstance(given, Sequence) or len(given) != 2 or not isinstance(given[0], Sequence):
+                message = f"array {name!r} of the file should be given as (shape, dtype), but is {given!r}"
+                raise InvalidError(message)
             extents, dtype = given
-            shape, code, last = tuple(extent.__index__() for extent in extents), type_code(dtype), given
+            shape, code, last = tuple(whole_numbers(extents, f"shape of {name!r}")), type_code(dtype), given
         found.append((name, shape, code))
     return found
 

@@ -43,6 +43,9 @@ def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeyw
 
 
 def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
+    if new.unlimited is not None and not isinstance(new.unlimited, str):
+        message = f"unlimited should be the name of a dimension, but is {new.unlimited!r}"
+        raise InvalidError(message)
     version = None if new.format in (None, "netcdf3") else new.format
     said = (version, new.unlimited, json_of(new.attributes))
     return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
@@ -188,6 +191,9 @@ def open(  # noqa: A001 (as zarr has it)
             "strategy": strategy,
             "exchange": exchange,
         }
+        if not isinstance(mode, str):
+            message = f"mode should be a text such as 'r', but is {mode!r}"
+            raise InvalidError(message)
         kind = _format_of(path, format)
         store = kind(member, place_of(path), mode, given, New(format, unlimited, attributes))
     if store.removed and member.rank == 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._values import whole_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -25,9 +26,9 @@ def shape_of(shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """A global shape, checked."""
     from hyperslab.errors import InvalidError
 
-    extents = tuple(extent.__index__() for extent in shape)
-    if any(not 0 <= extent < 1 << 63 for extent in extents):
-        message = f"{extents} is no shape of an array"
+    extents = tuple(whole_numbers(shape, "shape"))
+    if any(extent >= 1 << 63 for extent in extents):
+        message = f"shape should be of extents below 2**63, but is {extents}"
         raise InvalidError(message)
     return extents
 
@@ -127,7 +128,7 @@ class Boxes(Pieces):
         except (TypeError, ValueError, AttributeError):
             pass  # the same as bounds that make no sense
         message = (
-            f"box {number} of an array of shape {self._shape} makes no sense: {box!r}\n  hint: give a slice without a "
+            f"box {number} is no box of an array of shape {self._shape}: {box!r}\n  hint: give a slice without a "
             "step for each dimension, or a pair of the lowest indices and those one past the highest"
         )
         raise InvalidError(message)

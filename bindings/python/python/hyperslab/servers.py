@@ -88,8 +88,8 @@ def _ranks(servers: int | Sequence[int], size: int) -> list[int]:
         bad = False
     if bad or not 0 < len(ranks) < size:
         message = (
-            f"servers={servers} makes no sense for a communicator of {size} ranks\n"
-            "  hint: name each rank once, or a number of ranks, and leave at least one client"
+            f"servers={servers!r} should leave a client, but the communicator has {size} ranks\n"
+            "  hint: give a number of ranks, or name each rank that serves once"
         )
         raise InvalidError(message)
     return ranks

@@ -68,7 +68,7 @@ class Striped:
         self.name.encode()
         unit = index(self.unit)
         if not 1 <= unit < 1 << 63:
-            message = f"a unit of {unit} B makes no sense"
+            message = f"unit should be 1 B or more, but is {unit} B"
             raise InvalidError(message)
         return ([local_path(directory) for directory in self.directories], self.name, unit)
 
@@ -76,4 +76,6 @@ class Striped:
         """Name, directories and unit, in words."""
         # Also what makes no sense as a name must be told.
         name = str(self.name).encode(errors="backslashreplace").decode()
-        return f"{name} striped over {self.directories} by {self.unit} B"
+        one = isinstance(self.directories, (str, bytes, os.PathLike))
+        directories = self.directories if one else ", ".join(f"'{directory}'" for directory in self.directories)
+        return f"{name} striped over {directories} by {self.unit} B"

@@ -162,8 +162,8 @@ impl NpyHeader {
 /// Where the text of the header begins and how long it is \[B\].
 fn text_extent(prefix: &[u8], context: Context) -> Result<(u64, u64), Error> {
     if !prefix.starts_with(MAGIC) {
-        let found = String::from_utf8_lossy(&prefix[..prefix.len().min(MAGIC.len())]).into_owned();
-        let error = context.corrupt("\\x93NUMPY at the start", format!("\"{}\"", excerpt(&found)));
+        let quoted = |bytes: &[u8]| format!("b\"{}\" at the start", bytes.escape_ascii());
+        let error = context.corrupt(quoted(MAGIC), quoted(&prefix[..prefix.len().min(MAGIC.len())]));
         return Err(error.with_hint("it is no .npy file; .npz archives must be unpacked"));
     }
     let short = || context.corrupt(format!("at least {PREFIX_BYTES} B"), format!("{} B", prefix.len()));

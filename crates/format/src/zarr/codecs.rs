@@ -48,7 +48,7 @@ impl Codecs {
 
     /// Codecs as metadata list them, for arrays of any kind: `bytes` may be left out, or its byte order; `name` is for errors.
     pub fn from_json(value: &Value, name: &str) -> Result<Self, Error> {
-        let context = Context::new("use the codecs of", name);
+        let context = Context::new("use", name);
         let mut items = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         let named = |item: &Value| item.as_str().or(item.get("name").and_then(Value::as_str)).unwrap_or("").to_string();
         let first = items.iter().position(|item| named(item) != "transpose").unwrap_or(items.len());
@@ -61,6 +61,11 @@ impl Codecs {
         let order = items.first().and_then(|item| item["configuration"]["order"].as_array());
         let ndim = order.map_or(0, Vec::len);
         Codecs::parse(Value::Array(items), ndim, Kind::UInt64, 0, context)
+    }
+
+    /// As metadata list them, of arrays whose elements have a byte order.
+    pub fn to_json(&self) -> String {
+        self.to_value(Kind::UInt64).to_string()
     }
 
     /// The same for elements of this kind, which may settle what was left open.

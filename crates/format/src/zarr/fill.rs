@@ -104,7 +104,7 @@ pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u
             }
             _ => "an integer in its range",
         };
-        context.corrupt(format!("a {kind} fill value: {form}"), text(value))
+        context.corrupt(format!("a fill value of {kind}: {form}"), text(value))
     })
 }
 
@@ -332,7 +332,7 @@ mod tests {
             (Kind::Float32, "{}"),
         ] {
             let error = fill_from_json(kind, &number(text), "rho").unwrap_err().to_string();
-            assert!(error.contains("`rho`") && error.ends_with(&format!("found {}", number(text))), "{error}");
+            assert!(error.contains("'rho'") && error.ends_with(&format!("found {}", number(text))), "{error}");
         }
         let nan = [f32::NAN.to_ne_bytes(), 0f32.to_ne_bytes()].concat();
         assert_eq!(fill_from_json(Kind::Complex64, &json!("NaN"), "rho").unwrap(), nan);

@@ -46,7 +46,7 @@ impl GroupMetadata {
         let context = Context::new("read group metadata of", name);
         let mut members = document(bytes, context)?;
         if take_node_type(&mut members, context)? != NodeType::Group {
-            return Err(context.corrupt("a group", "an array").with_hint("open it as an array"));
+            return Err(context.invalid("a group", "an array").with_hint("open it as an array"));
         }
         let attributes = attributes(&mut members, context)?;
         Ok(GroupMetadata { attributes, extensions: extensions(members, context)? })

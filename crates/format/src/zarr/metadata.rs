@@ -61,7 +61,7 @@ impl ArrayMetadata {
         let context = Context::new("read array metadata of", name);
         let mut members = document(bytes, context)?;
         if take_node_type(&mut members, context)? != NodeType::Array {
-            return Err(context.corrupt("an array", "a group").with_hint("open it as a group, or name an array in it"));
+            return Err(context.invalid("an array", "a group").with_hint("open it as a group, or name an array in it"));
         }
         let shape = lengths(&required(&mut members, "shape", context)?, "shape", context)?;
         check_ndim(&shape, context)?;
@@ -96,7 +96,7 @@ impl ArrayMetadata {
 
     /// Checks that the fields agree with each other; `name` is for errors.
     pub fn check(&self, name: &str) -> Result<(), Error> {
-        self.check_in(Context::new("describe array", name))
+        self.check_in(Context::new("make the array", name))
     }
 
     /// How chunks become bytes, as the metadata list it.

@@ -125,8 +125,14 @@ pub(super) fn open_file(
     let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
     let missing = || match directory.exists("") {
+        true if directory.exists(&name) => {
+            let text = format!("'{}' cannot be opened", directory.full(&name));
+            let hint = "hyperslab.open opens the Zarr store that a directory may be";
+            Fault::new(FaultKind::NotFound, text).expected("a file", "a directory").hint(hint)
+        }
         true => not_there(&directory.full(&name)),
-        false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full(""))),
+        false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full("")))
+            .hint("make it first; the name may be wrong"),
     };
     if mode.writes_new() && !directory.exists("") {
         return Err(missing());

@@ -178,6 +178,10 @@ impl Target for Appending {
 fn grow(name: &str, shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, Fault> {
     let fits =
         shape.len() == by.len() && axis < shape.len() && (0..shape.len()).all(|d| d == axis || shape[d] == by[d]);
+    if axis >= shape.len() {
+        let text = format!("'{name}' of shape {shape:?} has no dimension {axis} to be appended along");
+        return Err(Fault::new(FaultKind::Invalid, text).hint("axis= counts dimensions from 0"));
+    }
     if !fits {
         let text = format!("what is appended to '{name}' along dimension {axis} does not fit");
         let expected = format!("shape {shape:?}, of any extent along dimension {axis}");

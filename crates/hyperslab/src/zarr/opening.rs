@@ -191,6 +191,11 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
         .hint("mode r reads it as '/'; the group above it changes it"));
     }
     let there = directory.exists("");
+    if there && mode != Mode::Create && directory.length("").is_some() {
+        let kind = if matches!(mode, Mode::Read | Mode::Update) { FaultKind::NotFound } else { FaultKind::Exists };
+        let fault = Fault::new(kind, format!("'{root}' is no Zarr store")).expected("a directory", "a file");
+        return Err(fault.hint("open_raw, load_npy and, for names that end in .nc, open read files"));
+    }
     match (mode, &found) {
         (Mode::Create, _) if there && !is_vacant(directory) => {
             return Err(Fault::new(FaultKind::Exists, format!("'{root}' exists already"))

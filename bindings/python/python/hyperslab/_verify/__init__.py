@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 from hyperslab._calls import type_code
 from hyperslab._findings import Finding, Kind, Verification, legible
 from hyperslab._paths import local_path
+from hyperslab._values import whole_number
 from hyperslab._verify import _flat, _leftovers, _netcdf
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of
 from hyperslab._verify._store import Found, verify_store
@@ -46,9 +47,8 @@ def verify_path(
         raise InvalidError(message)
     place = Path(local_path(path))
     threads = min(JOBS_MAX, os.cpu_count() or 1) if jobs is None else jobs
-    if threads < 1 or header < 0:
-        message = f"{threads} jobs and a header of {header} B: at least 1 and 0 are needed"
-        raise InvalidError(message)
+    whole_number(threads, "jobs", 1)
+    whole_number(header, "header")
     if not storage_seconds > 0:
         message = f"storage_seconds must be > 0, got {storage_seconds}"
         raise InvalidError(message)
@@ -95,7 +95,7 @@ def _known(arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]]) -> l
             raise InvalidError(message)
         try:
             known.append((name, extents, type_code(dtype)))
-        except TypeError as error:
+        except InvalidError as error:
             message = f"array '{name}': '{dtype}' is no type of elements\n  hint: such as <f8, or bfloat16"
             raise InvalidError(message) from error
     return known
