@@ -14,6 +14,10 @@ pub(crate) fn check_casting(name: &str, from: ElementType, to: ElementType, cast
     if casting.allows(from, to) {
         return Ok(());
     }
+    if from.is_opaque() || to.is_opaque() {
+        return Err(Fault::new(FaultKind::Invalid, format!("elements of '{name}' cannot change from {from} to {to}"))
+            .hint(hint_of(from, to)));
+    }
     let text = format!(
         "elements of '{name}' cannot change from {from} to {to} with casting=\"{}\": {} would be lost",
         casting.name(),
@@ -21,6 +25,16 @@ pub(crate) fn check_casting(name: &str, from: ElementType, to: ElementType, cast
     );
     Err(Fault::new(FaultKind::Invalid, text)
         .hint(format!("convert the array first, or give casting=\"{}\"", Casting::Unsafe.name())))
+}
+
+/// What to do where numbers are no others' numbers.
+fn hint_of(from: Kind, to: Kind) -> &'static str {
+    match (from, to) {
+        (Kind::BFloat16, _) | (_, Kind::BFloat16) => {
+            "the package ml_dtypes has arrays of bfloat16; or convert from and to float32"
+        }
+        _ => "only numbers are converted: give an array of the same type",
+    }
 }
 
 /// What of values other than size and precision does not survive.
@@ -96,6 +110,15 @@ mod tests {
         assert!(told(Kind::Complex64, Kind::Int8).contains("imaginary parts"));
         assert!(told(Kind::Int8, Kind::UInt64).contains("signs"));
         assert!(told(Kind::Int8, Kind::Bool).contains("whether they are zero"));
+        let kind = |code| ElementType::from_numpy(code).unwrap().kind;
+        assert_eq!(
+            told(kind("M8[ns]"), Kind::Int64),
+            "elements of 'rho' cannot change from datetime64[ns] to int64\n  hint: only numbers are converted: give an \
+             array of the same type"
+        );
+        for (from, to) in [("M8[ns]", "M8[s]"), ("f8", "V8"), ("V8", "V8[('a', '<f8')]"), ("float8_e5m2", "f4")] {
+            assert!(told(kind(from), kind(to)).contains("cannot change"));
+        }
     }
 
     #[test]

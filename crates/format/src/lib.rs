@@ -5,7 +5,9 @@
 //! checked before anything is allocated from them, and the answer to nonsense is an [`Error`], never a panic.
 #![forbid(unsafe_code)]
 
+mod base64;
 mod error;
+mod fields;
 pub mod netcdf;
 pub mod npy;
 pub mod raw;

@@ -1,5 +1,6 @@
 //! Element types: what one element of an array is, in memory or on disk.
 
+use crate::opaque::Opaque;
 use std::fmt;
 
 /// Kind of an element: a number, named as Zarr v3 names its data types, or bytes that mean something to others only.
@@ -21,8 +22,8 @@ pub enum Kind {
     Float64,
     Complex64,
     Complex128,
-    /// So many bytes, which move as they are and become nothing else: structured types, dates, floats of 8 bits.
-    Opaque(u32),
+    /// What moves as it is and becomes nothing else: structured types, dates, floats of 8 bits, plain bytes.
+    Opaque(Opaque),
 }
 
 impl Kind {
@@ -53,17 +54,23 @@ impl Kind {
             Kind::Int32 | Kind::UInt32 | Kind::Float32 => 4,
             Kind::Int64 | Kind::UInt64 | Kind::Float64 | Kind::Complex64 => 8,
             Kind::Complex128 => 16,
-            Kind::Opaque(bytes) => bytes as u64,
+            Kind::Opaque(opaque) => opaque.bytes() as u64,
         }
     }
 
     /// Size \[B\] of the unit whose bytes a change of byte order reverses: half of a complex number, one where there is no order.
     pub const fn swap_bytes(self) -> u64 {
         match self {
+            Kind::Opaque(opaque) if opaque.is_ordered() => opaque.bytes() as u64,
             Kind::Opaque(_) => 1,
             Kind::Complex64 | Kind::Complex128 => self.bytes() / 2,
             _ => self.bytes(),
         }
+    }
+
+    /// So many plain bytes.
+    pub const fn opaque(bytes: u32) -> Kind {
+        Kind::Opaque(Opaque::plain(bytes))
     }
 
     /// The Zarr v3 name, such as `float64`; of what is opaque, that it is so.
@@ -208,7 +215,7 @@ pub fn same_kind(from: Kind, to: Kind) -> bool {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Opaque(bytes) => write!(f, "opaque elements of {bytes} B"),
+            Kind::Opaque(opaque) => opaque.fmt(f),
             number => f.write_str(number.name()),
         }
     }
@@ -256,7 +263,7 @@ impl ElementType {
         self.kind.bytes()
     }
 
-    /// Parses a NumPy type string: an optional `<`, `>`, `=` or `|`, then a code such as `f8`.
+    /// Parses a NumPy type string: an optional `<`, `>`, `=` or `|`, then a code such as `f8`, or one of an [`Opaque`].
     pub fn from_numpy(text: &str) -> Option<Self> {
         let (order, code) = match text.as_bytes().first()? {
             b'<' => (ByteOrder::Little, &text[1..]),
@@ -264,23 +271,22 @@ impl ElementType {
             b'=' | b'|' => (ByteOrder::NATIVE, &text[1..]),
             _ => (ByteOrder::NATIVE, text),
         };
-        let bytes = code.strip_prefix('V').and_then(|bytes| bytes.parse().ok());
-        let opaque = bytes.filter(|&bytes| bytes > 0).map(Kind::Opaque);
-        let kind = opaque.or_else(|| Kind::ALL.into_iter().find(|kind| kind.numpy_code() == code))?;
+        let number = Kind::ALL.into_iter().find(|kind| kind.numpy_code() == code);
+        let kind = number.or_else(|| Opaque::from_code(code).map(Kind::Opaque))?;
         Some(ElementType { kind, order })
     }
 
     /// The NumPy type string, such as `<f8`, `|b1` or `|V12`.
     pub fn numpy(self) -> String {
-        if let Kind::Opaque(bytes) = self.kind {
-            return format!("|V{bytes}");
-        }
-        let order = match (self.bytes(), self.order) {
+        let order = match (self.kind.swap_bytes(), self.order) {
             (1, _) => '|',
             (_, ByteOrder::Little) => '<',
             (_, ByteOrder::Big) => '>',
         };
-        format!("{order}{}", self.kind.numpy_code())
+        match self.kind {
+            Kind::Opaque(opaque) => format!("{order}{}", opaque.code()),
+            number => format!("{order}{}", number.numpy_code()),
+        }
     }
 }
 
@@ -345,7 +351,11 @@ mod tests {
 
     #[test]
     fn what_is_opaque_becomes_nothing_else() {
-        let (one, other) = (Kind::Opaque(3), Kind::Opaque(8));
+        let (one, other) = (Kind::opaque(3), Kind::opaque(8));
+        let date = ElementType::from_numpy(">M8[ns]").unwrap();
+        assert_eq!((date.numpy().as_str(), date.kind.swap_bytes()), (">M8[ns]", 8));
+        assert_ne!(date, ElementType { order: ByteOrder::Little, ..date });
+        assert!(!Casting::Unsafe.allows(date.kind, other) && !Casting::Unsafe.allows(date.kind, Kind::Int64));
         assert!(Casting::SameKind.allows(one, one));
         for casting in [Casting::SameKind, Casting::Unsafe] {
             assert!(!casting.allows(one, other) && !casting.allows(other, one));

@@ -138,7 +138,11 @@ fn swapped(element: ElementType) -> bool {
 }
 
 /// Whether converting leaves all bits as they are, apart from byte order.
-fn same_bits(from: Kind, to: Kind) -> bool {
+pub(crate) fn same_bits(from: Kind, to: Kind) -> bool {
     let integer = |kind: Kind| (Kind::Int8..=Kind::UInt64).contains(&kind);
+    // What opaque bytes mean is compared before they move, and is not told to neighbours.
+    if from.is_opaque() && to.is_opaque() {
+        return (from.bytes(), from.swap_bytes()) == (to.bytes(), to.swap_bytes());
+    }
     from == to || (integer(from) && integer(to) && from.bytes() == to.bytes())
 }

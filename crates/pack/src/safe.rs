@@ -5,6 +5,7 @@
 use hyperslab_layout::{ElementType, Nest};
 
 use crate::bounds::{Side, check};
+use crate::copy::same_bits;
 use crate::nan::{CopyError, NotANumber, matters};
 use crate::scalar::{convert_scalar, is_nan};
 
@@ -23,14 +24,18 @@ pub fn copy(
     check(nest, Side::From, from_type.bytes(), from.len() as u64)?;
     check(nest, Side::To, to_type.bytes(), to.len() as u64)?;
     let (from_bytes, to_bytes) = (from_type.bytes() as usize, to_type.bytes() as usize);
-    if from_type != to_type && (from_type.kind.is_opaque() || to_type.kind.is_opaque()) {
+    let opaque = from_type.kind.is_opaque() || to_type.kind.is_opaque();
+    if opaque && !same_bits(from_type.kind, to_type.kind) {
         return Err(NotANumber { from: from_type.kind, to: to_type.kind }.into());
     }
     let mut nan = false;
     for number in 0..nest.elements() {
         let (a, b) = element(nest, number);
-        if from_type.kind.is_opaque() && from_type == to_type {
+        if opaque {
             to[b..b + to_bytes].copy_from_slice(&from[a..a + from_bytes]);
+            if from_type.order != to_type.order {
+                to[b..b + to_bytes].chunks_mut(to_type.kind.swap_bytes() as usize).for_each(<[u8]>::reverse);
+            }
             continue;
         }
         let converted = convert_scalar(&from[a..a + from_bytes], from_type, to_type);

@@ -2,7 +2,7 @@
 
 use crate::neighbour::Identity;
 use crate::transport::Peek;
-use hyperslab_layout::{Axis, ByteOrder, ElementType, Kind, Listed, Term, Triplet, View};
+use hyperslab_layout::{Axis, ByteOrder, ElementType, Kind, Listed, Opaque, Term, Triplet, View};
 use hyperslab_world::{Exposed, Reader, Writer};
 
 /// A datagram of the transport. All but signals belong to a transfer, whose number comes first.
@@ -97,23 +97,27 @@ impl Letter {
 
 /// Bytes of a type of elements.
 pub(crate) const ELEMENT_BYTES: usize = 6;
-/// In place of the number of a kind of number.
+/// In place of the number of a kind of number. What opaque bytes mean is compared before they travel: only whether they
+/// have an order is told.
 const OPAQUE: u8 = u8::MAX;
 
 pub(crate) fn element_bytes(element: ElementType) -> [u8; ELEMENT_BYTES] {
     let (kind, size) = match element.kind {
-        Kind::Opaque(bytes) => (OPAQUE, bytes),
+        Kind::Opaque(opaque) => (OPAQUE, opaque.bytes()),
         number => (Kind::ALL.iter().position(|&kind| kind == number).expect("every number is listed") as u8, 0),
     };
     let [a, b, c, d] = size.to_le_bytes();
-    [kind, u8::from(element.order == ByteOrder::Big), a, b, c, d]
+    let ordered = matches!(element.kind, Kind::Opaque(opaque) if opaque.is_ordered());
+    [kind, u8::from(element.order == ByteOrder::Big) | u8::from(ordered) << 1, a, b, c, d]
 }
 
 pub(crate) fn element_from(bytes: &[u8]) -> Option<ElementType> {
     let &[kind, order, a, b, c, d] = bytes else { return None };
-    let order = if order == 0 { ByteOrder::Little } else { ByteOrder::Big };
+    let (order, ordered) = (if order & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big }, order > 1);
     let kind = match kind {
-        OPAQUE => Kind::Opaque(u32::from_le_bytes([a, b, c, d])),
+        OPAQUE if ordered && [a, b, c, d] != [8, 0, 0, 0] => return None,
+        OPAQUE if ordered => Kind::Opaque(Opaque::ordered()),
+        OPAQUE => Kind::opaque(u32::from_le_bytes([a, b, c, d])),
         number => *Kind::ALL.get(usize::from(number))?,
     };
     Some(ElementType { kind, order })
@@ -208,12 +212,15 @@ mod tests {
 
     #[test]
     fn types_of_elements_travel_unchanged() {
-        for kind in Kind::ALL.into_iter().chain([0, 1, 12, u32::MAX].map(Kind::Opaque)) {
+        let ordered = Kind::Opaque(Opaque::ordered());
+        for kind in Kind::ALL.into_iter().chain([0, 1, 12, u32::MAX].map(Kind::opaque)).chain([ordered]) {
             for order in [ByteOrder::Little, ByteOrder::Big] {
                 let element = ElementType { kind, order };
                 assert_eq!(element_from(&element_bytes(element)), Some(element));
             }
         }
+        let date = ElementType::from_numpy(">M8[ns]").unwrap();
+        assert_eq!(element_from(&element_bytes(date)), Some(ElementType { kind: ordered, ..date }));
         assert_eq!(element_from(&[99, 0, 0, 0, 0, 0]), None);
     }
 
@@ -229,7 +236,7 @@ mod tests {
             (Axis::Listed([listed].into()), -8),
             (Axis::Selected(Triplet { start: 1, stride: 3, count: 2, block: 2 }, 4), 16),
         ];
-        let view = View { base: -5, axes, element: ElementType::native(Kind::Opaque(3)) };
+        let view = View { base: -5, axes, element: ElementType::native(Kind::opaque(3)) };
         let bytes = view_bytes(Writer::default(), &view).0;
         assert_eq!(view_from(&mut Reader::new(&bytes)), Some(view));
         for end in 0..bytes.len() {

@@ -87,9 +87,16 @@ impl NetcdfHeader {
             return Err(context.invalid("variables of different names", format!("`{}` twice", excerpt(name))));
         }
         let kind = Type::of(kind).ok_or_else(|| {
-            let error =
-                context.unsupported("integers, float32 or float64", format!("elements of type {}", kind.name()));
-            error.with_hint("write it with another dtype; complex numbers as two variables, truth values as int8")
+            let found = if kind.is_opaque() { kind.to_string() } else { format!("elements of type {kind}") };
+            let error = context.unsupported("integers, float32 or float64", found);
+            error.with_hint(match kind {
+                Kind::Opaque(opaque) if opaque.time().is_some() => {
+                    "write array.view(\"int64\"), with the attribute units such as \"seconds since 1970-01-01\""
+                }
+                Kind::Opaque(opaque) if opaque.float().is_some() => "write array.astype(\"float32\")",
+                Kind::Opaque(_) => "write each field as a variable of its own, or into a Zarr store",
+                _ => "write it with another dtype; complex numbers as two variables, truth values as int8",
+            })
         })?;
         let dimensions = self.dimensions_of(new, unlimited, context)?;
         let mut attributes = Attribute::of_map(new.attributes, Some(kind))?;

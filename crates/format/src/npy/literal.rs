@@ -1,8 +1,9 @@
-//! The Python dictionary in the header of a `.npy` file: parsed by hand, as nothing in a file may be evaluated.
+//! The Python dictionary in the header of a `.npy` file, and parts of it: parsed by hand, as nothing in a file may be
+//! evaluated.
 
 /// A value that such a dictionary may hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Text(String),
     Bool(bool),
     Number(u64),
@@ -10,7 +11,7 @@ pub(super) enum Literal {
     Sequence(Vec<Literal>),
 }
 
-/// How deep sequences may be nested. Descriptions of structured types, which are refused anyway, need three or more.
+/// How deep sequences may be nested. Descriptions of structured types need two for each level of fields.
 const DEPTH_MAX: usize = 16;
 
 /// Parses `{'key': value, ...}` with nothing but white space behind it. The error says what is wrong at which byte.
@@ -32,6 +33,14 @@ pub(super) fn dictionary(text: &str) -> Result<Vec<(String, Literal)>, String> {
         "" => Ok(items),
         _ => Err(parser.wrong("nothing behind the dictionary")),
     }
+}
+
+/// Parses a value that the text holds alone.
+pub(crate) fn literal(text: &str) -> Result<Literal, String> {
+    let mut parser = Parser { text, at: 0 };
+    let value = parser.value(0)?;
+    parser.skip_space();
+    if parser.rest().is_empty() { Ok(value) } else { Err(parser.wrong("nothing behind the value")) }
 }
 
 struct Parser<'a> {
@@ -64,7 +73,8 @@ impl<'a> Parser<'a> {
         if self.accept(token) { Ok(()) } else { Err(self.wrong(&format!("`{token}`"))) }
     }
 
-    /// A string in single or double quotes. Escapes do not occur in what NumPy writes for the types read here.
+    /// A string in single or double quotes. Of escapes, only those of quotes and of the backslash occur in what NumPy
+    /// writes for the types read here.
     fn string(&mut self) -> Result<String, String> {
         self.skip_space();
         let quote = match self.rest().as_bytes().first() {
@@ -72,14 +82,22 @@ impl<'a> Parser<'a> {
             Some(b'"') => '"',
             _ => return Err(self.wrong("a string")),
         };
-        let body = &self.rest()[1..];
-        match body.find([quote, '\\', '\n']) {
-            Some(end) if body[end..].starts_with(quote) => {
-                self.at += end + 2;
-                Ok(body[..end].to_owned())
+        let (mut text, mut escaped) = (String::new(), false);
+        for (at, character) in self.rest()[1..].char_indices() {
+            match character {
+                '\'' | '"' | '\\' if escaped => text.push(character),
+                '\n' => break,
+                _ if escaped => break,
+                '\\' => {}
+                end if end == quote => {
+                    self.at += at + 2;
+                    return Ok(text);
+                }
+                other => text.push(other),
             }
-            _ => Err(self.wrong("a string without escapes that ends on its line")),
+            escaped = character == '\\' && !escaped;
         }
+        Err(self.wrong("a string without escapes of other characters that ends on its line"))
     }
 
     fn value(&mut self, depth: usize) -> Result<Literal, String> {
@@ -141,6 +159,7 @@ mod tests {
         let nested = dictionary("{'descr': [('a', '<i4', (2,)), ('b', (1))], 'x': ()}").unwrap();
         assert!(matches!(&nested[0].1, Literal::Sequence(fields) if fields.len() == 2));
         assert_eq!(nested[1].1, Literal::Sequence(vec![]));
+        assert_eq!(dictionary(r"{'a': 'b\'\\c'}").unwrap()[0].1, Literal::Text(r"b'\c".into()));
     }
 
     #[test]
@@ -156,7 +175,8 @@ mod tests {
             "{'a': (1,}",
             "{'a': -1}",
             "{'a': 18446744073709551616}",
-            "{'a': 'b\\'c'}",
+            "{'a': 'b\\x41'}",
+            "{'a': 'b\\'",
             "{'a': __import__('os')}",
             "{'é",
         ] {

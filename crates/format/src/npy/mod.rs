@@ -4,9 +4,10 @@
 //! | \x93NUMPY | major minor | length of text, 2 or 4 B | text of a Python dictionary, padded | elements |
 //! ```
 
-mod literal;
+pub(crate) mod literal;
 
 use crate::error::{Context, Error, excerpt};
+use crate::fields::{FieldType, fields_of, structured};
 use crate::raw::Order;
 use crate::size::{NDIM_MAX, array_bytes, shape_text};
 use hyperslab_layout::{ElementType, Kind};
@@ -44,7 +45,8 @@ pub fn prefix_bytes_needed(prefix: &[u8], name: &str) -> Result<u64, Error> {
 impl NpyHeader {
     /// Parses the header at the start of `bytes`, which may be longer; also returns where the elements begin \[B\].
     ///
-    /// Reads versions 1.0, 2.0 and 3.0. Element types other than numbers and bool are refused by name.
+    /// Reads versions 1.0, 2.0 and 3.0. Elements are numbers, dates, plain bytes, or structured of these and of texts with a
+    /// fixed length; others are refused by name.
     pub fn parse(bytes: &[u8], name: &str) -> Result<(Self, u64), Error> {
         let context = Context::new("read npy header of", name);
         let (start, length) = text_extent(bytes, context)?;
@@ -52,11 +54,14 @@ impl NpyHeader {
             let found = format!("{} B", bytes.len());
             return Err(context.corrupt(format!("a header of {} B", start + length), found));
         };
-        // Versions 1 and 2 are in Latin-1, version 3 in UTF-8; what is read here is ASCII in both.
-        let text = std::str::from_utf8(text)
-            .map_err(|cause| context.corrupt("a header of text", format!("other bytes ({cause})")))?;
-        let items = literal::dictionary(text)
-            .map_err(|wrong| context.corrupt("a Python dictionary", format!("\"{}\" ({wrong})", excerpt(text))))?;
+        // Versions 1 and 2 are in Latin-1, version 3 in UTF-8.
+        let text = match bytes[6] {
+            3 => String::from_utf8(text.to_vec())
+                .map_err(|cause| context.corrupt("a header of text", format!("other bytes ({cause})")))?,
+            _ => text.iter().copied().map(char::from).collect(),
+        };
+        let items = literal::dictionary(&text)
+            .map_err(|wrong| context.corrupt("a Python dictionary", format!("\"{}\" ({wrong})", excerpt(&text))))?;
         let header = NpyHeader::from_items(items, context)?;
         Ok((header, start + length))
     }
@@ -88,11 +93,12 @@ impl NpyHeader {
         Ok(header)
     }
 
-    /// The header as NumPy writes it: version 1.0, or 2.0 when the text is too long for that; a multiple of 64 B.
+    /// The header as NumPy writes it: version 1.0, 2.0 when the text is too long for that, or 3.0 when it is not in ASCII; a
+    /// multiple of 64 B.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = format!(
-            "{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}",
-            self.element.numpy(),
+            "{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}",
+            self.described(),
             if self.fortran_order { "True" } else { "False" },
             shape_text(&self.shape)
         );
@@ -102,7 +108,11 @@ impl NpyHeader {
         }
         // NumPy always pads, with 64 spaces where none would do; so equal arrays make equal files.
         let padded = |prefix: usize| (prefix + text.len() + 2).next_multiple_of(64);
-        let (version, prefix) = if padded(10) - 10 <= usize::from(u16::MAX) { (1, 10) } else { (2, 12) };
+        let (version, prefix) = match text.is_ascii() {
+            true if padded(10) - 10 <= usize::from(u16::MAX) => (1, 10),
+            true => (2, 12),
+            false => (3, 12),
+        };
         let mut bytes = [MAGIC, &[version, 0]].concat();
         let text_bytes = padded(prefix) - prefix;
         match version {
@@ -113,6 +123,12 @@ impl NpyHeader {
         bytes.resize(prefix + text_bytes - 1, b' ');
         bytes.push(b'\n');
         bytes
+    }
+
+    /// The type of its elements, as NumPy writes it.
+    fn described(&self) -> String {
+        let fields = if let Kind::Opaque(opaque) = self.element.kind { opaque.fields() } else { None };
+        fields.map_or_else(|| format!("'{}'", self.element.numpy()), str::to_owned)
     }
 
     /// Order of the elements in the file.
@@ -145,12 +161,11 @@ impl NpyHeader {
             let found = self.shape.len().to_string();
             return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), found));
         }
-        if self.element.kind.is_opaque() {
-            return Err(context.unsupported("numbers", self.element.to_string()));
-        }
-        if self.element.kind == Kind::BFloat16 {
-            let error = context.unsupported("a type that NumPy's format has a code for", "bfloat16");
-            return Err(error.with_hint("store it as float32, which holds every bfloat16, or in a Zarr store"));
+        let small = matches!(self.element.kind, Kind::Opaque(opaque) if opaque.float().is_some());
+        if self.element.kind == Kind::BFloat16 || small {
+            let name = self.element.to_string();
+            let hint = format!("store it as float32, which holds every {name}, or in a Zarr store");
+            return Err(context.unsupported("a type that NumPy's format has a code for", name).with_hint(hint));
         }
         array_bytes(&self.shape, self.element.bytes()).ok_or_else(|| {
             let found = format!("shape {} of {}", shape_text(&self.shape), self.element);
@@ -180,23 +195,23 @@ fn text_extent(prefix: &[u8], context: Context) -> Result<(u64, u64), Error> {
 }
 
 fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> {
-    let expected = "bool, integers, floats or complex numbers";
+    let expected = "numbers, dates, plain bytes, or a structured type of these";
     let Literal::Text(code) = descr else {
-        let error = context.unsupported(expected, "a structured type");
-        return Err(error.with_hint("save each field as an array of its own"));
+        let kind = fields_of(&descr).and_then(|fields| structured(&fields)).map_err(|wrong| {
+            let error = context.unsupported(expected, excerpt(&wrong));
+            error.with_hint("save each field as an array of its own")
+        })?;
+        return Ok(ElementType::native(kind));
     };
-    ElementType::from_numpy(&code)
-        .filter(|element| element.kind != Kind::BFloat16 && !element.kind.is_opaque())
-        .ok_or_else(|| {
-            let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
-                Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
-                Some(b'M' | b'm') => "save `array.view('i8')` and keep the unit elsewhere",
-                Some(b'V') => "save each field as an array of its own",
-                Some(b'S' | b'U' | b'a') => "save text as uint8",
-                _ => "convert with `array.astype` to a supported type first",
-            };
-            context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint)
-        })
+    if let Some(FieldType::Element(element)) = FieldType::of_code(&code) {
+        return Ok(element);
+    }
+    let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
+        Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
+        Some(b'S' | b'U' | b'a') => "save text as uint8",
+        _ => "convert with `array.astype` to a supported type first",
+    };
+    Err(context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint))
 }
 
 fn shape_of(lengths: &[Literal], context: Context) -> Result<Vec<u64>, Error> {

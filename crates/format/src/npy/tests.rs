@@ -55,9 +55,10 @@ fn every_kind_and_version_is_read() {
 fn unsupported_types_are_refused_by_name() {
     for (descr, name) in [
         ("'|O'", "'|O'"),
-        ("[('a', '<i4'), ('b', '<f8', (2,))]", "structured"),
-        ("'|V8'", "'|V8'"),
-        ("'<M8[s]'", "'<M8[s]'"),
+        ("[('a', '<i4'), ('b', '|O')]", "'b' of type '|O'"),
+        ("[('a', 'float8_e5m2')]", "float8_e5m2"),
+        ("'float8_e5m2'", "float8_e5m2"),
+        ("'V4[('", "V4["),
         ("'<U5'", "'<U5'"),
         ("'<f16'", "'<f16'"),
         ("'é'", "'é'"),
@@ -69,6 +70,32 @@ fn unsupported_types_are_refused_by_name() {
         assert!(error.to_string().contains(name), "{error}");
         assert!(error.hint().is_some());
     }
+}
+
+#[test]
+fn what_is_no_number_comes_back() {
+    for (descr, name) in [
+        ("'<M8[s]'", "<M8[s]"),
+        ("'>m8[10ns]'", ">m8[10ns]"),
+        ("'|V8'", "|V8"),
+        ("[('a', '<i4'), ('b', '>f8', (2,))]", "|V20[('a', '<i4'), ('b', '>f8', (2,))]"),
+        ("[('größe', '|i1'), ('', '|V7')]", "|V8[('größe', '|i1'), ('', '|V7')]"),
+    ] {
+        let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}");
+        let (header, _) = NpyHeader::parse(&file(3, &text), "a.npy").unwrap();
+        assert_eq!(header.element.numpy(), name);
+        let bytes = header.to_bytes();
+        assert_eq!((bytes[6], bytes.len() % 64), (if text.is_ascii() { 1 } else { 3 }, 0));
+        assert_eq!(NpyHeader::parse(&bytes, "a.npy").unwrap(), (header, bytes.len() as u64));
+    }
+    let latin: Vec<u8> = "{'descr': [('gr\u{f6}sse', '|i1')], 'fortran_order': False, 'shape': (), }"
+        .chars()
+        .map(|character| character as u8)
+        .collect();
+    let bytes = [MAGIC, &[1, 0], &(latin.len() as u16).to_le_bytes(), &latin].concat();
+    assert_eq!(NpyHeader::parse(&bytes, "a.npy").unwrap().0.element.numpy(), "|V1[('grösse', '|i1')]");
+    let small = NpyHeader { element: ElementType::from_numpy("float8_e5m2").unwrap(), ..header(&[2], false) };
+    assert!(small.data_bytes("a.npy").unwrap_err().to_string().contains("float8_e5m2"));
 }
 
 #[test]

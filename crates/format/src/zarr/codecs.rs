@@ -70,7 +70,7 @@ impl Codecs {
 
     /// The same for elements of this kind, which may settle what was left open.
     pub fn of_kind(mut self, kind: Kind) -> Self {
-        if kind.bytes() == 1 {
+        if kind.swap_bytes() == 1 {
             self.endian = ByteOrder::Little;
         }
         self.chain.iter_mut().for_each(|codec| *codec = codec.of_elements(kind.bytes()));
@@ -178,10 +178,12 @@ impl Codecs {
         if !self.order.is_empty() {
             items.push(json!({"name": "transpose", "configuration": {"order": self.order}}));
         }
-        items.push(match (&self.shards, kind.bytes()) {
-            (Some(sharding), _) => sharding.to_value(kind),
-            (None, 1) => json!({"name": "bytes"}),
-            (None, _) => json!({"name": "bytes", "configuration": {"endian": self.endian.name()}}),
+        // The bytes of fields have an order, which is said, though it is always the same.
+        let fields = matches!(kind, Kind::Opaque(opaque) if opaque.fields().is_some());
+        items.push(match &self.shards {
+            Some(sharding) => sharding.to_value(kind),
+            None if kind.swap_bytes() == 1 && !fields => json!({"name": "bytes"}),
+            None => json!({"name": "bytes", "configuration": {"endian": self.endian.name()}}),
         });
         items.extend(self.chain.iter().map(|codec| codec.to_value()));
         Value::Array(items)
@@ -325,10 +327,14 @@ fn is_permutation(order: &[usize], ndim: usize) -> bool {
 pub(super) fn byte_order(value: Option<Value>, kind: Kind, context: Context) -> Result<ByteOrder, Error> {
     match value.as_ref().map(|value| value.as_str()) {
         Some(Some("little")) => Ok(ByteOrder::Little),
-        // One-byte elements have no byte order: one spelling for all of them.
-        Some(Some("big")) if kind.bytes() > 1 => Ok(ByteOrder::Big),
+        Some(Some("big")) if kind.swap_bytes() > 1 => Ok(ByteOrder::Big),
+        Some(Some("big")) if matches!(kind, Kind::Opaque(opaque) if opaque.fields().is_some()) => {
+            let error = context.unsupported("little-endian fields of structured elements", "\"endian\": \"big\"");
+            Err(error.with_hint("rewrite the array with \"endian\": \"little\""))
+        }
+        // Elements without a byte order: one spelling for all of them. zarr-python leaves it out for structured ones.
         Some(Some("big")) => Ok(ByteOrder::Little),
-        None if kind.bytes() == 1 => Ok(ByteOrder::Little),
+        None if kind.swap_bytes() == 1 => Ok(ByteOrder::Little),
         _ => {
             let expected = format!("codec `bytes` of {kind} with \"endian\": \"little\" or \"big\"");
             Err(context.corrupt(expected, value.as_ref().map_or("none".to_owned(), text)))

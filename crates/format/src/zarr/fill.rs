@@ -1,14 +1,18 @@
 //! Fill values: the value of elements that nobody wrote, in JSON and in memory.
 
+use super::fill_opaque;
 use super::json::text;
 use crate::error::{Context, Error};
 use half::{bf16, f16};
 use hyperslab_layout::{ByteOrder, Kind};
 use serde_json::{Number, Value};
 
-/// The fill value zero (false): native-endian bytes of one element.
-pub fn fill_zero(kind: Kind) -> Vec<u8> {
-    vec![0; kind.bytes() as usize]
+/// The fill value where nothing is said, zero (false) or no date: native-endian bytes of one element.
+pub fn fill_usual(kind: Kind) -> Vec<u8> {
+    match kind {
+        Kind::Opaque(opaque) => fill_opaque::usual(opaque),
+        number => vec![0; number.bytes() as usize],
+    }
 }
 
 /// The fill value that a user gives, who may give one to arrays of several kinds; the result is one element in native
@@ -29,7 +33,7 @@ pub fn fill_to_json(kind: Kind, bytes: &[u8]) -> Option<Value> {
         return None;
     }
     match kind {
-        Kind::Opaque(_) => None,
+        Kind::Opaque(opaque) => Some(fill_opaque::to_json(opaque, bytes)),
         Kind::Bool => match bytes[0] {
             0 => Some(false.into()),
             1 => Some(true.into()),
@@ -58,7 +62,7 @@ fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
     };
     let value = value.as_bool().map_or(value, |truth| Value::from(u8::from(truth)));
     match kind {
-        Kind::Opaque(_) => None,
+        Kind::Opaque(opaque) => fill_opaque::parse_other(opaque, &value),
         Kind::Bool => match value.as_f64()? {
             0.0 => Some(vec![0]),
             1.0 => Some(vec![1]),
@@ -81,7 +85,9 @@ fn parse_other(kind: Kind, value: &Value) -> Option<Vec<u8>> {
 /// their bits as `"0x7fc00000"`; complex numbers are lists of two such.
 pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u8>, Error> {
     let parsed = match kind {
-        Kind::Opaque(_) => None,
+        Kind::Opaque(opaque) => {
+            fill_opaque::parse_opaque(opaque, value, &|kind, value| parse(kind, value, context).ok())
+        }
         Kind::Bool => value.as_bool().map(|value| vec![value.into()]),
         Kind::Float16 | Kind::BFloat16 | Kind::Float32 | Kind::Float64 => parse_float(kind, value),
         Kind::Complex64 | Kind::Complex128 => match value.as_array().map(Vec::as_slice) {
@@ -94,7 +100,7 @@ pub(super) fn parse(kind: Kind, value: &Value, context: Context) -> Result<Vec<u
     };
     parsed.ok_or_else(|| {
         let form = match kind {
-            Kind::Opaque(_) => "none, since its elements are opaque",
+            Kind::Opaque(opaque) => fill_opaque::form(opaque),
             Kind::Bool => "true or false",
             Kind::Complex64 | Kind::Complex128 => {
                 "a list of two numbers, \"NaN\", \"Infinity\", \"-Infinity\" or bits as \"0x...\""
@@ -343,7 +349,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(11);
         for kind in Kind::ALL {
             for _ in 0..2000 {
-                let mut bytes = fill_zero(kind);
+                let mut bytes = fill_usual(kind);
                 bytes.iter_mut().for_each(|byte| *byte = random.u8(..));
                 if kind == Kind::Bool {
                     bytes[0] &= 1;

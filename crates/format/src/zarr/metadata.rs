@@ -2,6 +2,7 @@
 
 use super::chain::CHECKSUM_BYTES;
 use super::codecs::Codecs;
+use super::data_type;
 use super::fill;
 use super::group::{NodeType, take_node_type};
 use super::json::{Named, attributes, document, extensions, lengths, required, text};
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 pub struct ArrayMetadata {
     /// Length of each dimension; empty for a 0-d array.
     pub shape: Vec<u64>,
-    /// Kind of the elements.
+    /// Kind of the elements: a number, or what Zarr has a name for.
     pub element: Kind,
     /// Length of a chunk in each dimension, at least 1; chunks at the upper edges are stored whole.
     pub chunk_shape: Vec<u64>,
@@ -47,7 +48,7 @@ impl ArrayMetadata {
             chunk_shape: chunk_shape.to_vec(),
             key_encoding: KeyEncoding::default(),
             codecs: codecs.of_kind(element),
-            fill_value: fill::fill_zero(element),
+            fill_value: fill::fill_usual(element),
             dimension_names: None,
             attributes: Map::new(),
             extensions: Map::new(),
@@ -65,7 +66,7 @@ impl ArrayMetadata {
         }
         let shape = lengths(&required(&mut members, "shape", context)?, "shape", context)?;
         check_ndim(&shape, context)?;
-        let element = data_type(required(&mut members, "data_type", context)?, context)?;
+        let element = data_type::parse(required(&mut members, "data_type", context)?, context)?;
         let chunk_shape = regular_grid(required(&mut members, "chunk_grid", context)?, &shape, context)?;
         let key_encoding = KeyEncoding::parse(required(&mut members, "chunk_key_encoding", context)?, context)?;
         let codecs = Codecs::parse(required(&mut members, "codecs", context)?, shape.len(), element, 0, context)?
@@ -112,7 +113,7 @@ impl ArrayMetadata {
         members.insert("zarr_format".into(), 3.into());
         members.insert("node_type".into(), "array".into());
         members.insert("shape".into(), self.shape.clone().into());
-        members.insert("data_type".into(), self.element.name().into());
+        members.insert("data_type".into(), data_type::to_value(self.element).unwrap_or(Value::Null));
         let configuration = serde_json::json!({"chunk_shape": self.chunk_shape});
         members.insert("chunk_grid".into(), serde_json::json!({"name": "regular", "configuration": configuration}));
         members.insert("chunk_key_encoding".into(), self.key_encoding.to_value());
@@ -161,10 +162,10 @@ impl ArrayMetadata {
     fn check_in(&self, context: Context) -> Result<(), Error> {
         let ndim = self.shape.len();
         check_ndim(&self.shape, context)?;
-        if self.element.is_opaque() {
-            let error = context.unsupported("numbers", self.element.to_string());
-            return Err(error.with_hint("save each field as an array of its own"));
-        }
+        data_type::to_value(self.element).map_err(|unnamed| {
+            let error = context.unsupported("a type that Zarr has a name for", unnamed);
+            error.with_hint("numpy.lib.recfunctions.repack_fields removes gaps, array.astype changes fields")
+        })?;
         if self.chunk_shape.len() != ndim {
             let expected = format!("a chunk shape of {ndim} dimensions, as the shape {}", shape_text(&self.shape));
             return Err(context.invalid(expected, shape_text(&self.chunk_shape)));
@@ -195,25 +196,6 @@ fn check_ndim(shape: &[u64], context: Context) -> Result<(), Error> {
         return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), shape.len().to_string()));
     }
     Ok(())
-}
-
-fn data_type(value: Value, context: Context) -> Result<Kind, Error> {
-    let named = Named::parse(value, "data_type", context)?;
-    let Some(kind) = Kind::from_name(&named.name) else {
-        let hint = match named.name.as_str() {
-            "numpy.datetime64" | "numpy.timedelta64" => "store times as int64 and their unit as an attribute",
-            "structured" | "struct" => "store each field as an array of its own",
-            "string" | "bytes" | "variable_length_bytes" | "null_terminated_bytes" | "fixed_length_utf32" => {
-                "store text as uint8, or in the attributes"
-            }
-            _ => "convert the array to one of the supported data types",
-        };
-        let expected =
-            "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, complex64 or complex128";
-        return Err(context.unsupported(expected, format!("`{}`", excerpt(&named.name))).with_hint(hint));
-    };
-    named.finish(context)?;
-    Ok(kind)
 }
 
 /// Chunk shape of a regular grid. Where the array has length 0, zarr-python may write chunks of length 0; as there is
@@ -285,8 +267,14 @@ mod tests {
 
     #[test]
     fn scalars_and_empty_arrays_are_arrays() {
-        let opaque = ArrayMetadata::new("o", &[4], Kind::Opaque(12), &[4], Codecs::plain(false)).unwrap_err();
-        assert!(opaque.to_string().contains("opaque elements of 12 B"), "{opaque}");
+        for code in ["|V12", "<M8[ns]", "V12[('a', '<i4'), ('b', '<f8')]", "float8_e5m2"] {
+            let kind = ElementType::from_numpy(code).unwrap().kind;
+            let opaque = ArrayMetadata::new("o", &[4], kind, &[4], Codecs::plain(false)).unwrap();
+            assert_eq!(ArrayMetadata::parse(&opaque.to_json("o").unwrap(), "o").unwrap(), opaque);
+        }
+        let gap = ElementType::from_numpy("V12[('a', '<i4'), ('', '|V8')]").unwrap().kind;
+        let gap = ArrayMetadata::new("o", &[4], gap, &[4], Codecs::plain(false)).unwrap_err();
+        assert!(gap.to_string().contains("gaps between fields"), "{gap}");
         let scalar = ArrayMetadata::new("s", &[], Kind::Int64, &[], Codecs::plain(false)).unwrap();
         assert_eq!(ArrayMetadata::parse(&scalar.to_json("s").unwrap(), "s").unwrap(), scalar);
         assert_eq!(scalar.chunk_key(&[]), "c");
@@ -346,12 +334,12 @@ mod tests {
 
     #[test]
     fn unsupported_parts_are_refused_by_name() {
-        let datetime = json!({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}});
+        let text = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
         for (key, value, name) in [
-            ("data_type", datetime, "numpy.datetime64"),
+            ("data_type", text, "text"),
             ("data_type", json!("string"), "string"),
-            ("data_type", json!("float8_e5m2"), "float8_e5m2"),
-            ("data_type", json!("r16"), "r16"),
+            ("data_type", json!("float4_e2m1fn"), "float4_e2m1fn"),
+            ("data_type", json!("r12"), "r12"),
             ("storage_transformers", json!([{"name": "x"}]), "transformers"),
             ("surprise", json!({"name": "x"}), "surprise"),
         ] {

@@ -9,7 +9,9 @@ use super::json::{lengths, members_of, required, text};
 use super::keys::{KeyEncoding, KeyStyle, Separator};
 use super::metadata::ArrayMetadata;
 use crate::error::{Context, Error, excerpt};
-use hyperslab_layout::{ElementType, Kind};
+use crate::fields::{FieldType, fields_of, structured};
+use crate::npy::literal::Literal;
+use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use serde_json::{Map, Value};
 
 /// Name of the metadata of an array in its directory.
@@ -48,7 +50,7 @@ pub fn array(zarray: &[u8], zattrs: Option<&[u8]>, name: &str) -> Result<ArrayMe
     let order = if shape.len() < 2 { Vec::new() } else { order };
     let codecs = Codecs { order, endian: element.order, chain, ..Codecs::plain(false) };
     let fill_value = match members.shift_remove("fill_value") {
-        None | Some(Value::Null) => fill::fill_zero(element.kind),
+        None | Some(Value::Null) => fill::fill_usual(element.kind),
         Some(value) => fill::fill_from_json(element.kind, &value, name)?,
     };
     let separator = match members.shift_remove("dimension_separator") {
@@ -97,12 +99,30 @@ fn names(attributes: &mut Map<String, Value>, ndim: usize) -> Option<Vec<Option<
 }
 
 fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
-    let code = dtype.as_str().map(|code| code.replace('|', "<"));
-    let known = code.and_then(|code| ElementType::from_numpy(&code)).filter(|element| !element.kind.is_opaque());
-    known.ok_or_else(|| {
-        let error = context.unsupported("dtype of numbers, as `<f8` or `|u1`", text(dtype));
+    let found = match dtype {
+        Value::String(code) => match FieldType::of_code(&code.replace('|', "<")) {
+            Some(FieldType::Element(element)) => Some(element),
+            _ => None,
+        },
+        Value::Array(_) => described(dtype)
+            .and_then(|fields| structured(&fields_of(&fields).ok()?).ok())
+            .map(|kind| ElementType { kind, order: ByteOrder::Little }),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let error = context.unsupported("dtype of numbers, dates or fields of these, as `<f8` or `|u1`", text(dtype));
         error.with_hint("rewrite the array as numbers, each field by itself")
     })
+}
+
+/// Fields in JSON, as NumPy describes them.
+fn described(value: &Value) -> Option<Literal> {
+    match value {
+        Value::String(text) => Some(Literal::Text(text.clone())),
+        Value::Number(number) => number.as_u64().map(Literal::Number),
+        Value::Array(items) => items.iter().map(described).collect::<Option<_>>().map(Literal::Sequence),
+        _ => None,
+    }
 }
 
 /// The codec of bytes that a compressor is.
@@ -164,7 +184,6 @@ fn blosc(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyperslab_layout::ByteOrder;
     use serde_json::json;
 
     fn zarray(change: &[(&str, Value)]) -> Vec<u8> {
@@ -192,10 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_number_is_read() {
+        for (dtype, fill, kind) in [
+            (json!("<M8[s]"), json!("NaT"), "M8[s]"),
+            (json!(">m8[ns]"), json!(-5), "m8[ns]"),
+            (json!("|V3"), json!("AAAA"), "V3"),
+            (
+                json!([["a", "<i4"], ["b", [["x", "|i1"]]]]),
+                json!("AAAAAAA="),
+                "V5[('a', '<i4'), ('b', [('x', '|i1')])]",
+            ),
+        ] {
+            let read = array(&zarray(&[("dtype", dtype), ("fill_value", fill)]), None, "rho").unwrap();
+            assert_eq!(Some(read.element), ElementType::from_numpy(kind).map(|element| element.kind));
+            assert_eq!(ArrayMetadata::parse(&read.to_json("rho").unwrap(), "rho").unwrap(), read);
+        }
+    }
+
+    #[test]
     fn what_is_not_supported_is_named() {
         for (key, value, said) in [
-            ("dtype", json!("<M8[s]"), "M8[s]"),
-            ("dtype", json!([["a", "<i4"]]), "dtype of numbers"),
+            ("dtype", json!("<M8[x]"), "M8[x]"),
+            ("dtype", json!([["a", "|O"]]), "dtype of numbers"),
             ("dtype", json!("|S5"), "S5"),
             ("filters", json!([{"id": "delta"}]), "delta"),
             ("compressor", json!({"id": "lzma"}), "`lzma`"),
@@ -210,5 +247,8 @@ mod tests {
             let error = array(&zarray(&[(key, value)]), None, "rho").unwrap_err();
             assert!(error.to_string().contains(said), "{error}");
         }
+        let fields = [("dtype", json!([["a", ">i4"]])), ("fill_value", json!(null))];
+        let error = array(&zarray(&fields), None, "rho").unwrap_err();
+        assert!(error.to_string().contains("big-endian field"), "{error}");
     }
 }

@@ -166,7 +166,7 @@ impl Form for Raw {
     }
 
     fn described(&self, _number: usize) -> Described {
-        Described { fill_value: 0.into(), ..Described::default() }
+        Described::default()
     }
 
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored {

@@ -18,7 +18,7 @@ use hyperslab_collective::{
     Arguments, ArrayRequest, Compared, Decision, Done, Fields, LocalArray, Ownership, Report, Selected, Target,
     check_cast, natural_chunks,
 };
-use hyperslab_format::zarr::{ArrayMetadata, NodeType, fill_from_json};
+use hyperslab_format::zarr::{ArrayMetadata, NodeType, encode_fill_attribute, fill_from_json};
 use hyperslab_layout::Stored;
 use hyperslab_layout::{Durability, ElementType, Policies};
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Preference, Strategy, Transfer};
@@ -29,13 +29,15 @@ use std::sync::Arc;
 impl Store {
     /// Metadata of a new array.
     pub(super) fn new_metadata(number: usize, ask: &ArrayWrite, new: &WriteOptions) -> Result<ArrayMetadata, Fault> {
-        let kind = new.element.or(ask.element()).map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
+        let known = new.element.or(ask.element());
+        let kind = known.map_or(hyperslab_layout::Kind::Float64, |element| element.kind);
         let holding = ask.holding.as_deref().ok_or_else(|| undistributed(1))?;
         let shape = holding.shape();
         new.check(&ask.name, shape)?;
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(holding, kind.bytes()));
         let mut metadata = new_array(&ask.name, shape, kind, &chunks, new)?;
-        if let Some(value) = &new.fill_value {
+        // A rank without a piece does not know the type that the value should fit; rank 0 does.
+        if let Some(value) = new.fill_value.as_ref().filter(|_| known.is_some()) {
             // The same words as for a value that was read, but here it is the caller's.
             let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
             metadata.fill_value = fill_from_json(kind, value, &ask.name).map_err(unfit)?;
@@ -43,6 +45,8 @@ impl Store {
         metadata.key_encoding.separator = separator(&metadata);
         metadata.dimension_names = new.dimension_names_of(number).map(<[_]>::to_vec);
         metadata.attributes = new.attributes_of(number).clone();
+        let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
+        encode_fill_attribute(kind, &mut metadata.attributes, &ask.name).map_err(unfit)?;
         metadata.check(&ask.name).map_err(format_fault)?;
         Ok(metadata)
     }

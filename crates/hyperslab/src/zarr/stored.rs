@@ -1,8 +1,8 @@
 //! Arrays of Zarr as they lie in storage.
 
 use hyperslab_format::zarr::{ArrayMetadata, InnerChunks};
-use hyperslab_layout::ElementType;
 use hyperslab_layout::stored::{Change, Stored};
+use hyperslab_layout::{ByteOrder, ElementType};
 use hyperslab_pack::convert_scalar;
 use std::sync::Arc;
 
@@ -30,6 +30,13 @@ pub(super) fn stored_to_read(metadata: &ArrayMetadata, root: u32) -> Stored {
 /// One element that was never written, in stored byte order.
 fn stored_fill(metadata: &ArrayMetadata) -> Arc<[u8]> {
     let element = metadata.stored_element();
+    if element.kind.is_opaque() {
+        let mut fill = metadata.fill_value.clone();
+        if element.order != ByteOrder::NATIVE {
+            fill.chunks_mut(element.kind.swap_bytes() as usize).for_each(<[u8]>::reverse);
+        }
+        return fill.into();
+    }
     let fill = convert_scalar(&metadata.fill_value, ElementType::native(metadata.element), element);
     fill[..element.bytes() as usize].into()
 }

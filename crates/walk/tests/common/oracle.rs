@@ -57,10 +57,11 @@ pub(crate) fn selected(triplet: Triplet) -> Vec<u64> {
 pub(crate) fn limit(kind: Kind) -> u64 {
     match kind {
         Kind::Bool => 2,
-        Kind::Int8 | Kind::UInt8 | Kind::Opaque(1) => 128,
+        Kind::Opaque(opaque) => 1 << (8 * opaque.bytes() - 1).min(24),
+        Kind::Int8 | Kind::UInt8 => 128,
         Kind::BFloat16 => 256,
         Kind::Float16 => 2048,
-        Kind::Int16 | Kind::UInt16 | Kind::Opaque(2) => 1 << 15,
+        Kind::Int16 | Kind::UInt16 => 1 << 15,
         _ => 1 << 24,
     }
 }
@@ -78,12 +79,11 @@ pub(crate) fn encode(value: u64, element: ElementType, imaginary: bool) -> Vec<u
         Kind::Float64 => (value as f64).to_le_bytes().to_vec(),
         Kind::Complex64 => pair32().concat(),
         Kind::Complex128 => pair64().concat(),
-        Kind::Opaque(bytes) => value.to_le_bytes().iter().copied().cycle().take(bytes as usize).collect(),
+        Kind::Opaque(opaque) => value.to_le_bytes().iter().copied().cycle().take(opaque.bytes() as usize).collect(),
         kind => value.to_le_bytes()[..kind.bytes() as usize].to_vec(),
     };
-    if element.order == ByteOrder::Big && !element.kind.is_opaque() {
-        let unit = if element.kind.is_complex() { bytes.len() / 2 } else { bytes.len() };
-        bytes.chunks_mut(unit).for_each(<[u8]>::reverse);
+    if element.order == ByteOrder::Big {
+        bytes.chunks_mut(element.kind.swap_bytes() as usize).for_each(<[u8]>::reverse);
     }
     bytes
 }

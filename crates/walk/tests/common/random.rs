@@ -12,8 +12,18 @@ use hyperslab_plan::{
 use std::sync::Arc;
 
 pub(crate) fn any_element(random: &mut fastrand::Rng) -> ElementType {
-    let order = if random.bool() { ByteOrder::Little } else { ByteOrder::Big };
+    let order = any_byte_order(random);
     ElementType { kind: Kind::ALL[random.usize(0..Kind::ALL.len())], order }
+}
+
+fn any_byte_order(random: &mut fastrand::Rng) -> ByteOrder {
+    if random.bool() { ByteOrder::Little } else { ByteOrder::Big }
+}
+
+/// A date, or so many bytes.
+fn any_opaque(random: &mut fastrand::Rng) -> ElementType {
+    let date = ElementType::from_numpy(if random.bool() { "<M8[ns]" } else { ">M8[ns]" });
+    if random.bool() { date.unwrap() } else { ElementType::native(Kind::opaque(random.u32(1..40))) }
 }
 
 /// A random shape: mostly few dimensions, now and then many tiny ones.
@@ -145,8 +155,12 @@ pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u6
     let element = any_element(random);
     // Now and then what means something to others only, which becomes nothing else.
     let opaque = random.u8(0..8) == 0;
-    let element = if opaque { ElementType::native(Kind::Opaque(random.u32(1..40))) } else { element };
-    let mut memory = || if opaque || random.bool() { element } else { any_element(random) };
+    let element = if opaque { any_opaque(random) } else { element };
+    let mut memory = || match element.kind {
+        Kind::Opaque(_) => ElementType { order: any_byte_order(random), ..element },
+        _ if random.bool() => element,
+        _ => any_element(random),
+    };
     let (write, read) = (memory(), memory());
     let order = any_order(random, shape.len());
     let stored = match random.u8(0..5) {
