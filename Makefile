@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 LIMITED := scripts/limited
 WHEEL := target/wheel
 
-SOURCES := Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings \
+SOURCES := pyproject.toml README.md Cargo.toml Cargo.lock $(wildcard machines/*.toml) $(shell find crates bindings \
     \( -name target -o -name tests -o -name __pycache__ \) \
     -prune -o -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name 'py.typed' \
     -o -name '*.html' -o -name '*.js' -o -name '*.css' \) -print)
@@ -27,7 +27,7 @@ OPENMPI := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
     PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 .NOTPARALLEL:
-.PHONY: help setup demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
+.PHONY: help setup wheel-portable demo flash flash-trace test test-long lint format clippy compile-tests test-rust types test-python \
     test-beside test-alone test-openmpi reproduce bench regret clean
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo 'make reproduce  runs the checklists of five papers on imagined machines, and records what came out in docs/'
 	@echo 'make bench      measures copies, and whole arrays on 2 and 8 ranks beside MPI-IO and the limits of this machine'
 	@echo 'make regret     an hour: the choice of strategy beside all others, over a sample; SEED=7 gives another sample'
+	@echo 'make wheel-portable  a wheel for any Linux with glibc 2.28 or later, by way of zig'
 	@echo 'make clean      removes all that was built'
 
 # ---- environments and the package ------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ target/browser/chromium: scripts/make-browser scripts/find-python
 $(WHEEL)/.built: $(SOURCES) $(VENV)/.requirements
 	@rm -rf $(WHEEL)
 	@$(LIMITED) 20m $(BIN)/maturin build --release --locked --compatibility linux --quiet \
-	    --manifest-path bindings/python/Cargo.toml --interpreter $(BIN)/python --out $(WHEEL)
+	    --interpreter $(BIN)/python --out $(WHEEL)
 	@touch $@
 
 $(VENV)/.package: $(WHEEL)/.built
@@ -80,6 +81,24 @@ $(VENV)/.package: $(WHEEL)/.built
 $(VENV_OPENMPI)/.package: $(WHEEL)/.built $(VENV_OPENMPI)/.requirements
 	@$(LIMITED) 2m $(VENV_OPENMPI)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
 	    --force-reinstall $(WHEEL)/*.whl
+	@touch $@
+
+# A wheel for any Linux of the last years: zig links against the symbols of an older glibc than that of this machine.
+ZIG := ziglang==0.15.2
+PORTABLE := target/wheel-portable
+
+wheel-portable: $(PORTABLE)/.built
+
+$(PORTABLE)/.zig: $(VENV)/.requirements
+	@mkdir -p $(PORTABLE)
+	@$(LIMITED) 5m $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(PORTABLE)/zig '$(ZIG)'
+	@touch $@
+
+$(PORTABLE)/.built: $(SOURCES) $(PORTABLE)/.zig
+	@rm -f $(PORTABLE)/*.whl
+	@PYTHONPATH=$(CURDIR)/$(PORTABLE)/zig $(LIMITED) 30m $(BIN)/maturin build --release --locked --zig \
+	    --compatibility manylinux_2_28 --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/portable \
+	    --quiet --interpreter $(BIN)/python --out $(PORTABLE)
 	@touch $@
 
 # ---- the demonstration -----------------------------------------------------------------------------------------

@@ -360,7 +360,8 @@ impl Store {
 
     fn nodes(&self, wanted: NodeType) -> Result<Vec<String>, Error> {
         let (directory, base) = (self.directory(), self.base());
-        let kind = |name: &str| kind_of(&*directory, &place(&base, name));
+        // What cannot be read is listed, too: whoever reads it hears why, and it keeps nobody from the others.
+        let kind = |name: &str| Ok(kind_of(&*directory, &place(&base, name)).unwrap_or(Some(NodeType::Array)));
         Ok(self.listing.of_kind(wanted, self.comm.line().settled(), kind).map_err(|fault: Fault| fault)?)
     }
 

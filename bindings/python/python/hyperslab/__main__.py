@@ -14,24 +14,6 @@ from hyperslab import _core
 from hyperslab._arguments import dims, integers, section
 
 
-def _inspect(args: argparse.Namespace) -> int:
-    with hs.open(args.path) as store:
-        rows = {name: store[name] for name in store.arrays()}
-        groups = store.groups()
-        if args.json:
-            arrays = {
-                name: {"shape": info.shape, "dtype": str(info.dtype), "chunks": info.chunks}
-                for name, info in rows.items()
-            }
-            print(json.dumps({"path": store.path, "arrays": arrays, "groups": groups}))
-            return 0
-        for name, info in rows.items():
-            print(f"{name}: {info.dtype} {info.shape}, chunks {info.chunks}")
-        for name in groups:
-            print(f"{name}/")
-    return 0
-
-
 def _explain(args: argparse.Namespace) -> int:
     dist = hs.Distribution(args.shape, args.mesh, args.dims)
     servers = args.server_ranks if args.servers is None else args.servers
@@ -89,11 +71,6 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"hyperslab {hs.__version__}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="verb")
 
-    inspect = verbs.add_parser("inspect", help="list what a store holds")
-    inspect.add_argument("path")
-    inspect.add_argument("--json", action="store_true")
-    inspect.set_defaults(run=_inspect)
-
     explain = verbs.add_parser(
         "explain",
         help="tell how a transfer would be done",
@@ -126,12 +103,13 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _calibrate, _clean_command, _plan_command, _simulate_command
+    from hyperslab import _calibrate, _clean_command, _inspect_command, _plan_command, _simulate_command
     from hyperslab._verify import _command as verify
     from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
     from hyperslab.trace import _command as trace
 
+    _inspect_command.add_verb(verbs)
     _simulate_command.add_verb(verbs)
     _plan_command.add_verb(verbs)
     reproduce.add_verb(verbs)

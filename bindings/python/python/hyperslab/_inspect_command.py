@@ -1,0 +1,194 @@
+"""``hyperslab inspect``: what a store or file holds, as a tree."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import hyperslab as hs
+from hyperslab import _core
+from hyperslab._findings import legible
+from hyperslab._quantities import said_bytes
+from hyperslab._style import Style
+from hyperslab.array import Array
+from hyperslab.comm import connect
+from hyperslab.files import RawFile
+from hyperslab.memory import place_of
+
+#: Most letters of the value of an attribute.
+VALUE_MAX = 100
+
+
+class _Verbs(Protocol):
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser: ...
+
+
+def add_verb(verbs: _Verbs) -> None:
+    """Add the command to the others."""
+    command = verbs.add_parser(
+        "inspect",
+        help="show what a store or file holds",
+        description="Show the groups and arrays of a Zarr store, or the arrays of a NetCDF or npy file, as a tree. "
+        "What cannot be read is shown with the reason, and the exit code is 1 then.",
+    )
+    command.add_argument("path", help="a Zarr store, a group or array in it, a NetCDF file, or an npy file")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; the status is 1 if something cannot be read."""
+    path = Path(args.path)
+    kind, group = _opened(args.path)
+    with group:
+        found = {"path": group.path, "kind": kind} | _group(group, path if path.is_dir() else None)
+    if args.json:
+        print(json.dumps(found, default=_plain))
+    else:
+        style = Style.of_stdout()
+        print(style.heading(legible(found["path"])) + f"  {_KINDS[kind]}")
+        for line in _lines(found, style):
+            print(line)
+    return int(_has_error(found))
+
+
+_KINDS = {"zarr": "Zarr", "netcdf": "NetCDF classic", "npy": "npy"}
+
+
+def _opened(path: str) -> tuple[str, hs.Group]:
+    """What is at a path, and opened by whom."""
+    if Path(path).is_file():
+        with Path(path).open("rb") as file:
+            magic = file.read(6)
+        if magic == b"\x93NUMPY":
+            member = connect(None)
+            return "npy", RawFile(_core.Target.open_npy(member, place_of(path), {"durable": False}), member)
+        if magic[:3] == b"CDF":
+            return "netcdf", hs.open(path, format="netcdf3", comm=None)
+        message = (
+            f"'{path}' is a file that is neither npy nor NetCDF classic\n"
+            "  hint: of a raw file nobody knows what it holds; hyperslab verify --array checks it"
+        )
+        raise hs.UnsupportedError(message)
+    return "zarr", hs.open(path, format="zarr", comm=None)
+
+
+def _group(group: hs.Group, folder: Path | None) -> dict[str, Any]:
+    """What is in a group; `folder` is where it lies, if it is a directory."""
+    arrays: dict[str, Any] = {}
+    for name in group:
+        try:
+            arrays[name] = _array(group[name], None if folder is None else folder / name.strip("/"))
+        except hs.Error as error:
+            arrays[name] = {"error": str(error)}
+    groups: dict[str, Any] = {}
+    steps = set(group.steps)
+    for name in group.groups():
+        try:
+            inner = _group(group.group(name), None if folder is None else folder / name)
+            groups[name] = ({"step": True} if name in steps else {}) | inner
+        except hs.Error as error:
+            groups[name] = {"error": str(error)}
+    return {"attributes": dict(group.attrs), "arrays": arrays, "groups": groups}
+
+
+def _array(array: Array, folder: Path | None) -> dict[str, Any]:
+    units = math.prod(
+        -(-extent // chunk) for extent, chunk in zip(array.shape, array.shards or array.chunks, strict=True)
+    )
+    told: dict[str, Any] = {
+        "shape": array.shape,
+        "dtype": str(array.dtype),
+        "dimension_names": array.dimension_names,
+        "chunks": array.chunks,
+        "shards": array.shards,
+        "codecs": list(array.codecs),
+        "fill_value": array.fill_value,
+        "bytes": array.nbytes,
+        "attributes": dict(array.attrs),
+    }
+    if folder is not None:
+        sizes = list(_sizes(folder))
+        told |= {"objects": units, "objects_stored": len(sizes), "bytes_stored": sum(sizes)}
+    return told
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Sizes of the chunks or shards in an array's folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith((".", "zarr.json")):
+                continue
+            if entry.is_dir():
+                yield from _sizes(Path(entry.path))
+            else:
+                yield entry.stat().st_size
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON does not have, as text or as numbers."""
+    if hasattr(value, "item") and not isinstance(value.item(), type(value)):
+        item = value.item()
+        if isinstance(item, complex):
+            return [item.real, item.imag]
+        return item if isinstance(item, (bool, int, float, str)) else str(item)
+    return str(value)
+
+
+def _has_error(found: Mapping[str, Any]) -> bool:
+    below = [*found.get("arrays", {}).values(), *found.get("groups", {}).values()]
+    return "error" in found or any(map(_has_error, below))
+
+
+def _lines(found: Mapping[str, Any], style: Style, indent: str = "  ") -> Iterator[str]:
+    """A group for people, a line for each attribute, array and group."""
+    for name, value in found["attributes"].items():
+        yield indent + _attribute(name, value)
+    for name, told in found["arrays"].items():
+        if "error" in told:
+            yield f"{indent}{style.bad(legible(name))}  cannot be read: {_indented(told['error'], indent)}"
+            continue
+        yield f"{indent}{style.name(legible(name))}  {_shown(told)}"
+        for attribute, value in told["attributes"].items():
+            yield f"{indent}    {_attribute(attribute, value)}"
+    for name, told in found["groups"].items():
+        if "error" in told:
+            yield f"{indent}{style.bad(legible(name) + '/')}  cannot be read: {_indented(told['error'], indent)}"
+            continue
+        yield f"{indent}{style.name(legible(name) + '/')}{'  step' if told.get('step') else ''}"
+        yield from _lines(told, style, indent + "  ")
+
+
+def _indented(error: str, indent: str) -> str:
+    return legible(error).replace("\\n", "\n").replace("\n", f"\n{indent}  ")
+
+
+def _shown(told: Mapping[str, Any]) -> str:
+    names = told["dimension_names"] or [None] * len(told["shape"])
+    extents = ", ".join(
+        f"{name}: {extent}" if name else str(extent) for name, extent in zip(names, told["shape"], strict=True)
+    )
+    parts = [f"{told['dtype']} ({extents})", said_bytes(told["bytes"])]
+    if tuple(told["chunks"]) != tuple(told["shape"]) or "objects" in told:
+        parts.append(f"chunks {tuple(told['chunks'])}")
+    if told["shards"]:
+        parts.append(f"shards {tuple(told['shards'])}")
+    if "objects" in told:
+        many = "shards" if told["shards"] else "chunks"
+        parts.append(f"{told['objects_stored']} of {told['objects']} {many} stored, {said_bytes(told['bytes_stored'])}")
+    codecs = [codec["name"] for codec in told["codecs"] if codec["name"] not in ("bytes", "sharding_indexed")]
+    if codecs:
+        parts.append("+".join(codecs))
+    if told["fill_value"] not in (None, 0):
+        parts.append(f"fill {told['fill_value']}")
+    return ", ".join(parts)
+
+
+def _attribute(name: str, value: Any) -> str:
+    text = json.dumps(value, default=_plain)
+    return f"{legible(name)} = {text if len(text) <= VALUE_MAX else text[: VALUE_MAX - 1] + '…'}"
