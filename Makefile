@@ -186,7 +186,7 @@ bench: setup
 SEED ?= 1
 
 regret: setup
-	@$(LIMITED) 75m $(BIN)/hyperslab bench regret --seed $(SEED) --json target/regret.json
+	@$(LIMITED) 75m $(BIN)/hyperslab bench regret --seed $(SEED) --output target/regret.json
 
 clean:
 	rm -rf target $(VENV) $(VENV_OPENMPI) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

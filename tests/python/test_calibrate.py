@@ -166,18 +166,18 @@ def test_the_default_place_is_that_of_configurations(tmp_path: Path) -> None:
 def test_what_cannot_be_measured_is_refused_at_once(tmp_path: Path) -> None:
     assert "usage: hyperslab calibrate" in run("calibrate", "--help").stdout
     output = tmp_path / "machine.toml"
-    missing = run("calibrate", "--directory", tmp_path / "none", "--output", output, status=1)
+    missing = run("calibrate", "--directory", tmp_path / "none", "--output", output, status=2)
     assert "'does not exist" not in missing.stderr
     assert "none' does not exist" in missing.stderr
     assert "hint: --directory" in missing.stderr
     file = tmp_path / "file"
     file.write_text("")
-    assert "is not a directory" in run("calibrate", "--directory", file, "--output", output, status=1).stderr
+    assert "is not a directory" in run("calibrate", "--directory", file, "--output", output, status=2).stderr
     # What lies in /proc cannot be written to, not even by root.
-    refused = run("calibrate", "--directory", "/proc", "--output", output, status=1).stderr
+    refused = run("calibrate", "--directory", "/proc", "--output", output, status=2).stderr
     assert "no file can be made in '/proc'" in refused
-    assert "is a directory" in run("calibrate", "--output", tmp_path, status=1).stderr
-    refused = run("calibrate", "--output", "/proc/machine.toml", status=1).stderr
+    assert "is a directory" in run("calibrate", "--output", tmp_path, status=2).stderr
+    refused = run("calibrate", "--output", "/proc/machine.toml", status=2).stderr
     assert "no profile can be written to '/proc/machine.toml'" in refused
     assert "hint: name a file with --output" in refused
     assert "is not a list of numbers of ranks" in run("calibrate", "--ranks", "2,x", status=2).stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -26,20 +27,193 @@ def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]
     return done
 
 
-def test_inspect_lists_arrays_and_steps(tmp_path: Path) -> None:
-    path = tmp_path / "s.zarr"
+def make_store(path: Path) -> None:
     with hs.open(path, "w") as store:
-        store.write("rho", np.zeros((4, 6), "f4"), chunks=(2, 6))
-        with store.step("0001") as step:
+        store.attrs["title"] = "a test"
+        names, attributes = ("x", "y"), {"units": "kg m-3", "of": ["a", 1]}
+        values = np.arange(24, dtype="f4").reshape(4, 6)
+        store.write("rho", values, chunks=(2, 6), dimension_names=names, attributes=attributes, zstd=1)
+        store.create_array("empty", (10, 10), chunks=(5, 5), fill_value=-1)
+        store.write("mesh/deep/x", np.zeros(3), shards=(3,), chunks=(1,))
+        with store.step("0001", attributes={"time": 0.5}) as step:
             step.write("u", np.zeros(3))
-    assert run("inspect", path).stdout == "rho: float32 (4, 6), chunks (2, 6)\n0001/\n"
+
+
+def test_inspect_shows_a_tree(tmp_path: Path) -> None:
+    path = tmp_path / "s.zarr"
+    make_store(path)
+    lines = run("inspect", path).stdout.splitlines()
+    size = (path / "rho/c.0.0").stat().st_size + (path / "rho/c.1.0").stat().st_size
+    shard = next(path.glob("mesh/deep/x/c*")).stat().st_size
+    assert lines == [
+        f"{path}  Zarr",
+        '  title = "a test"',
+        "  empty  float64 (10, 10), 800 B, chunks (5, 5), 0 of 4 chunks stored, 0 B, crc32c, fill -1.0",
+        f"  rho  float32 (x: 4, y: 6), 96 B, chunks (2, 6), 2 of 2 chunks stored, {size} B, zstd+crc32c",
+        '      units = "kg m-3"',
+        '      of = ["a", 1]',
+        "  0001/  step",
+        "    time = 0.5",
+        "    u  float64 (3), 24 B, chunks (3,), 1 of 1 chunks stored, 28 B, crc32c",
+        "  mesh/",
+        "    deep/",
+        f"      x  float64 (3), 24 B, chunks (1,), shards (3,), 1 of 1 shards stored, {shard} B",
+    ]
     told = json.loads(run("inspect", path, "--json").stdout)
-    assert told["arrays"] == {"rho": {"shape": [4, 6], "dtype": "float32", "chunks": [2, 6]}}
-    assert told["groups"] == ["0001"]
+    rho = told["arrays"]["rho"]
+    assert (told["kind"], told["attributes"], sorted(told["arrays"])) == ("zarr", {"title": "a test"}, ["empty", "rho"])
+    assert (rho["shape"], rho["dtype"], rho["chunks"], rho["dimension_names"]) == (
+        [4, 6],
+        "float32",
+        [2, 6],
+        ["x", "y"],
+    )
+    assert (rho["bytes"], rho["objects"], rho["objects_stored"], rho["bytes_stored"]) == (96, 2, 2, size)
+    assert (told["groups"]["0001"]["step"], list(told["groups"]["mesh"]["groups"])) == (True, ["deep"])
+
+
+def test_inspect_goes_on_where_something_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.zarr"
+    make_store(path)
+    (path / "rho/zarr.json").write_text("{")
+    (path / "0001/u/zarr.json").write_text((path / "0001/u/zarr.json").read_text().replace("float64", "fancy"))
+    shown = run("inspect", path, status=1).stdout
+    for text in ("rho  cannot be read: ", "u  cannot be read: ", "fancy", "empty  float64", "time = 0.5", "deep/"):
+        assert text in shown, shown
+    told = json.loads(run("inspect", path, "--json", status=1).stdout)
+    assert "JSON" in told["arrays"]["rho"]["error"]
+    with hs.open(path) as store:
+        assert list(store) == ["empty", "rho"]
+        assert store["empty"].shape == (10, 10)
+        with pytest.raises(hs.CorruptError):
+            store["rho"]
+
+
+def test_inspect_shows_files_and_arrays_alone(tmp_path: Path) -> None:
+    make_store(tmp_path / "s.zarr")
+    assert "  /  float32 (x: 4, y: 6), 96 B" in run("inspect", tmp_path / "s.zarr/rho").stdout
+    hs.save_npy(tmp_path / "a.npy", np.zeros((2, 3), "i2"))
+    assert run("inspect", tmp_path / "a.npy").stdout == f"{tmp_path}/a.npy  npy\n  array  int16 (2, 3), 12 B\n"
+    with hs.open(tmp_path / "a.nc", "w", attributes={"title": "t"}) as file:
+        file.write({"rho": (("x",), np.zeros(3), {"units": "kg"})})
+    lines = run("inspect", tmp_path / "a.nc").stdout.splitlines()
+    assert lines == [
+        f"{tmp_path}/a.nc  NetCDF classic",
+        '  title = "t"',
+        "  rho  >f8 (x: 3), 24 B, fill 9.969209968386869e+36",
+        '      units = "kg"',
+    ]
+    (tmp_path / "other").write_text("text")
+    assert "neither npy nor NetCDF" in run("inspect", tmp_path / "other", status=2).stderr
+
+
+def test_all_lists_are_json_too() -> None:
+    told = json.loads(run("simulate", "--list", "--json").stdout)
+    assert {"nas-sp2", "orion-like"} <= set(told["machines"])
+    assert "flash" in " ".join(told["benchmarks"]).lower() or told["benchmarks"]
+    constants = json.loads(run("simulate", "--machine", "nas-sp2", "--constants", "--json").stdout)
+    assert {"key", "value", "origin", "source"} <= set(constants[0])
+
+
+def test_a_plan_needs_a_shape_and_a_mesh_only() -> None:
+    shown = run("plan", "--machine", "orion-like", "--shape", "512,512,64", "--mesh", "4,4,2").stdout
+    assert shown.startswith("128 MiB on orion-like: ")
+    assert "candidates" in shown
+    assert run("simulate", "--machine", "nas-sp2", "--shape", "64,64", "--mesh", "2,2").stdout.startswith("32 KiB in ")
+
+
+def test_nobody_is_advised_to_use_more_ranks_than_there_are_cores() -> None:
+    cores = os.cpu_count() or 1
+    asked = ("--shape", f"{512 * cores},512,64", "--mesh", f"{cores},1,1")
+    advice = json.loads(run("explain", *asked, "--json").stdout)["advice"]
+    assert not [line for line in advice if line.split()[1].startswith("rank") and int(line.split()[0]) > cores], advice
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_the_command(shell: str) -> None:
+    script = run("completion", shell).stdout
+    assert "inspect" in script
+    assert "--strategy" in script or "-l strategy" in script
+    if shell != "bash":
+        return
+
+    def completed(*words: str) -> list[str]:
+        line = " ".join(f'"{word}"' for word in ("hyperslab", *words))
+        ask = (
+            f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _hyperslab; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        )
+        done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd="/")
+        return done.stdout.split()
+
+    assert {"inspect", "verify", "bench", "completion"} <= set(completed(""))
+    assert completed("ins") == ["inspect"]
+    assert completed("inspect", "--js") == ["--json"]
+    assert completed("explain", "--direction", "") == ["write", "read"]
+    assert set(completed("bench", "")) >= {"entire", "regret"}
+
+
+def test_colours_are_for_terminals_and_those_who_want_them(tmp_path: Path) -> None:
+    make_store(tmp_path / "s.zarr")
+
+    def on_a_terminal(**variables: str) -> str:
+        master, slave = pty.openpty()
+        command = [sys.executable, "-m", "hyperslab", "inspect", str(tmp_path / "s.zarr")]
+        own = environment({}) | {"TERM": "xterm"} | variables
+        with subprocess.Popen(command, stdout=slave, stderr=slave, env=own) as process:
+            os.close(slave)
+            shown = b""
+            with suppress(OSError):
+                while part := os.read(master, 65536):
+                    shown += part
+            assert process.wait(60) == 0
+        os.close(master)
+        return shown.decode()
+
+    assert "\x1b[36mrho" in on_a_terminal()
+    assert "\x1b" not in on_a_terminal(NO_COLOR="1")
+
+
+def test_what_a_killed_program_left_goes_with_the_next(tmp_path: Path) -> None:
+    from hyperslab._scratch import scratch
+
+    program = f"""
+import os, signal
+from pathlib import Path
+from hyperslab._scratch import scratch
+with scratch("left-", Path({str(tmp_path)!r})) as place:
+    (place / "file").write_text("x")
+    os.kill(os.getpid(), signal.{{}})
+"""
+    for number in ("SIGKILL", "SIGTERM"):
+        done = subprocess.run([sys.executable, "-c", program.format(number)], env=environment({}), check=False)
+        assert done.returncode != 0
+        assert len(list(tmp_path.iterdir())) == (number == "SIGKILL"), number
+        with scratch("left-", tmp_path) as place, scratch("left-", tmp_path) as other:
+            assert sorted(tmp_path.iterdir()) == sorted([place, other]), "what is in use stays"
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_page_of_environment_variables_is_current() -> None:
+    from hyperslab._environment import VARIABLES, page
+
+    root = Path(__file__).parents[2]
+    assert (root / "docs/environment.md").read_text() == page(), "make it anew: python -m hyperslab._environment FILE"
+    product = [*root.glob("crates/*/src/**/*.rs"), *root.glob("bindings/**/*.rs"), *root.glob("bindings/**/*.py")]
+    read = set()
+    for path in product:
+        if path.name != "_environment.py":
+            text = path.read_text().split("#[cfg(test)]")[0]
+            read |= set(re.findall(r'"(HYPERSLAB_[A-Z_]+)"', text))
+    declared = {one.name for one in VARIABLES}
+    assert read - FOR_TESTS == declared
+
+
+#: What only our own tests and scripts read.
+FOR_TESTS = {"HYPERSLAB_TIMES", "HYPERSLAB_SEED", "HYPERSLAB_GOLDEN", "HYPERSLAB_CHROMIUM"}
 
 
 def test_an_error_goes_to_stderr_with_its_hint(tmp_path: Path) -> None:
-    done = run("inspect", tmp_path / "none.zarr", status=1)
+    done = run("inspect", tmp_path / "none.zarr", status=2)
     assert done.stdout == ""
     assert "does not exist" in done.stderr
     assert "hint:" in done.stderr
@@ -51,9 +225,9 @@ def test_an_error_goes_to_stderr_with_its_hint(tmp_path: Path) -> None:
         (("explain", "--shape", "2,a", "--mesh", "1"), 2, "'2,a' is not a list of numbers such as 128,128,64"),
         (("explain", "--shape", "8", "--mesh", "1", "--section", "0:a"), 2, "'0:a' is not low:high or low:high:step"),
         (("plan", "--machine", "here", "--scale", "messages.send"), 2, "is not key=factor, such as messages.send=1.2"),
-        (("plan", "--machine", "here", "--clients", "-1"), 1, "-1 clients: at least one is needed"),
-        (("plan", "--machine", "here", "--clients", "2"), 1, "hint: or name a --benchmark\n"),
-        (("simulate", "--machine", "here", "--clients", "2"), 1, "hint: or name a --benchmark, or --stages\n"),
+        (("plan", "--machine", "here", "--clients", "-1"), 2, "-1 clients: at least one is needed"),
+        (("plan", "--machine", "here", "--clients", "2"), 2, "hint: or name a --benchmark\n"),
+        (("simulate", "--machine", "here", "--clients", "2"), 2, "hint: or name a --benchmark, or --stages\n"),
     ],
 )
 def test_what_cannot_be_read_is_told(arguments: tuple[str, ...], status: int, told: str) -> None:
@@ -63,7 +237,7 @@ def test_what_cannot_be_read_is_told(arguments: tuple[str, ...], status: int, to
 def test_explain_tells_who_moves_what() -> None:
     shape = ("explain", "--shape", "64,64", "--mesh", "2,2", "--chunks", "48,48", "--cores", 2)
     lines = run(*shape).stdout.splitlines()
-    assert "write 1 array, 32768 B in storage, 4 ranks" in lines
+    assert "write 1 array, 32 KiB in storage, 4 ranks" in lines
     why = next(line for line in lines if line.startswith("  why: "))
     assert "predicted, bound by the" in why
     assert "independent is out, since two ranks hold parts of one chunk of array 'array' (at index 32 of" in why
@@ -78,12 +252,12 @@ def test_explain_tells_who_moves_what() -> None:
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
     assert "strategy independent" in run(*shape[:5], "--chunks", "32,32").stdout
     assert "chunks of 'array' are [64, 64], since [32, 32] would take " in run(*shape[:5]).stdout
-    refused = run(*shape, "--strategy", "independent", status=1)
+    refused = run(*shape, "--strategy", "independent", status=2)
     assert "cannot share a chunk" in refused.stderr
     shared = ("explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw", "--strategy", "two-phase")
     told = json.loads(run(*shared, "--exchange", "sharers", "--json").stdout)
     assert told["parameters"]["exchange"] == "sharers"
-    unknown = run(*shape, "--strategy", "magic", status=1)
+    unknown = run(*shape, "--strategy", "magic", status=2)
     assert "there is no strategy 'magic'" in unknown.stderr
 
 
@@ -98,7 +272,7 @@ def test_explain_knows_raw_files_sections_and_servers() -> None:
     part = run(*raw, "--section", "1:64:2,0:32", "--stored-shape", "64,40", "--rounds", 1, "--ranks", 2).stdout
     assert "array[1:64:2, 0:32] of [64, 40] float32" in part
     assert "... and 2 more ranks" in part
-    lost = run(*raw, "--section", "1:64:2,0:32", status=1)
+    lost = run(*raw, "--section", "1:64:2,0:32", status=2)
     assert "needs the shape" in lost.stderr
 
 

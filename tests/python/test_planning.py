@@ -152,9 +152,9 @@ def test_plan_is_a_command() -> None:
     assert planned["predicted"]["seconds"] > 0
     assert {variant["kind"] for variant in planned["variants"]} == {"chunks", "ranks"}
     shown = subprocess.run([*command, *asked], capture_output=True, text=True, check=True).stdout
-    assert shown.startswith("1024.0 MiB on orion-like: ")
+    assert shown.startswith("1 GiB on orion-like: ")
     lost = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert lost.returncode == 1
+    assert lost.returncode == 2
     assert "hint:" in lost.stderr
 
 
@@ -209,7 +209,12 @@ def write_raw(path: Path, times: int = 1, strategy: str = "", **environment: str
 
 
 def test_a_transfer_explains_itself_before_and_after(tmp_path: Path) -> None:
-    done = write_raw(tmp_path / "a.raw", HYPERSLAB_EXPLAIN="1")
+    for short in ("1", "short"):
+        (line,) = write_raw(tmp_path / "a.raw", HYPERSLAB_EXPLAIN=short).stderr.splitlines()
+        assert re.fullmatch(
+            r"hyperslab: write of 'a' to '.*a\.raw': 2 MiB in .* s \(.*/s\), .*, predicted .* .?s", line
+        )
+    done = write_raw(tmp_path / "a.raw", HYPERSLAB_EXPLAIN="long")
     assert "hyperslab: candidates, the cheapest first" in done.stderr
     assert "predicted     measured" in done.stderr
     for phase in ("open", "move", "sync", "close", "all"):

@@ -329,7 +329,7 @@ def test_a_tiny_sample_is_measured_scored_and_told(tmp_path: Path) -> None:
     answer = tmp_path / "told.json"
     scratch = tmp_path / "scratch"
     asked = ("--cases", 5, "--largest", "256KiB", "--ranks", "2,3", "--minutes", 0.2, "--directory", scratch)
-    command = [sys.executable, "-m", "hyperslab", "bench", "regret", *map(str, asked), "--json", str(answer)]
+    command = [sys.executable, "-m", "hyperslab", "bench", "regret", *map(str, asked), "--output", str(answer)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment({}))
     assert done.returncode == 0, done.stderr
     assert "the largest regrets:" in done.stdout

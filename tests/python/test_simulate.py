@@ -37,7 +37,7 @@ def test_every_machine_runs_every_strategy(machine: str, strategy: str) -> None:
         assert {"open", "close"} <= result["calls"].keys()
         moved = result["calls"]["write" if write else "read"]
         assert moved["bytes"] == 64 * 64 * 8
-        assert "MiB/s" in result.text
+        assert "B/s" in result.text
 
 
 @pytest.mark.parametrize("mesh", [(2, 2, 2), (4, 4, 2), (4, 4, 4)])
@@ -311,8 +311,8 @@ def test_the_command(tmp_path: Path) -> None:
         asked = ("simulate", "--machine", "orion-like", "--benchmark", name, "--clients", 6, "--json")
         (moved,) = json.loads(run(*asked).stdout)["transfers"]
         assert moved["bytes"] > 6 << 20
-    assert "no machine is named" in run("simulate", status=1).stderr
-    assert "--shape is missing" in run("simulate", "--machine", "nas-sp2", "--clients", 2, status=1).stderr
+    assert "no machine is named" in run("simulate", status=2).stderr
+    assert "--shape is missing" in run("simulate", "--machine", "nas-sp2", "--clients", 2, status=2).stderr
     stages.write_text("{")
-    refused = run("simulate", "--machine", "nas-sp2", "--clients", 4, "--stages", stages, status=1)
+    refused = run("simulate", "--machine", "nas-sp2", "--clients", 4, "--stages", stages, status=2)
     assert "is not JSON" in refused.stderr

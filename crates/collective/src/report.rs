@@ -1,6 +1,7 @@
 //! What a transfer did.
 
 use crate::decision::{Decision, Predicted};
+use hyperslab_layout::quantity::{bytes, seconds};
 use hyperslab_plan::{Parameters, Strategy};
 use hyperslab_walk::Walked;
 use std::fmt;
@@ -111,14 +112,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mega = 1e6;
         write!(
             f,
-            "{}: {:.1} MB in {:.3} s ({:.0} MB/s), {}",
+            "{}: {} in {} ({}/s), {}",
             self.what,
-            self.bytes as f64 / mega,
-            self.seconds,
-            self.bandwidth() / mega,
+            bytes(self.bytes as f64),
+            seconds(self.seconds),
+            bytes(self.bandwidth()),
             self.strategy()
         )
     }

@@ -12,7 +12,7 @@ pub(crate) const PROFILE: &str = "HYPERSLAB_PROFILE";
 /// Where that file lies below the directory of configurations.
 const PROFILE_BELOW: &str = "hyperslab/machine.toml";
 
-/// When it is set, and not to 0 or nothing, rank 0 prints how each transfer is done, and what came out, to stderr.
+/// Rank 0 prints to stderr what came out of each transfer, in a line (`1`, `short`), or all that was compared (`long`).
 const EXPLAIN: &str = "HYPERSLAB_EXPLAIN";
 
 /// Names a file to keep in it what transfers taught. Empty or `none`: nothing is kept, and nothing read.
@@ -32,9 +32,24 @@ pub(crate) fn trace() -> Option<PathBuf> {
     std::env::var_os(TRACE).filter(|directory| !directory.is_empty()).map(PathBuf::from)
 }
 
-/// Whether explanations are printed.
-pub(crate) fn explain() -> bool {
-    std::env::var(EXPLAIN).is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
+/// How much is told of each transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Explaining {
+    /// Nothing.
+    Silent,
+    /// A line: what came out.
+    Short,
+    /// What was compared, why one was taken, and predicted beside measured.
+    Long,
+}
+
+/// How much is told of each transfer.
+pub(crate) fn explain() -> Explaining {
+    match std::env::var(EXPLAIN).unwrap_or_default().as_str() {
+        "" | "0" => Explaining::Silent,
+        "long" => Explaining::Long,
+        _ => Explaining::Short,
+    }
 }
 
 /// Whether a transfer that comes again may be carried out in another way.

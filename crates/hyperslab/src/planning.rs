@@ -3,6 +3,7 @@
 mod learned;
 mod trials;
 
+use crate::environment::Explaining;
 use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Report, predicted};
 use hyperslab_plan::profile::{Nodes, Profile};
@@ -237,7 +238,7 @@ pub(crate) fn decided(
     let corrections = planning.learned.of(&kind, bottleneck, choice.parameters.strategy);
     let planning_ns = started.elapsed().as_nanos() as u64 + shaped.planning_ns;
     planning.last = Some(Last { key, kind, bottleneck, planning_ns, place: place.into() });
-    if stderr::wanted() && !plans.quiet.load(Ordering::Relaxed) {
+    if stderr::wanted() == Explaining::Long && !plans.quiet.load(Ordering::Relaxed) {
         let limits = Limits { ranks: 4, rounds: 1, steps: 2000 };
         let mut shown = choice.scaled(corrections.moving);
         shown.why += &shaped.said;

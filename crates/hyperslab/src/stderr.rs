@@ -1,13 +1,15 @@
 //! What is told on the error output: explanations of transfers as they happen, for programs whose code nobody wants to touch,
 //! and what is wrong with the profile.
 
+use crate::environment::Explaining;
 use hyperslab_collective::Report;
+use hyperslab_layout::quantity::{Unit, seconds};
 use hyperslab_plan::Explanation;
 use std::sync::OnceLock;
 
-/// Whether explanations are printed.
-pub(crate) fn wanted() -> bool {
-    static WANTED: OnceLock<bool> = OnceLock::new();
+/// How much is told of each transfer.
+pub(crate) fn wanted() -> Explaining {
+    static WANTED: OnceLock<Explaining> = OnceLock::new();
     *WANTED.get_or_init(crate::environment::explain)
 }
 
@@ -16,19 +18,27 @@ pub(crate) fn before(told: &Explanation) {
     print(&told.to_string());
 }
 
-/// Prints predicted beside measured.
+/// Prints what came out: in a line, or predicted beside measured.
 pub(crate) fn after(report: &Report, planning_ns: u64) {
-    if wanted() {
-        let ms = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
-        let mut text = format!("{report}\n  planned in {:.0} us\n", planning_ns as f64 / 1e3);
-        text += &format!("  {:<10} {:>12} {:>12}\n", "phase", "predicted", "measured");
-        for (name, predicted, measured) in report.phases() {
-            text += &format!("  {name:<10} {:>12} {:>12}\n", ms(predicted), ms(measured));
-        }
-        let predicted = report.predicted().iter().sum();
-        text += &format!("  {:<10} {:>12} {:>12}\n", "all", ms(predicted), ms(report.seconds()));
-        print(&text);
+    let predicted: f64 = report.predicted().iter().sum();
+    match wanted() {
+        Explaining::Silent => {}
+        Explaining::Short => print(&format!("{report}, predicted {}\n", seconds(predicted))),
+        Explaining::Long => long(report, planning_ns, predicted),
     }
+}
+
+/// Predicted beside measured, phase by phase.
+fn long(report: &Report, planning_ns: u64, predicted: f64) {
+    let all = report.phases().into_iter().flat_map(|(_, predicted, measured)| [predicted, measured]);
+    let unit = Unit::of_seconds(all.chain([predicted, report.seconds()]));
+    let mut text = format!("{report}\n  planned in {}\n", seconds(planning_ns as f64 / 1e9));
+    text += &format!("  {:<10} {:>12} {:>12}\n", "phase", "predicted", "measured");
+    for (name, predicted, measured) in report.phases() {
+        text += &format!("  {name:<10} {:>12} {:>12}\n", unit.tell(predicted), unit.tell(measured));
+    }
+    text += &format!("  {:<10} {:>12} {:>12}\n", "all", unit.tell(predicted), unit.tell(report.seconds()));
+    print(&text);
 }
 
 /// Tells of what is wrong.

@@ -15,6 +15,7 @@ pub mod mesh;
 mod nest;
 mod opaque;
 mod policies;
+pub mod quantity;
 mod region;
 mod section;
 pub mod stored;

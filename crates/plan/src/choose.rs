@@ -23,7 +23,6 @@ pub use layouts::{Taken, Use};
 pub(crate) use margins::NEAR;
 pub use search::Planner;
 pub(crate) use servers::spread as evenly;
-pub(crate) use why::seconds;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import hyperslab as hs
 from hyperslab import _core
-from hyperslab._arguments import dims, integers, section
+from hyperslab._arguments import byte_count, dims, integers, section
 
 
 def _explain(args: argparse.Namespace) -> int:
@@ -62,12 +63,20 @@ def _advice(args: argparse.Namespace, dist: hs.Distribution, told: dict[str, Any
     names = [args.name] if isinstance(args.name, str) else args.name
     arrays = [{**array, "name": name} for name in names]
     asked = {"write": args.direction == "write", "arrays": arrays, "sync": args.direction == "write"}
-    return list(hs.plan("here", asked, clients=dist.size)["advice"])
+    # More ranks than this machine has cores would share them.
+    most = max(os.cpu_count() or 1, dist.size)
+    return list(hs.plan("here", asked, clients=dist.size, ranks_max=most)["advice"])
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="hyperslab", description="Collective I/O of distributed arrays.")
+    top = argparse.ArgumentParser(
+        prog="hyperslab",
+        description="Collective I/O of distributed arrays.",
+        epilog="exit codes: 0, done; 1, done, and what was looked at is damaged or cannot be read; 2, not done: wrong "
+        "usage, or an error, which goes to stderr. Data go to stdout; with --json, as JSON. docs/environment.md lists "
+        "environment variables.",
+    )
     top.add_argument("--version", action="version", version=f"hyperslab {hs.__version__}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="verb")
 
@@ -79,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("--shape", type=integers, required=True, help="such as 128,128,64")
     explain.add_argument("--mesh", type=integers, required=True, help="such as 2,2,2")
-    explain.add_argument("--dims", type=dims, help="such as block,cyclic(4),*")
+    explain.add_argument("--dims", type=dims, help="such as block,cyclic(4),*; block for all without")
     explain.add_argument("--dtype", default="f8")
     explain.add_argument("--direction", choices=("write", "read"), default="write")
     explain.add_argument("--name", nargs="+", default="array", help="one array, or several that are held alike")
@@ -92,8 +101,8 @@ def parser() -> argparse.ArgumentParser:
     servers = explain.add_mutually_exclusive_group()
     servers.add_argument("--servers", type=int, help="how many ranks are servers")
     servers.add_argument("--server-ranks", type=integers, help="which ranks are servers, such as 0,4,8")
-    explain.add_argument("--subchunk-bytes", type=int, help="most bytes of a subchunk")
-    explain.add_argument("--buffer-bytes", type=int, help="most bytes of buffers on one rank")
+    explain.add_argument("--subchunk-bytes", type=byte_count, help="most bytes of a subchunk, such as 4MiB")
+    explain.add_argument("--buffer-bytes", type=byte_count, help="most bytes of buffers on one rank, such as 256MiB")
     explain.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")
     explain.add_argument("--cores", type=int, help="cores of a compute node")
     explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
@@ -103,7 +112,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true")
     explain.set_defaults(run=_explain)
 
-    from hyperslab import _calibrate, _clean_command, _inspect_command, _plan_command, _simulate_command
+    from hyperslab import _calibrate, _clean_command, _completion, _inspect_command, _plan_command, _simulate_command
     from hyperslab._verify import _command as verify
     from hyperslab.bench import _command as bench
     from hyperslab.reproduce import _command as reproduce
@@ -118,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     trace.add_verb(verbs)
     verify.add_verb(verbs)
     _clean_command.add_verb(verbs)
+    _completion.add_verb(verbs, parser)
     return top
 
 
@@ -126,9 +136,14 @@ def main(argv: list[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
         status: int = args.run(args)
+        sys.stdout.flush()
     except hs.Error as error:
         print(f"hyperslab: {error}", file=sys.stderr)
-        return 1
+        return 2
+    except BrokenPipeError:
+        # Whoever reads has seen enough; nothing more can be written when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     return status
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 
+#: What sizes on the command line end with.
+_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
 
 def integers(text: str) -> list[int]:
     """Numbers with commas or an ``x`` between them.
@@ -74,3 +77,17 @@ def _slice(part: str) -> slice:
         message = f"'{part}' is not low:high or low:high:step"
         raise argparse.ArgumentTypeError(message)
     return slice(*bounds)
+
+
+def byte_count(text: str) -> int:
+    """A number of bytes.
+
+    >>> byte_count("64MiB"), byte_count("512")
+    (67108864, 512)
+    """
+    digits = text.rstrip("BKMGTi")
+    unit = text[len(digits) :]
+    if not digits.isdigit() or unit not in _UNITS:
+        message = f"{text!r} is no size such as 64MiB or 1GiB"
+        raise argparse.ArgumentTypeError(message)
+    return int(digits) * _UNITS[unit]

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from hyperslab import _core
 from hyperslab._calibrate_launch import Load, available_bytes, measure_ranks
 from hyperslab._calibrate_profile import BUSY, profile
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, library, measure_mpi
+from hyperslab._scratch import scratch
 from hyperslab.comm import connect
 from hyperslab.errors import Error, InvalidError, NotFoundError, StorageError
 
@@ -233,11 +235,11 @@ def _launching(args: argparse.Namespace) -> int:
     counts = args.ranks or default_ranks(cores)
     full = full_of(counts, cores)
     progress, load = Progress(args.seconds), Load()
-    with tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory) as scratch:
-        series = _alone(Path(scratch), args.seconds, progress)
+    with scratch(".hyperslab-calibrate-", directory) as place:
+        series = _alone(place, args.seconds, progress)
         plan = _Plan(counts, full, args.seconds, _file_bytes(series))
         phases = {count: _phases(count, plan) for count in counts}
-        wire, more, why = measure_ranks(phases, Path(scratch), progress.ranks, mpi=not args.threads)
+        wire, more, why = measure_ranks(phases, place, progress.ranks, mpi=not args.threads)
     if why is not None:
         progress(f"threads were measured in the place of processes: {why}")
     others = load.others(cores)
@@ -258,14 +260,14 @@ def _here(args: argparse.Namespace) -> int:
         message = f"the ranks of this launch are not known: {error}\n  hint: pip install mpi4py, or leave out --here"
         raise InvalidError(message) from None
     comm = MPI.COMM_WORLD
-    output, directory, scratch, failure = Path("-"), args.directory, None, None
+    output, directory, made, failure = Path("-"), args.directory, None, None
     if comm.rank == 0:
         try:
             output, directory = _output(args.output), _writable(args.directory)
-            scratch = tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory)
+            made = tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory)
         except Error as error:
             failure = error
-    where = comm.bcast(scratch.name if scratch else None)
+    where = comm.bcast(made.name if made else None)
     if where is None:
         if failure is not None:
             raise failure
@@ -289,8 +291,8 @@ def _here(args: argparse.Namespace) -> int:
             series += measure_mpi(part, phases, where, partial(progress.ranks, count))
         member.compare("waiting for fewer ranks", [])
         part.Free()
-    if scratch is not None:
-        scratch.cleanup()
+    if made is not None:
+        made.cleanup()
         most = max(hosts.count(host) for host in set(hosts))
         launched: dict[str, Any] = {"cores": cores, "nodes": len(set(hosts)), "ranks_per_node": most}
         launched |= {"together": comm.size, "wire": library(), "others": None}
@@ -309,7 +311,40 @@ def _write(
         beside = output.with_name(f".{output.name}.{os.getpid()}")
         beside.write_text(text, encoding="utf-8")
         beside.replace(output)
-    elif not args.json:
-        print(text, end="")
     if args.json:
-        print(json.dumps({"profile": text, "output": str(output), "launched": launched, "series": series}))
+        told = {"profile": text, "output": str(output), "launched": launched, "series": series}
+        print(json.dumps(told | {"summary": dict(summary(text))}))
+    elif str(output) == "-":
+        print(text, end="")
+    else:
+        for what, value in summary(text):
+            print(f"{what:<34} {value}")
+
+
+#: What people want to know of a machine first, and where a profile has it.
+_SUMMARY = (
+    ("copies of a rank, all at work", "processor.copy_rate"),
+    ("messages: start of one", "messages.send"),
+    ("a neighbour's memory", "measured.neighbours.rate"),
+    ("an agreement, for each rank", "measured.agreements.rank"),
+    ("writing to a file, to the cache", "measured.files.write_rate"),
+    ("writing to a file, direct", "measured.files.direct_write_rate"),
+    ("reading a file, from the cache", "measured.files.read_rate"),
+    ("reading a file, direct", "measured.files.direct_read_rate"),
+    ("making a file durable", "measured.files.sync"),
+    ("ranks that write one file at a time", "measured.files.writers"),
+)
+
+
+def summary(profile: str) -> list[tuple[str, str]]:
+    """What a profile says of the machine first of all, for people."""
+    told = tomllib.loads(profile)
+    found = []
+    for what, key in _SUMMARY:
+        value: Any = told
+        for part in key.split("."):
+            value = value.get(part, {}) if isinstance(value, dict) else {}
+        value = value.get("is") if isinstance(value, dict) else value
+        if value is not None:
+            found.append((what, str(value)))
+    return found

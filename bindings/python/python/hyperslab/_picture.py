@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hyperslab._quantities import said_bytes, said_seconds
+
 __all__ = ["draw"]
 
 WIDTH, MARGIN, ROW, BAR = 760, 24, 34, 22
@@ -21,14 +23,6 @@ CELLS_MAX = 32
 
 def _colour(rank: int) -> str:
     return f"hsl({HUES[rank % len(HUES)]} 55% {45 + 12 * (rank // len(HUES) % 3)}%)"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return ""
 
 
 def _text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "") -> str:
@@ -55,7 +49,7 @@ def _bands(flows: Mapping[tuple[int, int], int], ranks: Sequence[int], servers: 
         lines.append(
             f'<path d="M{LEFT},{a:.1f} C{middle},{a:.1f} {middle},{b:.1f} {RIGHT},{b:.1f}" stroke="{_colour(rank)}" '
             f'stroke-width="{width:.1f}" fill="none" opacity="0.55">'
-            f"<title>rank {rank}, server {server}: {_size(moved)}</title></path>"
+            f"<title>rank {rank}, server {server}: {said_bytes(moved)}</title></path>"
         )
     return lines
 
@@ -74,7 +68,7 @@ def _cells(rounds: Sequence[Mapping[str, Any]], servers: Sequence[int], top: flo
             whole = sum(row["bytes"] for row in table["ranks"]) or 1
             for row in table["ranks"]:
                 width = CELL * row["bytes"] / whole
-                told = f"round {table['round']}, server {server}, rank {row['rank']}: {_size(row['bytes'])}"
+                told = f"round {table['round']}, server {server}, rank {row['rank']}: {said_bytes(row['bytes'])}"
                 lines.append(
                     f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{CELL}" fill="{_colour(row["rank"])}">'
                     f"<title>{told}</title></rect>"
@@ -93,8 +87,10 @@ def draw(told: Mapping[str, Any]) -> str:
     height = below + len(servers) * (CELL + 4) + MARGIN
     writes = told["direction"] == "write"
     seconds = told["predicted"]["seconds"]
-    heading = f"{told['direction']} of {_size(told['bytes'])} by {told['size']} ranks: {told['strategy']}"
-    subtitle = f"{seconds:.4g} s predicted, bound by the {told['predicted']['bound_by']}"
+    heading = f"{told['direction']} of {said_bytes(told['bytes'])} by {told['size']} ranks: {told['strategy']}"
+    subtitle = f"{said_seconds(seconds)} predicted, bound by the {told['predicted']['bound_by']}"
+    if len(ranks) < told["size"]:
+        subtitle += f"; {len(ranks)} of {told['size']} ranks move what is shown"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" '
         f'height="{height:.0f}" role="img" aria-label="{html.escape(heading)}">',
@@ -111,14 +107,14 @@ def draw(told: Mapping[str, Any]) -> str:
         y = top + ranks.index(rank) * ROW
         moved = sum(count for (one, _), count in flows.items() if one == rank)
         lines.append(f'<rect x="{LEFT - 8}" y="{y:.1f}" width="8" height="{BAR}" fill="{_colour(rank)}"/>')
-        lines.append(_text(LEFT - 14, y + 15, f"rank {rank}, {_size(moved)}", anchor="end"))
+        lines.append(_text(LEFT - 14, y + 15, f"rank {rank}, {said_bytes(moved)}", anchor="end"))
     for server in servers:
         y = top + servers.index(server) * ROW
         asked = next((row for row in told["servers"] if row["rank"] == server), None)
         requests = f", {asked['reads'] + asked['writes']} requests" if asked else ""
         moved = sum(count for (_, one), count in flows.items() if one == server)
         lines.append(f'<rect x="{RIGHT}" y="{y:.1f}" width="8" height="{BAR}" fill="#445"/>')
-        lines.append(_text(RIGHT + 14, y + 15, f"rank {server}, {_size(moved)}{requests}"))
+        lines.append(_text(RIGHT + 14, y + 15, f"rank {server}, {said_bytes(moved)}{requests}"))
     lines += _cells(rounds, servers, below)
     more = [f"{told[key]} more {what}" for key, what in (("more_rounds", "rounds"), ("more_servers", "servers"))]
     more = [words for words in more if not words.startswith("0 ")]

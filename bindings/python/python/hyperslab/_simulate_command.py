@@ -7,11 +7,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
-from hyperslab._arguments import dims, factor, integers
+from hyperslab._arguments import byte_count, dims, factor, integers
 from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
 from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
@@ -25,7 +26,7 @@ def add_array(command: argparse.ArgumentParser) -> None:
     """Add what says which arrays move, and what of how they do is forced."""
     command.add_argument("--shape", type=integers, help="of the array, such as 512,512,512")
     command.add_argument("--mesh", type=integers, help="of ranks, such as 4,4,2")
-    command.add_argument("--dims", type=dims, help="such as block,cyclic(4),*")
+    command.add_argument("--dims", type=dims, help="such as block,cyclic(4),*; block for all without")
     command.add_argument("--dtype", default="f8")
     command.add_argument("--count", type=int, default=1, help="how many arrays alike move in the one call")
     command.add_argument("--chunks", type=integers, help="a file for each chunk, instead of one file")
@@ -35,8 +36,8 @@ def add_array(command: argparse.ArgumentParser) -> None:
     command.add_argument("--clients", type=int, help="ranks that hold arrays; those of the mesh without")
     command.add_argument("--servers", type=int, default=0, help="ranks behind them that only serve")
     command.add_argument("--server-ranks", type=integers, help="which ranks serve")
-    command.add_argument("--subchunk-bytes", type=int)
-    command.add_argument("--buffer-bytes", type=int)
+    command.add_argument("--subchunk-bytes", type=byte_count, help="such as 4MiB")
+    command.add_argument("--buffer-bytes", type=byte_count, help="such as 256MiB")
     command.add_argument("--slots", type=int)
     command.add_argument("--exchange", choices=("all", "sharers"), help="between whom data cross, for two-phase")
     command.add_argument("--no-sync", action="store_true", help="leave what is written to caches")
@@ -74,18 +75,15 @@ def add_verb(verbs: _Verbs) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if args.list:
-        for name in machines():
-            text = Machine.load(name).text
-            told = re.search(r'^description = "(.*)"', text, re.MULTILINE)
-            print(f"{name:<26} {told.group(1) if told else ''}")
-        for name, (what, _) in _simulate_benchmarks.BENCHMARKS.items():
-            print(f"--benchmark {name:<14} {what}")
-        return 0
+        return _list(as_json=args.json)
     if args.machine is None:
         message = "no machine is named\n  hint: --machine nas-sp2, or --list for all"
         raise InvalidError(message)
     machine = Machine.load(args.machine)
     if args.constants:
+        if args.json:
+            print(json.dumps([asdict(constant) for constant in machine.constants()]))
+            return 0
         for constant in machine.constants():
             print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
         return 0
@@ -96,6 +94,21 @@ def run(args: argparse.Namespace) -> int:
     if args.log is not None:
         args.log.write_text(result.pop("log", ""))
     print(json.dumps(result) if args.json else result.text)
+    return 0
+
+
+def _list(*, as_json: bool) -> int:
+    """List machines and benchmarks."""
+    told = {name: re.search(r'^description = "(.*)"', Machine.load(name).text, re.MULTILINE) for name in machines()}
+    known = {name: found.group(1) if found else "" for name, found in told.items()}
+    benchmarks = {name: what for name, (what, _) in _simulate_benchmarks.BENCHMARKS.items()}
+    if as_json:
+        print(json.dumps({"machines": known, "benchmarks": benchmarks}))
+        return 0
+    for name, what in known.items():
+        print(f"{name:<26} {what}")
+    for name, what in benchmarks.items():
+        print(f"--benchmark {name:<14} {what}")
     return 0
 
 
@@ -135,7 +148,7 @@ def clients_of(args: argparse.Namespace) -> int:
 
 
 def _array(args: argparse.Namespace) -> dict[str, Any]:
-    missing = [name for name in ("shape", "mesh", "dims") if getattr(args, name) is None]
+    missing = [name for name in ("shape", "mesh") if getattr(args, name) is None]
     if missing:
         instead = "--benchmark, or --stages" if "stages" in args else "--benchmark"
         message = f"what is to move is not known: --{missing[0]} is missing\n  hint: or name a {instead}"
@@ -143,7 +156,7 @@ def _array(args: argparse.Namespace) -> dict[str, Any]:
     array: dict[str, Any] = {
         "shape": args.shape,
         "mesh": args.mesh,
-        "dims": args.dims,
+        "dims": args.dims or ["block"] * len(args.shape),
         "dtype": args.dtype,
         "count": args.count,
         "order": args.order,

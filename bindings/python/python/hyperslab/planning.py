@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab import _core
+from hyperslab._quantities import said_bytes, said_seconds, times
 from hyperslab.errors import Error, InvalidError
 from hyperslab.simulation import Machine, Stage, simulate
 
@@ -114,33 +115,47 @@ class Plan(dict[str, Any]):
     def text(self) -> str:
         """For people."""
         predicted = self["predicted"]
-        phases = " + ".join(f"{name} {seconds:.4g} s" for name, seconds in predicted["phases"].items())
+        shown, servers = self["candidates"][:8], self["servers"]
+        busy = {name: seconds for name, seconds in predicted["busy"].items() if seconds}
         lines = [
-            f"{self['bytes'] / 2**20:.1f} MiB on {self['machine']}: {predicted['seconds']:.4g} s predicted, "
-            f"{self['strategy']}, {self['servers']} server(s), subchunks of {self['subchunk_bytes']} B",
+            f"{said_bytes(self['bytes'])} on {self['machine']}: {said_seconds(predicted['seconds'])} predicted, "
+            f"{self['strategy']}, {servers} server{'s'[: servers != 1]}, "
+            f"subchunks of {said_bytes(self['subchunk_bytes'])}",
             f"  because {self['why']}",
-            f"  {phases}",
-            "  busy: " + ", ".join(f"{name} {seconds:.4g} s" for name, seconds in predicted["busy"].items() if seconds),
-            f"{'candidates':<18} {'servers':>7} {'subchunk':>10} {'slots':>5} {'predicted':>12}  bound by",
+            "  " + " + ".join(_named_times(predicted["phases"])),
+            "  busy: " + ", ".join(_named_times(busy)),
+            f"{'candidates':<24} {'servers':>7} {'subchunk':>10} {'slots':>5} {'predicted':>12}  bound by",
         ]
-        for one in self["candidates"][:8]:
+        spans = times([one["predicted"]["seconds"] for one in shown])
+        for one, span in zip(shown, spans, strict=True):
             name = one["strategy"] + (" (sharers)" if one["exchange"] == "sharers" else "")
             lines.append(
-                f"  {name:<22} {one['servers']:>7} {one['subchunk_bytes']:>10} {one['slots']:>5} "
-                f"{one['predicted']['seconds']:>10.4g} s  {one['predicted']['bound_by']}"
+                f"  {name:<22} {one['servers']:>7} {said_bytes(one['subchunk_bytes']):>10} {one['slots']:>5} "
+                f"{span:>12}  {one['predicted']['bound_by']}"
             )
         if self["variants"]:
             lines.append(f"{'what if':<44} {'predicted':>12} {'rehearsed':>12}  bound by")
             asked = {"text": "as asked", "rehearsed": self.get("rehearsed"), **predicted}
-            lines += [_row(one) for one in ([asked] if asked["rehearsed"] is not None else []) + self["variants"]]
+            lines += _rows(([asked] if asked["rehearsed"] is not None else []) + self["variants"])
         lines += [f"advice: {line}" for line in self["advice"]]
         return "\n".join(lines)
 
 
-def _row(variant: Mapping[str, Any]) -> str:
-    """A line of what would be if something were otherwise."""
-    ran = "" if variant["rehearsed"] is None else f"{variant['rehearsed']:.4g} s"
-    return f"  {variant['text']:<42} {variant['seconds']:>10.4g} s {ran:>12}  {variant['bound_by']}"
+def _named_times(seconds: Mapping[str, float]) -> list[str]:
+    """Times with what they are of, in one unit."""
+    return [f"{name} {span}" for name, span in zip(seconds, times(list(seconds.values())), strict=True)]
+
+
+def _rows(variants: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What would be if something were otherwise, a line each."""
+    ran = [variant["rehearsed"] for variant in variants]
+    spans = times([variant["seconds"] for variant in variants] + [span for span in ran if span is not None])
+    rehearsed = iter(spans[len(variants) :])
+    return [
+        f"  {variant['text']:<42} {spans[number]:>12} {'' if ran[number] is None else next(rehearsed):>12}  "
+        f"{variant['bound_by']}"
+        for number, variant in enumerate(variants)
+    ]
 
 
 def plan(
@@ -153,6 +168,7 @@ def plan(
     rehearse: int = 0,
     scale: Mapping[str, float] | None = None,
     period: Mapping[str, Any] | None = None,
+    ranks_max: int | None = None,
 ) -> Plan:
     """Price a transfer on a machine, and what would make it cheaper.
 
@@ -171,6 +187,8 @@ def plan(
         How many of what is found to be best are run in the simulator, and what is asked beside them.
     scale, period : mapping, optional
         As for `simulate`.
+    ranks_max : int, optional
+        Most ranks that may be advised.
 
     Returns
     -------
@@ -197,7 +215,8 @@ def plan(
     asked = Question(known, dict(transfer), clients, servers, mesh, tuple((scale or {}).items()))
     _check(asked)
     planned = asked.priced()
-    variants = [variant for variant in map(_priced, _variants(asked)) if variant is not None]
+    fits = [one for one in _variants(asked) if ranks_max is None or one[2].clients + one[2].servers <= ranks_max]
+    variants = [variant for variant in map(_priced, fits) if variant is not None]
     variants.sort(key=lambda variant: variant.seconds)
     for variant in variants[:rehearse]:
         variant.rehearsed = variant.question.rehearsed(period)
@@ -343,10 +362,11 @@ def _advice(asked: Question, seconds: float, variants: Sequence[Variant], rehear
             others = [other for other in variants if other.kind == variant.kind and other is not variant]
             alike = [other.text.removeprefix("a mesh of servers ") for other in others if other.seconds < limit]
             also = f" (so do {', '.join(alike[:8])})" if alike else ""
-            yield f"{variant.text}: {variant.seconds:.4g} s instead of {seconds:.4g} s{also}"
+            cheaper, now = times([variant.seconds, seconds])
+            yield f"{variant.text}: {cheaper} instead of {now}{also}"
     limit = seconds * (1.0 + ALIKE)
     fewer = [variant for variant in variants if variant.kind == "servers" and variant.seconds < limit]
     if fewer:
         least = min(fewer, key=lambda variant: variant.question.servers)
         share = 100 * (least.seconds / seconds - 1)
-        yield f"{least.text} do nearly as well as {asked.servers}: {least.seconds:.4g} s, {share:+.0f} %"
+        yield f"{least.text} do nearly as well as {asked.servers}: {said_seconds(least.seconds)}, {share:+.0f} %"

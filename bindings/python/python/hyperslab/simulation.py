@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hyperslab import _core
+from hyperslab._quantities import said_bytes, said_seconds, times
 from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
 
@@ -112,24 +113,28 @@ class Simulated(dict[str, Any]):
         lines = [f"what goes wrong: {fault}" for fault in self.get("faults", [])]
         lines += [f"rank {rank}: {end}" for rank, end in enumerate(self.get("ends", []))]
         for transfer in self["transfers"]:
-            mib, rate = transfer["bytes"] / 2**20, transfer["rate"] / 2**20
+            servers = transfer["servers"]
             lines.append(
-                f"{mib:.1f} MiB in {transfer['seconds']:.4g} s: {rate:.4g} MiB/s, {transfer['strategy']}, "
-                f"{transfer['servers']} server(s), subchunks of {transfer['subchunk_bytes']} B"
+                f"{said_bytes(transfer['bytes'])} in {said_seconds(transfer['seconds'])}: "
+                f"{said_bytes(transfer['rate'])}/s, {transfer['strategy']}, {servers} server{'s'[: servers != 1]}, "
+                f"subchunks of {said_bytes(transfer['subchunk_bytes'])}"
             )
             lines.append(f"  because {transfer['why']}")
-        lines.append(f"all on the disks after {self['settled_seconds']:.4g} s")
+        lines.append(f"all on the disks after {said_seconds(self['settled_seconds'])}")
         lines.append("phases:")
-        lines += [
-            f"  {stage['what']:<9} {stage['begin']:10.4g} s to {stage['end']:10.4g} s, {stage['mean']:.4g} s a rank"
-            for stage in self["stages"]
-        ]
+        stages = self["stages"]
+        ends = iter(times([stage[key] for stage in stages for key in ("begin", "end", "mean")]))
+        lines += [f"  {stage['what']:<9} {next(ends):>12} to {next(ends):>12}, {next(ends)} a rank" for stage in stages]
         lines.append("busiest:")
-        lines += [f"  {b['name']:<28} {b['seconds']:10.4g} s  {100 * b['share']:5.1f} %" for b in self["busiest"]]
+        spans = times([busy["seconds"] for busy in self["busiest"]])
+        lines += [
+            f"  {busy['name']:<28} {span:>12}  {100 * busy['share']:5.1f} %"
+            for busy, span in zip(self["busiest"], spans, strict=True)
+        ]
         spent = {kind: seconds for kind, seconds in self["busiest_processor"].items() if seconds > 0}
         if spent:
-            parts = ", ".join(f"{kind} {seconds:.4g} s" for kind, seconds in spent.items())
-            lines.append(f"the busiest processor: {parts}")
+            parts = zip(spent, times(list(spent.values())), strict=True)
+            lines.append(f"the busiest processor: {', '.join(f'{kind} {span}' for kind, span in parts)}")
         calls = ", ".join(f"{entry['count']} {kind}" for kind, entry in self["calls"].items())
         lines.append(f"{self['messages']} messages, {self['questions']} questions, {calls or 'no'} calls")
         return "\n".join(lines)

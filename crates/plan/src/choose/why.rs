@@ -4,13 +4,9 @@ use super::choice::{Candidate, Preference};
 use crate::price::Price;
 use crate::strategy::{Infeasible, Sequence, Strategy};
 
-/// Seconds for people.
-pub(crate) fn seconds(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e6 => format!("{:.0} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        ns => format!("{:.2} s", ns / 1e9),
-    }
+/// A time for people \[ns\].
+fn seconds(ns: f64) -> String {
+    hyperslab_layout::quantity::seconds(ns / 1e9)
 }
 
 /// What a transfer takes, and what making it durable takes later.

@@ -1,11 +1,12 @@
 //! An explanation for people.
 
 use super::{Explanation, Requests, Round, Share};
-use crate::choose::{evenly, seconds};
+use crate::choose::evenly;
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
 use crate::transfer::{Ask, Direction, Exchange};
+use hyperslab_layout::quantity::{Unit, bytes};
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -42,8 +43,8 @@ impl Explanation {
     fn asked(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let asks = &self.transfer.asks;
         let (verb, ranks) = (if self.writes() { "write" } else { "read" }, u64::from(self.transfer.ranks));
-        let (arrays, bytes) = (some(asks.len() as u64, "array"), self.transfer.stored_bytes());
-        writeln!(f, "{verb} {arrays}, {bytes} B in storage, {}", some(ranks, "rank"))?;
+        let (arrays, stored) = (some(asks.len() as u64, "array"), self.transfer.stored_bytes() as f64);
+        writeln!(f, "{verb} {arrays}, {} in storage, {}", bytes(stored), some(ranks, "rank"))?;
         asks.iter().take(NAMED_MAX).try_for_each(|ask| writeln!(f, "  {}", Asked(ask)))?;
         if asks.len() > NAMED_MAX {
             writeln!(f, "  ... and {} more arrays", asks.len() - NAMED_MAX)?;
@@ -66,10 +67,10 @@ impl Explanation {
         }
         writeln!(
             f,
-            "  buffers: {} of a server, subchunks of at most {} B, at most {} B on a rank",
+            "  buffers: {} of a server, subchunks of at most {}, at most {} on a rank",
             some(if p.role() == Role::Root { 1 } else { p.slots.into() }, "slot"),
-            p.subchunk_bytes,
-            p.buffer_bytes_max
+            bytes(p.subchunk_bytes as f64),
+            bytes(p.buffer_bytes_max as f64)
         )?;
         self.priced(f)?;
         writeln!(f, "other strategies")?;
@@ -85,6 +86,12 @@ impl Explanation {
     /// What was compared.
     fn priced(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let price = &self.choice.price;
+        let all = &self.choice.candidates;
+        // Whatever is compared here is told in one unit.
+        let times = all.iter().take(NAMED_MAX).map(|one| one.price.whole_ns()).chain([price.whole_ns()]);
+        let unit = Unit::of_seconds(times.map(|ns| ns / 1e9));
+        let seconds = |ns: f64| unit.tell(ns / 1e9);
+        let room = Unit::of_bytes(all.iter().take(NAMED_MAX).map(|one| one.parameters.subchunk_bytes as f64));
         let phase = |phase: Phase| format!("{} {}", phase.name(), seconds(price.phase(phase)));
         let phases: Vec<String> = Phase::ALL.into_iter().map(phase).collect();
         writeln!(f, "  predicted: {} = {}", seconds(price.ns()), phases.join(" + "))?;
@@ -99,7 +106,6 @@ impl Explanation {
         let busy: Vec<String> =
             busy.map(|resource| format!("{resource} {}", seconds(price.resources[resource as usize]))).collect();
         writeln!(f, "  busy: {}", busy.join(", "))?;
-        let all = &self.choice.candidates;
         writeln!(f, "candidates, the cheapest first")?;
         writeln!(
             f,
@@ -121,7 +127,7 @@ impl Explanation {
                 f,
                 "{mark} {:<16} {servers:>7} {:>10} {:>5} {:>10} {exchange:>10} {storage:>10} {sync:>10}  {}{}",
                 p.strategy.name(),
-                p.subchunk_bytes,
+                room.tell(p.subchunk_bytes as f64),
                 p.slots,
                 seconds(price.whole_ns()),
                 price.bottleneck,

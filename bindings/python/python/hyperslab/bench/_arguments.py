@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from hyperslab._arguments import byte_count
+
 __all__ = ["byte_count", "counts", "positive"]
-
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-
-
-def byte_count(text: str) -> int:
-    """A number of bytes, such as ``64MiB``."""
-    digits = text.rstrip("BKMGi")
-    unit = text[len(digits) :]
-    if not digits.isdigit() or unit not in UNITS:
-        message = f"{text!r} is no size such as 64MiB or 1GiB"
-        raise argparse.ArgumentTypeError(message)
-    return int(digits) * UNITS[unit]
 
 
 def positive(text: str) -> int:

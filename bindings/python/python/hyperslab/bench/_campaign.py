@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._scratch import scratch
 from hyperslab.bench._cases import Case
 from hyperslab.bench._estimates import Estimates
 from hyperslab.bench._launch import launch
@@ -183,9 +183,9 @@ class Campaign:
     def _launch(self, cases: Sequence[Case], deadline: float) -> tuple[list[Result], bool]:
         """A line about each case, in order, and whether the ranks ended well."""
         limit = self._end + self._grace - self.clock()
-        with tempfile.TemporaryDirectory(prefix="hyperslab-bench-", dir=self.directory) as scratch:
-            task, answer = Path(scratch) / "task.json", Path(scratch) / "results.jsonl"
-            told = {"directory": scratch, "answer": str(answer), "deadline": deadline}
+        with scratch("hyperslab-bench-", self.directory) as place:
+            task, answer = place / "task.json", place / "results.jsonl"
+            told = {"directory": str(place), "answer": str(answer), "deadline": deadline}
             told |= {"short": self._short, "most": self._most, "estimates": self.estimates.to_json()}
             task.write_text(json.dumps(told | {"cases": [case.to_json() for case in cases]}))
             ended = True

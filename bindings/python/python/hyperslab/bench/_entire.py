@@ -6,10 +6,10 @@ import argparse
 import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from hyperslab._scratch import scratch
 from hyperslab.bench._arguments import byte_count, counts, positive
 from hyperslab.bench._entire_tables import Results, case_table, ratios
 from hyperslab.bench._launch import about, launch
@@ -69,9 +69,9 @@ def measure(ranks: int, shape: tuple[int, ...], repetitions: int, directory: Pat
     PeerError
         When they fail.
     """
-    with tempfile.TemporaryDirectory(prefix="hyperslab-bench-", dir=directory) as scratch:
-        task, answer = Path(scratch) / "task.json", Path(scratch) / "results.json"
-        told = {"directory": scratch, "shape": shape, "repetitions": repetitions, "answer": str(answer)}
+    with scratch("hyperslab-bench-", directory) as place:
+        task, answer = place / "task.json", place / "results.json"
+        told = {"directory": str(place), "shape": shape, "repetitions": repetitions, "answer": str(answer)}
         task.write_text(json.dumps(told))
         launch(ranks, "_entire_ranks", task)
         results: Results = json.loads(answer.read_text())

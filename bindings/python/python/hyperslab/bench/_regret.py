@@ -55,7 +55,8 @@ def add_verb(which: Any) -> None:
     verb.add_argument("--largest", type=byte_count, help="most bytes that a case stores; 1GiB by default")
     verb.add_argument("--quick", action="store_true", help="3 minutes, up to 64MiB")
     verb.add_argument("--directory", type=Path, default=Path(), help="where scratch files go; here by default")
-    verb.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured to this file")
+    verb.add_argument("--output", type=Path, metavar="FILE", help="write all that was measured into this file, as JSON")
+    verb.add_argument("--json", action="store_true", help="print all that was measured, as JSON")
     verb.set_defaults(run=run)
 
 
@@ -81,17 +82,22 @@ def run(args: argparse.Namespace) -> int:
     args.largest = args.largest or (QUICK_LARGEST_BYTES if args.quick else LARGEST_BYTES)
     find_mpiexec()
     args.directory.mkdir(parents=True, exist_ok=True)
-    if args.json is not None:
+    if args.output is not None:
         # Not after an hour should it turn out that this cannot be written.
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.touch()
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        args.output.touch()
     _check_room(args.largest, args.directory)
     campaign = Campaign(args.seed, args.ranks, args.largest, args.minutes, args.directory, args.cases)
     campaign.run()
     results, facts = campaign.results, about(args.directory)
     scores = [score(result) for result in results]
-    if args.json is not None:
-        args.json.write_text(json.dumps(_told(args, campaign, scores) | {"about": facts}))
+    told = json.dumps(_told(args, campaign, scores) | {"about": facts})
+    if args.output is not None:
+        args.output.write_text(told)
+    status = 1 if campaign.died or not results else 0
+    if args.json:
+        print(told)
+        return status
     for name, text in facts.items():
         print(f"{name + ':':9}{text}")
     print(sample_text(campaign, args.seed, (time.monotonic() - began) / 60))
@@ -99,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{case_table(results, scores)}\n\n{summary_text(results, scores)}")
     for case in campaign.died:
         print(f"failed: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}")
-    return 1 if campaign.died or not results else 0
+    return status
 
 
 def _told(args: argparse.Namespace, campaign: Campaign, scores: Sequence[Score]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Protocol
 
+from hyperslab._quantities import said_bytes
 from hyperslab.errors import InvalidError
 from hyperslab.trace import _chrome, _page
 from hyperslab.trace._run import Run, load, pick
@@ -29,10 +30,12 @@ def add_verb(verbs: _Verbs) -> None:
     view = kinds.add_parser("view", help="make one page with timelines, for any browser")
     view.add_argument("-o", "--output", type=Path, required=True, help="the page, such as trace.html")
     view.add_argument("--title", default="", help="what the page is called")
+    view.add_argument("--json", action="store_true")
     view.set_defaults(run=_view)
 
     export = kinds.add_parser("export", help="write every span in a form that other tools load")
     export.add_argument("--chrome", type=Path, required=True, metavar="FILE", help="JSON for ui.perfetto.dev")
+    export.add_argument("--json", action="store_true")
     export.set_defaults(run=_export)
 
     for command in (summary, view, export):
@@ -67,7 +70,11 @@ def _view(args: argparse.Namespace) -> int:
     run, beside, _ = _chosen(args)
     made = _page.page(run, beside, args.title)
     _written(args.output, made)
-    print(f"{args.output}: {len(made) / 1e6:.2f} MB, {len(run.ranks)} ranks, {run.count} spans")
+    if args.json:
+        told = {"page": str(args.output), "bytes": len(made), "ranks": len(run.ranks), "spans": run.count}
+        print(json.dumps(told))
+        return 0
+    print(f"{args.output}: {said_bytes(len(made))}, {len(run.ranks)} ranks, {run.count} spans")
     return 0
 
 
@@ -78,6 +85,9 @@ def _export(args: argparse.Namespace) -> int:
             count = _chrome.write(run, file)
     except OSError as error:
         raise _unwritten(args.chrome, error) from error
+    if args.json:
+        print(json.dumps({"file": str(args.chrome), "events": count}))
+        return 0
     print(f"{args.chrome}: {count} events; load it at ui.perfetto.dev or in chrome://tracing")
     return 0
 

@@ -1,0 +1,99 @@
+"""All environment variables that hyperslab reads, and the page that tells of them.
+
+The page is made by ``python -m hyperslab._environment docs/environment.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["VARIABLES", "Variable", "page"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable of the package."""
+
+    name: str
+    #: Its values, as the page shows them.
+    values: str
+    #: What holds where it is not set.
+    default: str
+    #: What it does.
+    meaning: str
+
+
+VARIABLES = (
+    Variable(
+        "HYPERSLAB_EXPLAIN",
+        "`1` or `short`; `long`",
+        "nothing is printed",
+        "Rank 0 prints to stderr what each transfer did: in one line (what, bytes, time, strategy, predicted time), or "
+        "with `long` all that was compared, why one strategy won, who moved what, and predicted beside measured times.",
+    ),
+    Variable(
+        "HYPERSLAB_TRACE",
+        "a directory",
+        "nothing is recorded",
+        "Records what each rank does and when, for all communicators of the program. `hyperslab trace` reads it.",
+    ),
+    Variable(
+        "HYPERSLAB_PROFILE",
+        "a file; empty or `none`",
+        "`$XDG_CONFIG_HOME/hyperslab/machine.toml`, or the same below `~/.config`",
+        "The profile of this machine, which `hyperslab calibrate` writes. With `none`, built-in defaults apply.",
+    ),
+    Variable(
+        "HYPERSLAB_LEARNED",
+        "a file; empty or `none`",
+        "`$XDG_CACHE_HOME/hyperslab/learned.json`, or the same below `~/.cache`",
+        "Where corrections that measured transfers taught are kept from run to run. With `none`, nothing is "
+        "read or kept.",
+    ),
+    Variable(
+        "HYPERSLAB_TRIALS",
+        "`0`",
+        "other ways are tried",
+        "With `0`, a transfer that comes again is always carried out as the model chose the first time.",
+    ),
+    Variable(
+        "HYPERSLAB_DIRECT",
+        "`0`",
+        "memory is shared where the system allows it",
+        "With `0`, ranks on one node exchange messages and never read each other's memory.",
+    ),
+    Variable(
+        "HYPERSLAB_MPI_ABI",
+        "`mpich`, `openmpi` or `standard`",
+        "recognised by itself",
+        "The binary interface of the MPI library, where it is not recognised.",
+    ),
+)
+
+_HEAD = """# Environment variables
+
+<!-- Made by `python -m hyperslab._environment docs/environment.md`. -->
+
+Nothing has to be set. These variables hold for a whole program, and need no change of its code. Set them alike on all
+ranks; what a transfer does follows from those of rank 0.
+
+| variable | values | when not set | what it does |
+| --- | --- | --- | --- |
+"""
+
+_TAIL = """
+The command also respects [`NO_COLOR`](https://no-color.org). The number of ranks on a node is taken from the launcher:
+`OMPI_COMM_WORLD_LOCAL_SIZE`, `MPI_LOCALNRANKS`, `MV2_COMM_WORLD_LOCAL_SIZE` or `SLURM_NTASKS_PER_NODE`.
+"""
+
+
+def page() -> str:
+    """The page that tells of all of them."""
+    rows = [f"| `{one.name}` | {one.values} | {one.default} | {one.meaning} |" for one in VARIABLES]
+    return _HEAD + "\n".join(rows) + "\n" + _TAIL
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
