@@ -295,6 +295,11 @@ impl Report {
         self.0.to_string()
     }
 
+    /// For notebooks: a table.
+    fn _repr_html_(this: &Bound<'_, Self>) -> PyResult<String> {
+        this.py().import("hyperslab._drawing")?.call_method1("draw_report", (this,))?.extract()
+    }
+
     fn __repr__(&self) -> String {
         format!("<Report {}>", self.0)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Sequence
@@ -75,6 +76,10 @@ class Explanation:
     def __str__(self) -> str:
         """The text."""
         return self._text
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the picture, and the text below it."""
+        return f"{self.picture()}<pre>{html.escape(self._text)}</pre>"
 
     def __repr__(self) -> str:
         """What is asked, and the strategy."""

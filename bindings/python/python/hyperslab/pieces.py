@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
@@ -74,9 +75,17 @@ class Pieces(ABC):
     ) -> Any:
         """Uninitialised local arrays for the pieces: one, or for boxes a list."""
 
-    def __repr__(self) -> str:
-        """Kind and global shape."""
-        return f"<{type(self).__name__} of {self._shape}>"
+    @abstractmethod
+    def _key(self) -> tuple[Any, ...]:
+        """What tells these pieces from others."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same elements of the same shape, in local arrays alike."""
+        return isinstance(other, Pieces) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        """Hash of the shape and of what is held."""
+        return hash(self._key())
 
 
 class Boxes(Pieces):
@@ -174,6 +183,24 @@ class Boxes(Pieces):
         """Number of boxes."""
         return len(self._boxes)
 
+    def _key(self) -> tuple[Any, ...]:
+        return ("boxes", self._shape, tuple(map(tuple, self._boxes)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: what they were made from."""
+        return type(self), (self._shape, [tuple(zip(*box, strict=True)) or ((), ()) for box in self._boxes])
+
+    def __repr__(self) -> str:
+        """Global shape, and what is held of it."""
+        elements = sum(math.prod(shape) for shape in self.local_shapes)
+        return f"<Boxes of {self._shape}: {len(self)} boxes, {elements} elements>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a picture of where they lie."""
+        from hyperslab._drawing import draw_boxes
+
+        return draw_boxes(self)
+
 
 class Runs(Pieces):
     """Runs of elements of the global array, one after another in one local array of one dimension.
@@ -240,6 +267,22 @@ class Runs(Pieces):
         """An uninitialised local array."""
         return np.empty(self.local_shape[0] + 2 * halo, dtype, order)
 
+    def _key(self) -> tuple[Any, ...]:
+        # Neighbours in both are one run, however they were given.
+        offsets, lengths = self._offsets[self._lengths > 0], self._lengths[self._lengths > 0]
+        first = np.append(True, offsets[1:] != offsets[:-1] + lengths[:-1])[: offsets.size]
+        whole = np.add.reduceat(lengths, np.flatnonzero(first)) if offsets.size else lengths
+        return ("runs", self._shape, offsets[first].tobytes(), whole.tobytes())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: the runs, also those of a map."""
+        return _made_of, (type(self), self._shape, self._offsets, self._lengths)
+
+    def __repr__(self) -> str:
+        """Global shape, and what is held of it."""
+        name = type(self).__name__
+        return f"<{name} of {self._shape}: {self._offsets.size} runs, {self.local_shape[0]} elements>"
+
 
 class ElementMap(Runs):
     """A map of local to global elements, as PIO has it (a list of degrees of freedom).
@@ -268,3 +311,10 @@ class ElementMap(Runs):
         # Neighbours in both are one run.
         starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
         super().__init__(shape, numbers[starts], np.diff(starts, append=numbers.size))
+
+
+def _made_of(kind: type[Runs], shape: tuple[int, ...], offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Runs:
+    """What `Runs.__reduce__` took apart."""
+    runs = kind.__new__(kind)
+    Runs.__init__(runs, shape, offsets, lengths)
+    return runs
