@@ -103,7 +103,7 @@ def errors(comm: Any, path: Path) -> None:
         with pytest.raises(hs.NotFoundError, match="does not exist"):
             hs.open(path / "nothing.zarr", comm=io)
         if io.size > 1:
-            with pytest.raises(hs.DisagreementError, match="on rank 1"):
+            with pytest.raises(hs.DisagreementError, match=r"on ranks? 1"):
                 hs.open(path / f"h{min(io.rank, 1)}.zarr", "w", comm=io)
         store = hs.open(path / "h.zarr", "w", comm=io, durable=False)
         with pytest.raises(hs.InvalidError, match="expected shape"):
@@ -190,7 +190,7 @@ def selected(comm: Any, path: Path) -> None:
         else:
             client(io)
     for servers in (0, comm.size, [0, 0], [comm.size]):
-        with pytest.raises(hs.InvalidError, match="makes no sense for a communicator"):
+        with pytest.raises(hs.InvalidError, match="should leave a client, but the communicator has"):
             hs.dedicate(comm, servers)
     with pytest.raises(hs.DisagreementError, match="ranks that serve"):
         hs.dedicate(comm, 1 if comm.rank else 2)

@@ -68,8 +68,12 @@ ERRORS: dict[str, tuple[Change, str, str]] = {
     "a number for a name": (lambda d: hs.Striped(d, 7), "InvalidError", "is a text, but this is int"),  # type: ignore[arg-type]
     "no text for a name": (lambda d: hs.Striped(d, "\udcff"), "InvalidError", "surrogates not allowed"),
     "numbers for directories": (lambda _: hs.Striped([1, 2], "a.raw"), "InvalidError", "not int"),  # type: ignore[list-item]
-    "a unit that is too long": (lambda d: hs.Striped(d, "a.raw", unit=1 << 70), "InvalidError", "makes no sense"),
-    "no unit": (lambda d: hs.Striped(d, "a.raw", unit=0), "InvalidError", "a unit of 0 B"),
+    "a unit that is too long": (
+        lambda d: hs.Striped(d, "a.raw", unit=1 << 70),
+        "InvalidError",
+        "unit should be 1 B or more",
+    ),
+    "no unit": (lambda d: hs.Striped(d, "a.raw", unit=0), "InvalidError", "unit should be 1 B or more"),
     "a path for a name": (lambda d: hs.Striped(d, "b/a.raw"), "InvalidError", "is not the name of a file"),
     "no file": (lambda d: hs.Striped(d, "b.raw"), "NotFoundError", "b.raw' does not exist"),
     "another unit": (lambda d: hs.Striped(d, "a.raw", unit=999), "CorruptError", "by 999 B should have"),

@@ -68,7 +68,7 @@ class Striped:
         self.name.encode()
         unit = index(self.unit)
         if not 1 <= unit < 1 << 63:
-            message = f"unit should be 1 B or more, but is {unit} B"
+            message = f"unit should be 1 B or more, and below 2**63 B, but is {unit} B"
             raise InvalidError(message)
         return ([local_path(directory) for directory in self.directories], self.name, unit)
 

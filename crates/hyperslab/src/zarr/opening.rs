@@ -184,17 +184,11 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
     };
     let is_array = |bytes: &Vec<u8>| node_type(bytes, METADATA_KEY).is_ok_and(|kind| kind == NodeType::Array);
     if mode == Mode::Update && found.as_ref().is_some_and(is_array) {
-        return Err(Fault::new(
-            FaultKind::Unsupported,
-            format!("'{root}' is an array, which is opened to be read only"),
-        )
-        .hint("mode r reads it as '/'; the group above it changes it"));
+        return Err(is_an_array(&root));
     }
     let there = directory.exists("");
     if there && mode != Mode::Create && directory.length("").is_some() {
-        let kind = if matches!(mode, Mode::Read | Mode::Update) { FaultKind::NotFound } else { FaultKind::Exists };
-        let fault = Fault::new(kind, format!("'{root}' is no Zarr store")).expected("a directory", "a file");
-        return Err(fault.hint("open_raw, load_npy and, for names that end in .nc, open read files"));
+        return Err(is_a_file(&root, mode));
     }
     match (mode, &found) {
         (Mode::Create, _) if there && !is_vacant(directory) => {
@@ -336,6 +330,19 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
     // The store that counts from now on is the new one.
     let held = names.hold(&home.base)?;
     Ok(attempts.holding(held))
+}
+
+/// An array is opened like a store, but not to be changed.
+fn is_an_array(root: &str) -> Fault {
+    let text = format!("'{root}' is an array, which is opened to be read only");
+    Fault::new(FaultKind::Unsupported, text).hint("mode r reads it as '/'; the group above it changes it")
+}
+
+/// Where a store should be, there is a file, which may be somebody's.
+fn is_a_file(root: &str, mode: Mode) -> Fault {
+    let kind = if mode.writes_new() { FaultKind::Exists } else { FaultKind::NotFound };
+    let fault = Fault::new(kind, format!("'{root}' is no Zarr store")).expected("a directory", "a file");
+    fault.hint("open_raw, load_npy and, for names that end in .nc, open read files")
 }
 
 /// Whether the root is a directory with nothing in it.
