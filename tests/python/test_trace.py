@@ -178,12 +178,12 @@ def test_a_file_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path, keep: 
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["trace", "summary", str(tmp_path / "none")]) == 1
+    assert main(["trace", "summary", str(tmp_path / "none")]) == 2
     assert "there is no directory" in capsys.readouterr().err
-    assert main(["trace", "summary", str(tmp_path)]) == 1
+    assert main(["trace", "summary", str(tmp_path)]) == 2
     assert "holds no trace" in capsys.readouterr().err
     (tmp_path / "x.trace").write_bytes(b"something else, and long enough for a head")
-    assert main(["trace", "summary", str(tmp_path)]) == 1
+    assert main(["trace", "summary", str(tmp_path)]) == 2
     assert "is no trace: byte 0" in capsys.readouterr().err
 
 
@@ -341,6 +341,6 @@ def test_the_command_writes_page_and_export(tmp_path: Path, capsys: pytest.Captu
     assert "<title>a &lt;b&gt; &amp; c</title>" in page
     assert "http" not in page.replace('lang="en"', ""), "a page asks no other machine for anything"
     assert main(["trace", "export", trace, "--chrome", str(tmp_path / "out.json")]) == 0
-    assert main(["trace", "view", trace, "-o", str(tmp_path / "no" / "page.html")]) == 1
-    assert main(["trace", "summary", trace, "--run", "other"]) == 1
+    assert main(["trace", "view", trace, "-o", str(tmp_path / "no" / "page.html")]) == 2
+    assert main(["trace", "summary", trace, "--run", "other"]) == 2
     assert "has no run 'other'" in capsys.readouterr().err

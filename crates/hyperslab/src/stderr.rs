@@ -3,7 +3,7 @@
 
 use crate::environment::Explaining;
 use hyperslab_collective::Report;
-use hyperslab_layout::quantity::{Unit, seconds};
+use hyperslab_layout::quantity::{InUnit, seconds};
 use hyperslab_plan::Explanation;
 use std::sync::OnceLock;
 
@@ -31,7 +31,7 @@ pub(crate) fn after(report: &Report, planning_ns: u64) {
 /// Predicted beside measured, phase by phase.
 fn long(report: &Report, planning_ns: u64, predicted: f64) {
     let all = report.phases().into_iter().flat_map(|(_, predicted, measured)| [predicted, measured]);
-    let unit = Unit::of_seconds(all.chain([predicted, report.seconds()]));
+    let unit = InUnit::of_seconds(all.chain([predicted, report.seconds()]));
     let mut text = format!("{report}\n  planned in {}\n", seconds(planning_ns as f64 / 1e9));
     text += &format!("  {:<10} {:>12} {:>12}\n", "phase", "predicted", "measured");
     for (name, predicted, measured) in report.phases() {

@@ -2,13 +2,13 @@
 
 /// A unit in which several quantities are told.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Unit {
+pub struct InUnit {
     name: &'static str,
     one: f64,
 }
 
-const SECONDS: [Unit; 4] = [unit("s", 1.0), unit("ms", 1e-3), unit("us", 1e-6), unit("ns", 1e-9)];
-const BYTES: [Unit; 5] = [
+const SECONDS: [InUnit; 4] = [unit("s", 1.0), unit("ms", 1e-3), unit("us", 1e-6), unit("ns", 1e-9)];
+const BYTES: [InUnit; 5] = [
     unit("TiB", (1u64 << 40) as f64),
     unit("GiB", (1 << 30) as f64),
     unit("MiB", (1 << 20) as f64),
@@ -16,12 +16,12 @@ const BYTES: [Unit; 5] = [
     unit("B", 1.0),
 ];
 
-const fn unit(name: &'static str, one: f64) -> Unit {
-    Unit { name, one }
+const fn unit(name: &'static str, one: f64) -> InUnit {
+    InUnit { name, one }
 }
 
 /// The unit of the largest of them: what would be told as 1000 of a unit is 1 of the next.
-fn of_largest(values: impl IntoIterator<Item = f64>, units: &[Unit], least: Unit) -> Unit {
+fn of_largest(values: impl IntoIterator<Item = f64>, units: &[InUnit], least: InUnit) -> InUnit {
     let largest = values.into_iter().filter(|value| value.is_finite()).fold(0.0, |a: f64, b| a.max(b.abs()));
     if largest == 0.0 {
         return least;
@@ -29,14 +29,14 @@ fn of_largest(values: impl IntoIterator<Item = f64>, units: &[Unit], least: Unit
     units.iter().copied().find(|unit| largest >= 0.9995 * unit.one).unwrap_or(units[units.len() - 1])
 }
 
-impl Unit {
+impl InUnit {
     /// The unit for these times \[s\].
-    pub fn of_seconds(values: impl IntoIterator<Item = f64>) -> Unit {
+    pub fn of_seconds(values: impl IntoIterator<Item = f64>) -> InUnit {
         of_largest(values, &SECONDS, SECONDS[0])
     }
 
     /// The unit for these numbers of bytes \[B\].
-    pub fn of_bytes(values: impl IntoIterator<Item = f64>) -> Unit {
+    pub fn of_bytes(values: impl IntoIterator<Item = f64>) -> InUnit {
         of_largest(values, &BYTES, BYTES[BYTES.len() - 1])
     }
 
@@ -50,12 +50,12 @@ impl Unit {
 
 /// A time by itself \[s\].
 pub fn seconds(value: f64) -> String {
-    Unit::of_seconds([value]).tell(value)
+    InUnit::of_seconds([value]).tell(value)
 }
 
 /// A number of bytes by itself \[B\].
 pub fn bytes(value: f64) -> String {
-    Unit::of_bytes([value]).tell(value)
+    InUnit::of_bytes([value]).tell(value)
 }
 
 /// A number with three significant digits.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_column_has_one_unit() {
         let column = [0.2059, 1.25, 0.0004];
-        let unit = Unit::of_seconds(column);
+        let unit = InUnit::of_seconds(column);
         assert_eq!(column.map(|value| unit.tell(value)), ["0.206 s", "1.25 s", "0.000400 s"]);
         assert_eq!([0.2059, 0.3219, 72.5, 0.0].map(seconds), ["206 ms", "322 ms", "72.5 s", "0 s"]);
         let sizes = [0.0, 1000.0, 1536.0, 512.0 * 1048576.0, 1048575.9];

@@ -35,15 +35,16 @@ def has_list(section: Any) -> bool:
     return isinstance(section, np.ndarray) or (isinstance(section, Sequence) and any(map(is_list, section)))
 
 
-def expanded(section: Any, ndim: int) -> list[Selector]:
+def expanded(section: Any, shape: Sequence[int]) -> list[Selector]:
     """A selector for each dimension: those that are left out, at the end or for ``...``, are all of it."""
     given = [*section] if isinstance(section, Sequence) else [section]
     dots = [number for number, selector in enumerate(given) if selector is Ellipsis]
     if len(dots) > 1:
         message = f"'...' may stand for the dimensions that are left out once, but is there {len(dots)} times"
         raise InvalidError(message)
+    ndim = len(shape)
     if len(given) - len(dots) > ndim:
-        message = f"{len(given) - len(dots)} dimensions are selected of an array that has {ndim}"
+        message = f"the section has {len(given) - len(dots)} dimensions, the array {ndim} with shape {list(shape)}"
         raise InvalidError(message)
     at = dots[0] if dots else len(given)
     left_out = [slice(None)] * (ndim - len(given) + len(dots))
@@ -93,8 +94,7 @@ def read_indexed(array: Array, key: Any) -> Any:
     """Read what a key selects, by this rank alone."""
     shape = array.shape
     selectors = [
-        _plain(selector, dim)
-        for dim, selector in enumerate(expanded(key if isinstance(key, tuple) else (key,), len(shape)))
+        _plain(selector, dim) for dim, selector in enumerate(expanded(key if isinstance(key, tuple) else (key,), shape))
     ]
     lists = [dim for dim, selector in enumerate(selectors) if is_list(selector)]
     if len(lists) > 1:
@@ -169,7 +169,7 @@ def runs_of(section: Any, shape: Sequence[int], dist: Any, rank: int, size: int)
 
     Each list selects along its own dimension; the distribution spreads the shape of the section.
     """
-    selectors = expanded(section, len(shape))
+    selectors = expanded(section, shape)
     each = [
         _indices(selector, dim, extent) if is_list(selector) else _selected(selector, dim, extent)
         for dim, (selector, extent) in enumerate(zip(selectors, shape, strict=True))

@@ -15,7 +15,6 @@ from hyperslab._calls import (
     SectionLike,
     calling,
     describe_all,
-    describe_each,
     fill_json,
     held,
     holding,
@@ -28,6 +27,7 @@ from hyperslab._calls import (
     type_of,
 )
 from hyperslab._indexing import expanded, has_list, runs_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, shards_of
 from hyperslab.distribution import Distribution
@@ -222,10 +222,10 @@ class Moving:
     def _prepare_write(
         self, name: Any, array: Any, dist: Any, options: _options.WriteOptions
     ) -> tuple[list[_core._Ask], _core._WriteKeywords]:
-        parts, dist = _parts(name, array, dist)
+        parts, dist = parts_of(name, array, dist)
         arrays = {each: local for each, (local, _, _) in parts.items()}
         section, dtype = options.get("section"), options.get("dtype")
-        asks = _asks(arrays, dist, options.get("halo", 0))
+        asks = asks_of(arrays, dist, options.get("halo", 0))
         given: _core._WriteKeywords = {"casting": str(options.get("casting", "same_kind"))}
         if options.keys() - {"section", "casting", "halo"}:
             self._say_new(given, options, asks)
@@ -307,8 +307,8 @@ class Moving:
         what = told("append to", name, f"in '{self.path}'")
         with calling(self._comm, what):
             _options.check("append", options, _options.AppendOptions)
-            arrays, dist = _named(name, array, dist)
-            asks = _asks(arrays, dist, options.get("halo", 0))
+            arrays, dist = named(name, array, dist)
+            asks = asks_of(arrays, dist, options.get("halo", 0))
             axis = options.get("axis", 0)
             if axis < 0 and asks:
                 _, raws, spread = asks[0]
@@ -472,6 +472,10 @@ class Moving:
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False
     ) -> tuple[dict[str, Any], _core._ReadKeywords]:
         names = [name] if isinstance(name, str) else list(name)
+        if len({*names}) < len(names):
+            twice = next(each for each in names if names.count(each) > 1)
+            message = f"'{twice}' is named twice in one call"
+            raise InvalidError(message)
         targets: dict[str, Any] = {} if out is None else ({name: out} if isinstance(name, str) else dict(out))
         section, dtype, halo = options.get("section"), options.get("dtype"), options.get("halo", 0)
         # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
@@ -479,7 +483,7 @@ class Moving:
         # What does not block cannot ask the others; what requests under way make is known here.
         infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self._info(each) for each in names}
         parts = {} if section is None else {each: _section(section, info) for each, info in infos.items()}
-        each_dist = _each_dist(dist, names)
+        each_dist = dists_of(dist, names)
         spreads = {each: _spread(infos[each], parts.get(each), each_dist[each], self._comm.size) for each in names}
         for each in names:
             if each not in targets:
@@ -570,7 +574,7 @@ def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:
     """A section of an array, as start, stride, count and block."""
-    return sectioned(expanded(section, len(info.shape)), info.shape)
+    return sectioned(expanded(section, info.shape), info.shape)
 
 
 def _spread(
@@ -580,57 +584,3 @@ def _spread(
         return holding(dist)
     shape = info.shape if part is None else [count * block for _, _, count, block in part]
     return Distribution.replicated(shape, size)
-
-
-def _named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
-    """Arrays by their names, and who holds what of them."""
-    if not isinstance(name, Mapping):
-        return {name: array}, dist
-    if not name:
-        message = "no array is given"
-        raise InvalidError(message)
-    if array is not None and dist is not None:
-        message = "a mapping of arrays is given, and another array besides"
-        raise InvalidError(message)
-    return dict(name), array if dist is None else dist
-
-
-#: An array, names of its dimensions, and its attributes.
-_Part = tuple[Any, "list[str | None] | None", "Mapping[str, Any] | None"]
-
-
-def _parts(name: Any, array: Any, dist: Any) -> tuple[dict[str, _Part], Any]:
-    """Arrays by their names, with what is said of each, and who holds what of them."""
-    arrays, dist = _named(name, array, dist)
-    return {each: _part(each, local) for each, local in arrays.items()}, dist
-
-
-def _part(name: str, value: Any) -> _Part:
-    """An array, names of its dimensions and its attributes, of what xarray takes for one."""
-    if not isinstance(value, tuple):
-        return value, None, None
-    if len(value) not in (2, 3) or (len(value) == 3 and not isinstance(value[2], Mapping)):
-        message = f"'{name}' should be an array, or (names of dimensions, array), or (names, array, attributes)"
-        raise InvalidError(message)
-    names = [value[0]] if isinstance(value[0], str) else list(value[0])
-    return value[1], names, value[2] if len(value) == 3 else None
-
-
-def _each_dist(dist: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """Who holds what of each array."""
-    if not isinstance(dist, Mapping):
-        return dict.fromkeys(names, dist)
-    unknown = [name for name in dist if name not in names]
-    if unknown:
-        message = f"dist has '{unknown[0]}', which is no array of the call"
-        raise InvalidError(message)
-    return {name: dist.get(name) for name in names}
-
-
-def _asks(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]:
-    """Arrays that are all held alike, or each as a mapping says."""
-    if not isinstance(dist, Mapping):
-        spread, described = held(dist), describe_each(list(arrays.values()), dist, halo)
-        return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
-    each = _each_dist(dist, list(arrays))
-    return [ask for name, local in arrays.items() for ask in _asks({name: local}, each[name], halo)]

@@ -6,7 +6,7 @@ use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
 use crate::transfer::{Ask, Direction, Exchange};
-use hyperslab_layout::quantity::{Unit, bytes};
+use hyperslab_layout::quantity::{InUnit, bytes};
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -89,9 +89,9 @@ impl Explanation {
         let all = &self.choice.candidates;
         // Whatever is compared here is told in one unit.
         let times = all.iter().take(NAMED_MAX).map(|one| one.price.whole_ns()).chain([price.whole_ns()]);
-        let unit = Unit::of_seconds(times.map(|ns| ns / 1e9));
+        let unit = InUnit::of_seconds(times.map(|ns| ns / 1e9));
         let seconds = |ns: f64| unit.tell(ns / 1e9);
-        let room = Unit::of_bytes(all.iter().take(NAMED_MAX).map(|one| one.parameters.subchunk_bytes as f64));
+        let room = InUnit::of_bytes(all.iter().take(NAMED_MAX).map(|one| one.parameters.subchunk_bytes as f64));
         let phase = |phase: Phase| format!("{} {}", phase.name(), seconds(price.phase(phase)));
         let phases: Vec<String> = Phase::ALL.into_iter().map(phase).collect();
         writeln!(f, "  predicted: {} = {}", seconds(price.ns()), phases.join(" + "))?;

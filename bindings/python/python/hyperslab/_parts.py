@@ -1,0 +1,66 @@
+"""Arrays as callers give them: one or several, perhaps with names of dimensions, and who holds what of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hyperslab import _core
+from hyperslab._calls import describe_each, held
+from hyperslab.errors import InvalidError
+
+__all__ = ["asks_of", "dists_of", "named", "parts_of"]
+
+
+def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
+    """Arrays by their names, and who holds what of them."""
+    if not isinstance(name, Mapping):
+        return {name: array}, dist
+    if not name:
+        message = "no array is given"
+        raise InvalidError(message)
+    if array is not None and dist is not None:
+        message = "a mapping of arrays is given, and another array besides"
+        raise InvalidError(message)
+    return dict(name), array if dist is None else dist
+
+
+#: An array, names of its dimensions, and its attributes.
+Part = tuple[Any, "list[str | None] | None", "Mapping[str, Any] | None"]
+
+
+def parts_of(name: Any, array: Any, dist: Any) -> tuple[dict[str, Part], Any]:
+    """Arrays by their names, with what is said of each, and who holds what of them."""
+    arrays, dist = named(name, array, dist)
+    return {each: part(each, local) for each, local in arrays.items()}, dist
+
+
+def part(name: str, value: Any) -> Part:
+    """An array, names of its dimensions and its attributes, of what xarray takes for one."""
+    if not isinstance(value, tuple):
+        return value, None, None
+    if len(value) not in (2, 3) or (len(value) == 3 and not isinstance(value[2], Mapping)):
+        message = f"'{name}' should be an array, or (names of dimensions, array), or (names, array, attributes)"
+        raise InvalidError(message)
+    names = [value[0]] if isinstance(value[0], str) else list(value[0])
+    return value[1], names, value[2] if len(value) == 3 else None
+
+
+def dists_of(dist: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """Who holds what of each array."""
+    if not isinstance(dist, Mapping):
+        return dict.fromkeys(names, dist)
+    unknown = [name for name in dist if name not in names]
+    if unknown:
+        message = f"dist has '{unknown[0]}', which is no array of the call"
+        raise InvalidError(message)
+    return {name: dist.get(name) for name in names}
+
+
+def asks_of(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]:
+    """Arrays that are all held alike, or each as a mapping says."""
+    if not isinstance(dist, Mapping):
+        spread, described = held(dist), describe_each(list(arrays.values()), dist, halo)
+        return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
+    each = dists_of(dist, list(arrays))
+    return [ask for name, local in arrays.items() for ask in asks_of({name: local}, each[name], halo)]
