@@ -89,7 +89,7 @@ def _warn_of_consolidated(store: Group, path: str) -> None:
 
 def open(  # noqa: A001 (as zarr has it)
     path: Place,
-    mode: Literal["r", "r+", "w", "x"] = "r",
+    mode: Literal["r", "r+", "a", "w", "x"] = "r",
     *,
     format: str | None = None,  # noqa: A002 (as netCDF4 and xarray have it)
     unlimited: str | None = None,
@@ -114,9 +114,9 @@ def open(  # noqa: A001 (as zarr has it)
         A directory, or the name of a file that ends in ``.nc``; also ``~/run.zarr`` and ``file:///data/run.zarr``. All
         ranks must see the same file system. Or a `MemoryStore`, or a name in one; a file may be `Striped`. Object
         stores behind a URL (``s3://``) and HDF5 files are not there yet.
-    mode : {"r", "r+", "w", "x"}
-        ``r`` reads, ``r+`` changes what exists, ``w`` replaces it, ``x`` makes something new only. A new file becomes
-        visible when it is closed.
+    mode : {"r", "r+", "a", "w", "x"}
+        ``r`` reads, ``r+`` changes what exists, ``a`` changes it or makes it where it does not exist, ``w`` replaces it,
+        ``x`` makes something new only. A new file becomes visible when it is closed.
     format : str, optional
         ``"zarr"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the name when not given. For a
         new file the version can be said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
