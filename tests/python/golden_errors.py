@@ -215,6 +215,7 @@ def reading(folder: Path) -> Iterator[Case]:
     frozen.flags.writeable = False
     yield "an array that is not there", lambda: store.read("u")
     yield "a group in the place of an array", lambda: store.read("0001")
+    yield "a name that is no text", lambda: store.read(5)
     yield "a name twice", lambda: store.read(["rho", "rho"])
     yield "arrays of two shapes by one distribution", lambda: store.read(["rho", "count"], hs.Distribution((4,), (1,)))
     yield "an option that is none", lambda: store.read("rho", sections=0)

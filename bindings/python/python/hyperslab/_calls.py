@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._log import called
 from hyperslab._values import whole_number
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
@@ -324,8 +325,14 @@ def end(core: _core.Target, error: BaseException | None) -> None:
 
 def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
     """Make a collective call, with a bar. What keeps its arguments from being handed over is an error on all ranks."""
+    began = time.monotonic()
     with calling(comm, what):
         if comm.rank != 0 or not sys.stderr.isatty():
-            return call()
-        with progress(comm, what):
-            return call()
+            result = call()
+        else:
+            with progress(comm, what):
+                result = call()
+    # Short calls feel each step.
+    if "logging" in sys.modules:
+        called(comm, what, result, time.monotonic() - began)
+    return result

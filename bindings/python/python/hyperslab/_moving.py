@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -27,7 +26,9 @@ from hyperslab._calls import (
     type_of,
 )
 from hyperslab._indexing import expanded, has_list, runs_of
+from hyperslab._log import again
 from hyperslab._parts import asks_of, dists_of, named, parts_of
+from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, shards_of
 from hyperslab.distribution import Distribution
@@ -471,11 +472,7 @@ class Moving:
     def _prepare_read(
         self, name: Any, dist: Any, out: Any, options: _options.ReadOptions, *, blocks: bool = False
     ) -> tuple[dict[str, Any], _core._ReadKeywords]:
-        names = [name] if isinstance(name, str) else list(name)
-        if len({*names}) < len(names):
-            twice = next(each for each in names if names.count(each) > 1)
-            message = f"'{twice}' is named twice in one call"
-            raise InvalidError(message)
+        names = names_of(name)
         targets: dict[str, Any] = {} if out is None else ({name: out} if isinstance(name, str) else dict(out))
         section, dtype, halo = options.get("section"), options.get("dtype"), options.get("halo", 0)
         # Of an array that has changed since, neither a section nor `out` may be checked against what it was.
@@ -562,8 +559,10 @@ class Moving:
 def _until_up_to_date(call: Callable[[], T]) -> T:
     """Carry out a read that may rely on what arrays were before; when they are others by now, once more."""
     for _ in range(LOOKS_MAX - 1):
-        with suppress(OutdatedError):
+        try:
             return call()
+        except OutdatedError as error:
+            again(error)
     return call()
 
 

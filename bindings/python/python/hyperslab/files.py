@@ -21,6 +21,7 @@ from hyperslab._calls import (
     type_code,
 )
 from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._log import noted
 from hyperslab._values import whole_number, whole_numbers
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
@@ -114,6 +115,7 @@ def open_raw(
         known = _named(arrays or {})
         core = _core.Target.open_file(member, place, mode, given, order, content if new else b"", before, known)
     file = RawFile(core, member)
+    noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
     if member.rank == 0 and core.removed():
         warnings.warn(f"removed what an earlier run left unfinished: {', '.join(core.removed())}", stacklevel=2)
     if member.rank == 0 and core.unfinished():

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from hyperslab import _core
 from hyperslab._calls import calling, json_of
 from hyperslab._launch import LEFT_OUT, alone
+from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
@@ -196,6 +197,7 @@ def open(  # noqa: A001 (as zarr has it)
             raise InvalidError(message)
         kind = _format_of(path, format)
         store = kind(member, place_of(path), mode, given, New(format, unlimited, attributes))
+    noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)
     if store.removed and member.rank == 0:
         names = ", ".join(store.removed)
         warnings.warn(f"'{place_text(path)}': removed what an earlier run left unfinished: {names}", stacklevel=2)
