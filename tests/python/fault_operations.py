@@ -330,7 +330,7 @@ def prepare_striped(directory: Path) -> None:
 
 def prepare_npy(directory: Path) -> None:
     """An npy file."""
-    hs.save_npy(directory / "a.npy", pattern(SHAPE, 0))
+    hs.save_npy(directory / "a.npy", pattern(SHAPE, 0), comm=None)
 
 
 def prepare_netcdf(directory: Path) -> None:
@@ -478,6 +478,92 @@ def append(attempt: Attempt) -> None:
         attempt.published = True
 
 
+def prepare_pair(directory: Path) -> None:
+    """A store with two arrays that are appended to together."""
+    with Attempt(None, directory, 0).store("w") as store:
+        store.write(dict.fromkeys("sk", pattern((FIRST_ROWS, COLUMNS), 0)), chunks=CHUNKS)
+
+
+def look_at_pair(directory: Path) -> State:
+    """What zarr-python sees of them: both have the same."""
+    root = zarr.open_group(directory / "a.zarr", mode="r")
+    one, other = (appended(root[name][...]) for name in "sk")
+    return one if one == other else {"s and k differ": f"{one} {other}"}
+
+
+@operation(prepare_pair, look_at_pair, longer, strategies=SHARING)
+def pair_append(attempt: Attempt) -> None:
+    """Both are longer, or none; a writer that died between is completed by the next one."""
+    with attempt.store() as store:
+        values, dist = attempt.given((MORE_ROWS, COLUMNS))
+        store.append(dict.fromkeys("sk", values), dist)
+        attempt.published = True
+
+
+def prepare_several(directory: Path) -> None:
+    """A store with some arrays that go, one in each turn."""
+    with Attempt(None, directory, 0).store("w") as store:
+        store.write({f"d-{turn}": pattern(SHAPE, 0) for turn in range(1, 9)}, chunks=CHUNKS)
+
+
+def next_to_go(state: State) -> int:
+    """The first of them that is there."""
+    return next(turn for turn in range(1, 9) if f"d-{turn}[0:{CHUNK_ROWS}]" in state)
+
+
+def without(state: State, name: str) -> State:
+    """What is seen when an array is gone."""
+    return {part: attempt for part, attempt in state.items() if not part.startswith(f"{name}[")}
+
+
+@operation(
+    prepare_several,
+    look_at_store,
+    lambda s, a: without(s, f"d-{a.turn}"),
+    turn=next_to_go,
+    strategies=(None,),
+)
+def array_deleted(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store.delete(f"d-{attempt.turn}")
+        attempt.published = True
+
+
+@operation(
+    prepare_several,
+    look_at_store,
+    lambda s, a: without(s, f"d-{a.turn}") | filled(f"e-{a.turn}", 0),
+    turn=next_to_go,
+    strategies=(None,),
+)
+def array_renamed(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store.rename(f"d-{attempt.turn}", f"e-{attempt.turn}")
+        attempt.published = True
+
+
+def prepare_attribute(directory: Path) -> None:
+    """A store with an array that has an attribute, and a group that has one, too."""
+    with Attempt(None, directory, 0).store("w") as store:
+        store.write("a", pattern(SHAPE, 0), chunks=CHUNKS, attributes={"attempt": 0})
+
+
+def look_at_attribute(directory: Path) -> State:
+    """What zarr-python sees of it."""
+    return {"attribute": int(zarr.open_group(directory / "a.zarr", mode="r")["a"].attrs["attempt"])} | look_at_store(
+        directory
+    )
+
+
+@operation(
+    prepare_attribute, look_at_attribute, lambda s, a: s | {"attribute": a.number}, replaces=True, strategies=(None,)
+)
+def attribute_changed(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store["a"].attrs.update(attempt=attempt.number, more=["x"] * 100)
+        attempt.published = True
+
+
 @operation(prepare_store, look_at_store, changed, in_place=True, strategies=SHARING)
 def section(attempt: Attempt) -> None:
     with attempt.store() as store:
@@ -586,14 +672,14 @@ def reopen(made: Operation, directory: Path, mode: Literal["r", "r+"]) -> list[s
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         opened: Any = None
-        if made.look is look_at_store:
+        if made.look in (look_at_store, look_at_pair, look_at_attribute):
             if look_at_store(directory) == {"store": "absent"}:
                 return []
-            opened = hs.open(directory / "a.zarr", mode)
+            opened = hs.open(directory / "a.zarr", mode, comm=None)
         elif made.look is look_at_netcdf:
-            opened = hs.open(directory / "a.nc", mode)
+            opened = hs.open(directory / "a.nc", mode, comm=None)
         elif made.look is look_at_raw:
-            opened = hs.open_raw(directory / "a.raw", mode, header=HEADER_BYTES, arrays=known, order="C")
+            opened = hs.open_raw(directory / "a.raw", mode, comm=None, header=HEADER_BYTES, arrays=known, order="C")
         if opened is not None:
             with opened:
                 for each in ("removed", "unfinished"):

@@ -116,7 +116,7 @@ def open(  # noqa: A001 (as zarr has it)
         ranks must see the same file system. Or a `MemoryStore`, or a name in one; a file may be `Striped`. Object
         stores behind a URL (``s3://``) and HDF5 files are not there yet.
     mode : {"r", "r+", "a", "w", "x"}
-        ``r`` reads, ``r+`` changes what exists, ``a`` changes it or makes it where it does not exist, ``w`` replaces it,
+        ``r`` reads, ``r+`` changes what exists, ``a`` changes it or makes it where it is missing, ``w`` replaces it,
         ``x`` makes something new only. A new file becomes visible when it is closed.
     format : str, optional
         ``"zarr"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the name when not given. For a

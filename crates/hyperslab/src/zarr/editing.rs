@@ -94,7 +94,10 @@ impl Editing {
         let dropped = drop_again(&self.attempts, &self.ancestors);
         let synced = if self.sync { self.attempts.sync_published(&self.at, &self.at) } else { Ok(()) };
         let tidied = then();
-        let unmarked = marker.map_or(Ok(()), |marker| self.attempts.unmark(marker, true));
+        let unmarked = marker.map_or(Ok(()), |marker| {
+            let unmarked = self.attempts.unmark(marker, true);
+            unmarked.map_err(|fault| self.attempts.left_behind(&format!("{}/{MARKER}", self.at), fault))
+        });
         synced.and(dropped).and(tidied).and(unmarked)
     }
 
@@ -102,25 +105,34 @@ impl Editing {
     fn check_idle(&self, kind: NodeType) -> Result<(), Fault> {
         if kind == NodeType::Array && !self.names().is_link(&self.at) {
             let marker = format!("{}/{MARKER}", self.at);
-            let marked = self.attempts.mark_replaced(&marker, &self.of, false)?;
-            marked.into_iter().for_each(|marker| self.attempts.withdraw(marker));
+            // It would go along under the new name.
+            if let Some(marked) = self.attempts.mark_replaced(&marker, &self.of, false)? {
+                self.attempts.unmark(marked, true)?;
+            }
         }
         Ok(())
     }
 
-    /// The directory that the node lies in.
-    fn above(&self) -> &str {
-        self.at.rsplit_once('/').map_or("", |(above, _)| above)
-    }
-
+    /// Puts the node out of sight, by one rename, and removes it then; what cannot be removed now goes with the root.
     fn delete(&self) -> Result<(), Fault> {
         let (_, kind) = self.node()?;
         self.check_idle(kind)?;
         drop_consolidated(&self.attempts, &self.ancestors)?;
-        self.attempts.erase(std::slice::from_ref(&self.at), METADATA_KEY)?;
+        if matches!(self.names().publishing(), Publishing::Rename) {
+            let hidden = self.attempts.next("erased", &self.of)?;
+            self.names().rename(&self.at, &hidden)?;
+            let _ = self.names().remove(&hidden);
+        } else {
+            self.attempts.erase(std::slice::from_ref(&self.at), METADATA_KEY)?;
+        }
         let dropped = drop_again(&self.attempts, &self.ancestors);
-        let synced = if self.sync { self.names().sync(self.above()) } else { Ok(()) };
-        synced.and(dropped)
+        self.synced(&self.at).and(dropped)
+    }
+
+    /// Makes it durable that something has a name, or none any more.
+    fn synced(&self, name: &str) -> Result<(), Fault> {
+        let above = name.rsplit_once('/').map_or("", |(above, _)| above);
+        if self.sync { self.attempts.sync_published(above, name) } else { Ok(()) }
     }
 
     fn rename(&self, to: &str) -> Result<(), Fault> {
@@ -136,12 +148,7 @@ impl Editing {
             return Err(Fault::new(FaultKind::Exists, text).hint("delete it first, or choose another name"));
         }
         let dropped = drop_again(&self.attempts, &self.ancestors);
-        let above = to.rsplit_once('/').map_or("", |(above, _)| above);
-        let synced = match self.sync {
-            true => self.names().sync(above).and_then(|()| self.names().sync(self.above())),
-            false => Ok(()),
-        };
-        synced.and(dropped)
+        self.synced(to).and(self.synced(&self.at)).and(dropped)
     }
 }
 
