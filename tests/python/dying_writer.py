@@ -25,13 +25,13 @@ def wait() -> None:
 
 def step(directory: Path) -> None:
     """All of a step is written and on disk; only its name is missing."""
-    with hs.open(directory / "a.zarr", "r+") as store, store.step("0001", before_publish=wait) as group:
+    with hs.open(directory / "a.zarr", "r+", comm=None) as store, store.step("0001", before_publish=wait) as group:
         group.write({"a": np.ones(SHAPE), "b": np.ones(SHAPE)})
 
 
 def steps(directory: Path) -> None:
     """One step after another, of two arrays each that hold the number of the step."""
-    with hs.open(directory / "a.zarr", "w", durable=False) as store:
+    with hs.open(directory / "a.zarr", "w", comm=None, durable=False) as store:
         print("now", flush=True)
         for number in range(100_000):
             with store.step(f"{number:06}", attributes={"number": number}) as group:
@@ -40,7 +40,7 @@ def steps(directory: Path) -> None:
 
 def raw(directory: Path) -> None:
     """A new file is complete but not closed."""
-    with hs.open_raw(directory / "a.raw", "w", header=b"new") as file:
+    with hs.open_raw(directory / "a.raw", "w", comm=None, header=b"new") as file:
         file.write({"a": np.ones(SHAPE)})
         wait()
 
@@ -52,7 +52,7 @@ def stripes_of(directory: Path) -> hs.Striped:
 
 def striped(directory: Path) -> None:
     """A new striped file is complete but not closed."""
-    with hs.open_raw(stripes_of(directory), "w", header=b"head") as file:
+    with hs.open_raw(stripes_of(directory), "w", comm=None, header=b"head") as file:
         file.write({"a": np.full(SHAPE, 2.0)})
         wait()
 
@@ -61,7 +61,7 @@ def stripes(directory: Path) -> None:
     """One striped file after another, each in the place of the last."""
     print("now", flush=True)
     for number in range(100_000):
-        with hs.open_raw(stripes_of(directory), "w", header=b"head", durable=False) as file:
+        with hs.open_raw(stripes_of(directory), "w", comm=None, header=b"head", durable=False) as file:
             file.write({"a": np.full(SHAPE, float(number))})
 
 
