@@ -31,6 +31,7 @@ mod request;
 pub mod served;
 mod target;
 mod telling;
+mod typed;
 
 pub use agreement::{Agreement, Begin};
 pub use array::{CHUNK_BYTES_MAX, LocalArray, natural_chunks};
@@ -43,6 +44,7 @@ pub use moving::Moving;
 pub use report::{Measured, Report};
 pub use request::{ArrayRequest, Selected, checked_section};
 pub use target::{InMemory, Target};
+pub use typed::Element;
 
 pub use hyperslab_walk::{Compared, Fields};
 

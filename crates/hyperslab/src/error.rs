@@ -94,6 +94,51 @@ impl Error {
     pub fn is_corrupt(&self) -> bool {
         self.0.kind == FaultKind::Corrupt
     }
+
+    /// Whether this version, or the format, cannot do it.
+    pub fn is_unsupported(&self) -> bool {
+        self.0.kind == FaultKind::Unsupported
+    }
+
+    /// Whether something is there that must not be.
+    pub fn is_exists(&self) -> bool {
+        self.0.kind == FaultKind::Exists
+    }
+
+    /// Whether the storage refused: no space, no permission, an input or output error.
+    pub fn is_storage(&self) -> bool {
+        self.0.kind == FaultKind::Storage
+    }
+
+    /// Whether a user interrupted a rank.
+    pub fn is_interrupted(&self) -> bool {
+        self.0.kind == FaultKind::Interrupted
+    }
+
+    /// Whether another rank failed, or the link to it broke.
+    pub fn is_peer(&self) -> bool {
+        self.0.kind == FaultKind::Peer
+    }
+
+    /// Whether an earlier failure left the handle unusable.
+    pub fn is_poisoned(&self) -> bool {
+        self.0.kind == FaultKind::Poisoned
+    }
+
+    /// Whether another owner changes the same thing in place.
+    pub fn is_busy(&self) -> bool {
+        self.0.kind == FaultKind::Busy
+    }
+
+    /// Whether all is done and visible, but perhaps not durable.
+    pub fn is_unsynced(&self) -> bool {
+        self.0.kind == FaultKind::Unsynced
+    }
+
+    /// Whether it relied on a state that is not there any more; the same call may succeed.
+    pub fn is_outdated(&self) -> bool {
+        self.0.kind == FaultKind::Outdated
+    }
 }
 
 impl From<Fault> for Error {

@@ -4,27 +4,42 @@
 //! a set of them, whatever the layout on either side. Files are ordinary Zarr v3, NetCDF classic, `.npy` and raw files.
 //!
 //! ```
-//! use hyperslab::{Comm, Distribution, LocalArray, Mode, OpenOptions, ReadOptions, Store, ArrayWrite, WriteOptions};
+//! use hyperslab::{Comm, Dim, Distribution, Error, Mode, OpenOptions, Store, WriteOptions};
 //! # let directory = std::env::temp_dir().join(format!("hyperslab-doc-{}", std::process::id()));
 //! # let path = directory.as_path();
-//! let results: Vec<f64> = std::thread::scope(|scope| {
-//!     let ranks = Comm::threads(2).into_iter().map(|comm| {
-//!         scope.spawn(move || -> Result<f64, hyperslab::Error> {
-//!             let d = Distribution::new(&[6, 4], &[2], &[hyperslab::Dim::Block, hyperslab::Dim::Whole], None).unwrap();
-//!             let mine = LocalArray::from_f64(&[3, 4], &[comm.rank() as f64; 12]);
-//!             let mut store = Store::open(&comm, path, Mode::Write, OpenOptions::default())?;
-//!             store.write(&[ArrayWrite::new("rho", mine, d.clone())], &WriteOptions::default())?;
-//!             let whole = Distribution::replicated(&[6, 4], 2).unwrap();
-//!             let (arrays, report) = store.read(&["rho"], ReadOptions::default().holding(whole))?;
-//!             assert_eq!(report.bytes(), 6 * 4 * 8);
-//!             Ok(arrays[0].to_f64().iter().sum())
-//!         })
-//!     });
-//!     ranks.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap().unwrap()).collect()
+//! // On each rank: whole rows of an array of 6 x 4, written and read back by all.
+//! fn rank(comm: &Comm, path: &std::path::Path) -> Result<f64, Error> {
+//!     let rows = Distribution::new(&[6, 4], &[2], &[Dim::Block, Dim::Whole], None).expect("it fits");
+//!     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;
+//!     let report = store.write_values("rho", &[comm.rank() as f64; 12], &rows, &WriteOptions::default())?;
+//!     assert_eq!(report.bytes(), 6 * 4 * 8);
+//!     let whole = Distribution::replicated(&[6, 4], 2).expect("it fits");
+//!     Ok(store.read_values::<f64>("rho", &whole)?.iter().sum())
+//! }
+//!
+//! let sums = Comm::threads(2).into_iter().map(|comm| {
+//!     let path = path.to_path_buf();
+//!     std::thread::spawn(move || rank(&comm, &path))
 //! });
-//! assert_eq!(results, [12.0, 12.0]);
+//! let sums: Vec<_> = sums.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap()).collect();
+//! assert_eq!(sums, [Ok(12.0), Ok(12.0)]);
 //! # std::fs::remove_dir_all(path).unwrap();
 //! ```
+//!
+//! # What is collective
+//!
+//! Each method says so. *Collective*: all ranks of the communicator make the call, with arguments that agree, and get the same
+//! outcome. *Local*: any rank calls it by itself, and it waits for nobody.
+//!
+//! # Errors
+//!
+//! There is one [`Error`], with fields and a predicate for each kind: [`Error::is_not_found`], [`Error::is_busy`], and so on.
+//! All ranks of a collective call get an error of the same kind.
+//!
+//! # Memory
+//!
+//! [`Store::write_values`] and its like copy slices, since a transfer owns what it may still touch; [`LocalArray`] describes
+//! memory of any layout, which is not copied. `examples/` has a ladder of programs, from the first array to errors.
 #![forbid(unsafe_code)]
 
 // How the files hang together:
@@ -66,6 +81,7 @@ mod selection;
 mod served;
 mod stderr;
 pub mod trace;
+mod values;
 mod zarr;
 
 pub use arrays::{Arrays, Info};
@@ -76,7 +92,7 @@ pub use error::Error;
 pub use file::netcdf::NetcdfOptions;
 pub use file::{Contents, File, FileArray};
 pub use hyperslab_collective::attempts::{Cleaned, clean};
-pub use hyperslab_collective::{CHUNK_BYTES_MAX, LocalArray, Ownership, Report, natural_chunks};
+pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
 pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value, fill_from_json, fill_to_json};
