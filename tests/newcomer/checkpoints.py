@@ -29,10 +29,8 @@ with hs.open(path, "a", comm=comm) as store:
         for weights in model.values():
             weights += 1
         with store.step(f"epoch_{epoch}", attributes={"epoch": epoch, "loss": 1 / epoch}) as step:
-            step.write({"embedding": model["embedding"]}, spread)
-            step.write(
-                {name: model[name] for name in shapes if "/" in name}, {n: spread[n] for n in shapes if "/" in n}
-            )
+            for name, dist in spread.items():
+                step.write(name, model[name], dist)
         store.steps.keep(3)
     assert all(np.all(weights == until) for weights in model.values())
     if comm.rank == 0:

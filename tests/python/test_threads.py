@@ -130,7 +130,8 @@ def test_the_mapping_of_information_is_complete(tmp_path: Path) -> None:
     assert (info.shape, info.dtype, info.ndim) == ((2, 3), np.dtype("f4"), 2)
     assert info.dimension_names == ("x", None)
     assert info.attrs == {"unit": "m", "list": [1, 2.5], "numpy": 0.5}
-    assert info.fill_value == "NaN"
+    assert isinstance(info.fill_value, np.floating)
+    assert np.isnan(info.fill_value)
 
 
 def test_threads_return_and_raise_what_their_functions_do() -> None:

@@ -69,15 +69,15 @@ impl Local {
     }
 }
 
-/// Where the elements of several arrays lie; nothing where one of them is none of NumPy's, shows its elements in no usual
-/// way, or is to be written to and cannot be: who asks for each by itself hears why.
+/// Where the elements of several arrays lie; nothing where one of them is none of NumPy's (or of a class that extends it, as
+/// masked arrays), shows its elements in no usual way, or is to be written to and cannot be: who asks for each by itself hears why.
 #[pyfunction]
 pub(crate) fn locals_of(py: Python<'_>, arrays: Vec<Bound<'_, PyAny>>, writable: bool) -> PyResult<Option<Vec<Local>>> {
     static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let ndarray = NDARRAY.import(py, "numpy", "ndarray")?;
     let mut locals = Vec::with_capacity(arrays.len());
     for array in arrays {
-        let held = if array.is_instance(ndarray)? { PyUntypedBuffer::get(&array).ok() } else { None };
+        let held = if array.get_type().is(ndarray) { PyUntypedBuffer::get(&array).ok() } else { None };
         let Some(held) = held.filter(|held| !(writable && held.readonly())) else { return Ok(None) };
         let Ok(element) = of_format(&held.format().to_string_lossy(), held.item_size()) else { return Ok(None) };
         locals.push(Local::shown(&array, &held, element));
@@ -156,9 +156,9 @@ pub(crate) fn locals(described: Vec<Py<Local>>) -> Vec<LocalArray> {
 }
 
 pub(crate) fn element(kind: &str) -> PyResult<ElementType> {
-    ElementType::from_numpy(kind).filter(|element| !element.kind.is_opaque()).ok_or_else(|| {
+    ElementType::from_numpy(kind).ok_or_else(|| {
         PyTypeError::new_err(format!(
-            "elements of type {kind} cannot be stored\n  hint: bool, integers, float16/32/64, bfloat16 and complex64/128 can"
+            "elements of type {kind} cannot be stored\n  hint: numbers, dates, structured types and plain bytes can"
         ))
     })
 }

@@ -135,8 +135,8 @@ type RawInfo = (String, Vec<u64>, Vec<u64>, Option<Vec<u64>>, Option<Vec<Option<
 fn raw_info(info: Info) -> RawInfo {
     let Info { shape, element, chunks, shards, dimension_names, attributes, fill_value, codecs } = info;
     // Of Zarr arrays nobody asks for a byte order.
-    let kind =
-        if element == ElementType::native(element.kind) { element.kind.numpy_code().into() } else { element.numpy() };
+    let plain = element == ElementType::native(element.kind) && !element.kind.is_opaque();
+    let kind = if plain { element.kind.numpy_code().into() } else { element.numpy() };
     let attributes = Value::Object(attributes).to_string();
     (kind, shape, chunks, shards, dimension_names, attributes, fill_value.to_string(), codecs.to_string())
 }

@@ -26,8 +26,10 @@ from hyperslab._calls import (
     type_of,
 )
 from hyperslab._indexing import expanded, has_list, runs_of
+from hyperslab._local import host_array
 from hyperslab._log import again
 from hyperslab._parts import asks_of, dists_of, named, parts_of
+from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, shards_of
@@ -408,7 +410,7 @@ class Moving:
         found = self.read(name, runs, **plain).reshape(extents)
         if out is None:
             return np.asarray(found, order=order)
-        out[...] = found
+        host_array(out, writable=True)[...] = found
         return out
 
     @overload
@@ -484,7 +486,7 @@ class Moving:
         spreads = {each: _spread(infos[each], parts.get(each), each_dist[each], self._comm.size) for each in names}
         for each in names:
             if each not in targets:
-                kind = _native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
+                kind = native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
                 targets[each] = spreads[each].empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
         raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], halo, writable=True)]
         given: _core._ReadKeywords = {
@@ -549,7 +551,7 @@ class Moving:
         part = None if section is None else _section(section, info)
         spread = _spread(info, part, None, 1)
         if out is None:
-            out = spread.empty(0, _native(info.dtype) if dtype is None else type_of(type_code(dtype)))
+            out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))
         raws = describe_all(out, spread, 0, writable=True)
         sections = None if part is None else [part]
         self._core.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
@@ -564,11 +566,6 @@ def _until_up_to_date(call: Callable[[], T]) -> T:
         except OutdatedError as error:
             again(error)
     return call()
-
-
-def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The same type in the byte order of this machine."""
-    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:

@@ -15,6 +15,7 @@ from hyperslab import _core, _options
 from hyperslab._calls import Casting, Ownership, SectionLike, type_of
 from hyperslab._frozen import frozen
 from hyperslab._indexing import read_indexed
+from hyperslab._scalars import attributes_of, fill_of
 from hyperslab.attributes import Attributes
 from hyperslab.pieces import Boxes
 from hyperslab.requests import Request
@@ -51,14 +52,15 @@ class ArrayInfo:
 def info_of(raw: RawInfo) -> ArrayInfo:
     """What the core tells of an array."""
     kind, shape, chunks, shards, names, attributes, fill, codecs = raw
+    dtype = type_of(kind)
     return ArrayInfo(
         tuple(shape),
-        type_of(kind),
+        dtype,
         tuple(chunks),
         None if shards is None else tuple(shards),
         None if names is None else tuple(names),
-        frozen(json.loads(attributes)),
-        frozen(json.loads(fill)),
+        frozen(attributes_of(attributes, dtype)),
+        fill_of(fill, dtype),
         frozen(json.loads(codecs)),
     )
 

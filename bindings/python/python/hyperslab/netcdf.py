@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from hyperslab._calls import end, json_of
+from hyperslab._scalars import TYPED
 from hyperslab.group import Group
 
 __all__ = ["NetcdfFile"]
 
 #: How names of such files end.
 ENDS = (".nc", ".nc3", ".cdf")
-#: Attributes that have the type of their variable, and so may be no numbers where that is of floats.
-TYPED = ("_FillValue", "missing_value", "valid_min", "valid_max")
 
 
 class NetcdfFile(Group):
@@ -46,7 +43,7 @@ class NetcdfFile(Group):
 
     @staticmethod
     def _attributes_json(attributes: Mapping[str, Any] | None) -> str:
-        return _json_of(attributes or {})
+        return json_of(attributes, TYPED)
 
     def close(self) -> None:
         """Finish the file, when all its requests are over; a new one becomes durable and visible. Collective."""
@@ -57,16 +54,3 @@ class NetcdfFile(Group):
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
         end(self._core, error)
-
-
-def _json_of(attributes: Mapping[str, Any]) -> str:
-    """Attributes as JSON, in which floats that are no numbers are words; the variable's type tells them from texts."""
-    worded = {
-        name: _word(value) if isinstance(value, (float, np.floating)) and name in TYPED else value
-        for name, value in attributes.items()
-    }
-    return json_of(worded)
-
-
-def _word(value: Any) -> Any:
-    return value if np.isfinite(value) else ("NaN" if np.isnan(value) else f"{'-' * bool(value < 0)}Infinity")

@@ -1,6 +1,6 @@
 //! The attribute that says which elements mean nothing.
 
-use super::fill::fill_from_json;
+use super::fill::{fill_from_json, fill_to_json};
 use super::json::text;
 use crate::base64;
 use crate::error::{Context, Error};
@@ -23,7 +23,9 @@ pub fn encode_fill_attribute(kind: Kind, attributes: &mut Map<String, Value>, na
         }
         _ => return Ok(()),
     };
-    let Ok(bytes) = fill_from_json(wide, value, FILL_ATTRIBUTE) else { return Ok(()) };
+    // As elements have it, so that it equals them.
+    let narrow = fill_from_json(kind, value, FILL_ATTRIBUTE).ok().and_then(|bytes| fill_to_json(kind, &bytes));
+    let Ok(bytes) = fill_from_json(wide, narrow.as_ref().unwrap_or(value), FILL_ATTRIBUTE) else { return Ok(()) };
     let encoded = |native: &[u8]| {
         let bits = f64::from_ne_bytes(*native.first_chunk().unwrap_or(&[0; 8])).to_bits();
         Value::from(base64::encode(&bits.to_le_bytes()))
@@ -49,6 +51,7 @@ mod tests {
         };
         assert_eq!(encoded(Kind::Float32, json!("NaN")), json!("AAAAAAAA+H8="));
         assert_eq!(encoded(Kind::Float64, json!(-9999)), json!("AAAAAICHw8A="));
+        assert_eq!(encoded(Kind::Float32, json!(0.1)), encoded(Kind::Float64, json!(f64::from(0.1_f32))));
         assert_eq!(encoded(Kind::Complex64, json!([1.0, "NaN"])), json!(["AAAAAAAA8D8=", "AAAAAAAA+H8="]));
         let mut nan = json!({"_FillValue": "NaN"}).as_object().unwrap().clone();
         let error = encode_fill_attribute(Kind::Int16, &mut nan, "rho").unwrap_err();

@@ -39,9 +39,13 @@ pub(super) fn parse_opaque(opaque: Opaque, value: &Value, number: Parse) -> Opti
 /// a whole one, as `{"M": {"D": 1, "h": 24}}` (`m` for times).
 pub(super) fn parse_other(opaque: Opaque, value: &Value) -> Option<Vec<u8>> {
     if let Some((kind, unit)) = opaque.time() {
+        let numbers = value.get(&kind[..1])?;
+        if let Some(number) = numbers.get(unit) {
+            return number.as_i64().map(|number| number.to_ne_bytes().to_vec());
+        }
         let digits = unit.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(0);
         let (count, unit) = unit.split_at(digits);
-        let (count, number) = (count.parse().unwrap_or(1), value.get(&kind[..1])?.get(unit)?.as_i64()?);
+        let (count, number) = (count.parse().unwrap_or(1), numbers.get(unit)?.as_i64()?);
         return (number % count == 0).then(|| (number / count).to_ne_bytes().to_vec());
     }
     let zero = value.as_f64() == Some(0.0) && opaque.time().is_none() && opaque.float().is_none();

@@ -5,7 +5,9 @@ use super::nodes::{ROOT, StoredNode, check_changeable, check_path, place, read_n
 use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
 use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker};
-use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value, node_type};
+use hyperslab_format::zarr::{
+    ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, encode_fill_attribute, node_type,
+};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Names, Publishing};
 use std::sync::Arc;
@@ -208,6 +210,11 @@ impl Store {
                         && GroupMetadata::parse(bytes, &key).is_ok_and(|group| group.attributes.contains_key(STEP));
                     if is_step {
                         edit.set = of_step(edit.set);
+                    }
+                    if kind == NodeType::Array {
+                        let element = ArrayMetadata::parse(bytes, &key).map_err(format_fault)?.element;
+                        let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
+                        encode_fill_attribute(element, &mut edit.set, &editing.of).map_err(unfit)?;
                     }
                     edit.applied(bytes, &key).map_err(format_fault)
                 },
