@@ -14,9 +14,9 @@ from hyperslab._calls import (
     SectionLike,
     calling,
     describe_all,
+    describe_each,
     fill_json,
     held,
-    holding,
     json_of,
     local_extents,
     run,
@@ -28,7 +28,7 @@ from hyperslab._calls import (
 from hyperslab._indexing import expanded, has_list, runs_of
 from hyperslab._local import host_array
 from hyperslab._log import again
-from hyperslab._parts import asks_of, dists_of, named, parts_of
+from hyperslab._parts import asks_of, dists_of, named, parts_of, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
@@ -483,22 +483,24 @@ class Moving:
         infos = self._look_at(names, "read", fresh=fresh) if blocks else {each: self._info(each) for each in names}
         parts = {} if section is None else {each: _section(section, info) for each, info in infos.items()}
         each_dist = dists_of(dist, names)
-        spreads = {each: _spread(infos[each], parts.get(each), each_dist[each], self._comm.size) for each in names}
         for each in names:
             if each not in targets:
+                spread = spread_of(infos[each], parts.get(each), each_dist[each], self._comm.size)
                 kind = native(infos[each].dtype) if dtype is None else type_of(type_code(dtype))
-                targets[each] = spreads[each].empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
-        raws = [raw for each in names for raw in describe_all(targets[each], spreads[each], halo, writable=True)]
+                targets[each] = spread.empty(self._comm.rank, kind, order=options.get("order", "C"), halo=halo)
         given: _core._ReadKeywords = {
             "sections": [parts[each] for each in names] if parts else None,
-            "out": raws,
             "casting": str(options.get("casting", "same_kind")),
             "strategy": options.get("strategy"),
         }
         if isinstance(dist, Mapping):
-            given["dists"] = [spreads[each]._core for each in names]
+            described = [describe_all(targets[each], each_dist[each], halo, writable=True) for each in names]
+            given["dists"] = [held(each_dist[each]) for each in names]
         else:
             given["dist"] = held(dist)
+            # There may be hundreds of them, which are described together.
+            described = describe_each([targets[each] for each in names], dist, halo, writable=True)
+        given["out"] = [raw for parts_of_one in described for raw in parts_of_one]
         return {each: targets[each] for each in names}, given
 
     def read_local(
@@ -549,7 +551,7 @@ class Moving:
         """
         info = info_of(self._core.look_local(name))
         part = None if section is None else _section(section, info)
-        spread = _spread(info, part, None, 1)
+        spread = spread_of(info, part, None, 1)
         if out is None:
             out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))
         raws = describe_all(out, spread, 0, writable=True)
@@ -571,12 +573,3 @@ def _until_up_to_date(call: Callable[[], T]) -> T:
 def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:
     """A section of an array, as start, stride, count and block."""
     return sectioned(expanded(section, info.shape), info.shape)
-
-
-def _spread(
-    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Ownership | None, size: int
-) -> Ownership:
-    if dist is not None:
-        return holding(dist)
-    shape = info.shape if part is None else [count * block for _, _, count, block in part]
-    return Distribution.replicated(shape, size)

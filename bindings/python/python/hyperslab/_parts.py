@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hyperslab import _core
-from hyperslab._calls import describe_each, held
+from hyperslab._calls import Ownership, describe_each, held, holding
+from hyperslab.array import ArrayInfo
+from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 
-__all__ = ["asks_of", "dists_of", "named", "parts_of"]
+__all__ = ["asks_of", "dists_of", "named", "parts_of", "spread_of"]
 
 
 def named(name: Any, array: Any, dist: Any) -> tuple[dict[str, Any], Any]:
@@ -64,3 +66,13 @@ def asks_of(arrays: Mapping[str, Any], dist: Any, halo: int) -> list[_core._Ask]
         return [(name, raws, spread) for name, raws in zip(arrays, described, strict=True)]
     each = dists_of(dist, list(arrays))
     return [ask for name, local in arrays.items() for ask in asks_of({name: local}, each[name], halo)]
+
+
+def spread_of(
+    info: ArrayInfo, part: list[tuple[int, int, int, int]] | None, dist: Ownership | None, size: int
+) -> Ownership:
+    """Who gets what of an array or a section of it; every rank all, where that is not said."""
+    if dist is not None:
+        return holding(dist)
+    shape = info.shape if part is None else [count * block for _, _, count, block in part]
+    return Distribution.replicated(shape, size)
