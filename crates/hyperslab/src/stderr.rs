@@ -4,7 +4,7 @@
 use crate::environment::Explaining;
 use hyperslab_collective::Report;
 use hyperslab_layout::quantity::{InUnit, seconds};
-use hyperslab_plan::Explanation;
+use hyperslab_plan::{Explanation, Role};
 use std::sync::OnceLock;
 
 /// How much is told of each transfer.
@@ -23,9 +23,23 @@ pub(crate) fn after(report: &Report, planning_ns: u64) {
     let predicted: f64 = report.predicted().iter().sum();
     match wanted() {
         Explaining::Silent => {}
-        Explaining::Short => print(&format!("{report}, predicted {}\n", seconds(predicted))),
+        Explaining::Short => print(&short(report, predicted)),
         Explaining::Long => long(report, planning_ns, predicted),
     }
+}
+
+/// What was done, by how many servers, and what that was predicted to take, in the unit of what it took.
+fn short(report: &Report, predicted: f64) -> String {
+    let servers = match report.parameters().role() {
+        Role::Root => "rank 0 serves".into(),
+        Role::Own | Role::Holders => "all ranks serve".into(),
+        Role::Servers => match report.parameters().servers.len() {
+            1 => "1 server".into(),
+            count => format!("{count} servers"),
+        },
+    };
+    let unit = InUnit::of_seconds([report.seconds()]);
+    format!("{report}, {servers}, predicted {}\n", unit.tell(predicted))
 }
 
 /// Predicted beside measured, phase by phase.

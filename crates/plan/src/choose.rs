@@ -23,6 +23,7 @@ pub use layouts::{Taken, Use};
 pub(crate) use margins::NEAR;
 pub use search::Planner;
 pub(crate) use servers::spread as evenly;
+pub(crate) use why::unit_of;
 
 #[cfg(test)]
 mod tests;

@@ -30,8 +30,9 @@ VARIABLES = (
         "HYPERSLAB_EXPLAIN",
         "`1` or `short`; `long`",
         "nothing is printed",
-        "Rank 0 prints to stderr what each transfer did: in one line (what, bytes, time, strategy, predicted time), or "
-        "with `long` all that was compared, why one strategy won, who moved what, and predicted beside measured times.",
+        "Rank 0 prints to stderr what each transfer did: in one line (what, bytes, time, strategy, servers, predicted "
+        "time), or with `long` all that was compared, why one strategy won, who moved what, and predicted beside "
+        "measured times.",
     ),
     Variable(
         "HYPERSLAB_TRACE",

@@ -8,6 +8,7 @@
 //! What counts is how long it took until all ranks were done: rank 0, which alone learns, may itself have little to do. To
 //! that comes what making durable took rank 0, in the later call that does it.
 
+use hyperslab_layout::quantity::seconds;
 use hyperslab_plan::{Candidate, Choice, Parameters, Phase, Price};
 use std::sync::Arc;
 
@@ -134,10 +135,10 @@ impl Trials {
         if one.parameters == self.choice.parameters {
             return (*self.choice).clone();
         }
-        let first = self.measured(self.first).unwrap_or(0.0) * 1e3;
+        let first = seconds(self.measured(self.first).unwrap_or(0.0));
         let Choice { parameters, why, .. } = &*self.choice;
         let trial = if self.taken == self.best { "" } else { "it is tried; " };
-        let why = format!("{trial}the first choice, {}, took {first:.3} ms ({why})", parameters.strategy);
+        let why = format!("{trial}the first choice, {}, took {first} ({why})", parameters.strategy);
         let Candidate { parameters, price } = one;
         Choice { parameters, price, why, ..(*self.choice).clone() }
     }
@@ -379,7 +380,7 @@ pub(super) mod tests {
         let used = used(&mut trials, &took, 9);
         assert_eq!(used[..2], [Strategy::SERVER_DIRECTED; 2]);
         assert_eq!(used[2..], [Strategy::INDEPENDENT; 7]);
-        assert!(trials.choice(|_| true).why.starts_with("the first choice, server-directed, took 18.000 ms"));
+        assert!(trials.choice(|_| true).why.starts_with("the first choice, server-directed, took 18 ms"));
     }
 
     #[test]

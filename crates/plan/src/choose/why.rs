@@ -3,14 +3,16 @@
 use super::choice::{Candidate, Preference};
 use crate::price::Price;
 use crate::strategy::{Infeasible, Sequence, Strategy};
+use hyperslab_layout::quantity::InUnit;
 
-/// A time for people \[ns\].
-fn seconds(ns: f64) -> String {
-    hyperslab_layout::quantity::seconds(ns / 1e9)
+/// The unit of all times that are told of a choice: that of all that it costs, now and later.
+pub(crate) fn unit_of(chosen: &Price) -> InUnit {
+    InUnit::of_seconds([chosen.whole_ns() / 1e9])
 }
 
 /// What a transfer takes, and what making it durable takes later.
-fn with_later(price: &Price) -> String {
+fn with_later(price: &Price, unit: InUnit) -> String {
+    let seconds = |ns: f64| unit.tell(ns / 1e9);
     match price.later_ns {
         later if later > 0.0 => format!("{} (and {} to be durable later)", seconds(price.ns()), seconds(later)),
         _ => seconds(price.ns()),
@@ -25,6 +27,8 @@ pub(super) fn why(
     hints: &Preference,
 ) -> String {
     let strategy = chosen.parameters.strategy;
+    let unit = unit_of(&chosen.price);
+    let with_later = |price: &Price| with_later(price, unit);
     let price = format!("{} predicted, bound by the {}", with_later(&chosen.price), chosen.price.bottleneck);
     if hints.strategy.is_some() {
         return format!("this strategy was asked for; {price}");

@@ -1,7 +1,7 @@
 //! An explanation for people.
 
 use super::{Explanation, Requests, Round, Share};
-use crate::choose::evenly;
+use crate::choose::{evenly, unit_of};
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
@@ -87,9 +87,8 @@ impl Explanation {
     fn priced(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let price = &self.choice.price;
         let all = &self.choice.candidates;
-        // Whatever is compared here is told in one unit.
-        let times = all.iter().take(NAMED_MAX).map(|one| one.price.whole_ns()).chain([price.whole_ns()]);
-        let unit = InUnit::of_seconds(times.map(|ns| ns / 1e9));
+        // All times of an explanation are told in one unit, also those in the reason.
+        let unit = unit_of(price);
         let seconds = |ns: f64| unit.tell(ns / 1e9);
         let room = InUnit::of_bytes(all.iter().take(NAMED_MAX).map(|one| one.parameters.subchunk_bytes as f64));
         let phase = |phase: Phase| format!("{} {}", phase.name(), seconds(price.phase(phase)));
