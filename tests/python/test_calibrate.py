@@ -20,6 +20,7 @@ from hyperslab._calibrate_profile import profile, rate_text, time_text
 from hyperslab._calibrate_ranks import merged, partners
 
 from mpi_launch import environment, launched, mpiexec
+from terminals import on_a_terminal
 from test_command import run
 
 #: Bounds of what a machine of this century can do: lowest and highest, in base units (s, B/s, counts).
@@ -89,13 +90,14 @@ def by_threads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
     output, directory = place / "below" / "machine.toml", place / "scratch"
     directory.mkdir()
     arguments = ("--directory", directory, "--output", output, "--seconds", 1, "--ranks", "1,2,3", "--threads")
-    done = run("calibrate", *arguments, "--json")
-    assert "one process: files" in done.stderr
-    assert "2 ranks: messages, packed" in done.stderr
-    assert "3 ranks: agreements" in done.stderr
+    command = [sys.executable, "-m", "hyperslab", "calibrate", *map(str, arguments), "--json"]
+    stdout, progress = on_a_terminal(command, 0, apart=True)
+    assert "one process: files" in progress
+    assert "2 ranks: messages, packed" in progress
+    assert "3 ranks: agreements" in progress
     assert not list(directory.iterdir()), "scratch files are left"
     assert [path.name for path in output.parent.iterdir()] == ["machine.toml"]
-    return output, json.loads(done.stdout)
+    return output, json.loads(stdout)
 
 
 def test_threads_are_measured(by_threads: tuple[Path, dict[str, Any]]) -> None:
@@ -114,7 +116,11 @@ def test_threads_are_measured(by_threads: tuple[Path, dict[str, Any]]) -> None:
 def test_processes_are_measured(tmp_path: Path) -> None:
     mpiexec()
     output = tmp_path / "machine.toml"
-    run("calibrate", "--directory", tmp_path, "--output", output, "--seconds", 1, "--ranks", "1,2")
+    done = run("calibrate", "--directory", tmp_path, "--output", output, "--seconds", 1, "--ranks", "1,2")
+    # Progress is for terminals, and a summary for people: each unit stands for all that it can be of.
+    assert all(line.startswith("warning: ") for line in done.stderr.splitlines()), done.stderr
+    units = set(re.findall(r"[\d.]+ (\S+)$", done.stdout, re.MULTILINE))
+    assert len(units) == 2, done.stdout
     constants = check(output)
     assert re.search(r"by (MPICH|Open MPI) [\d.]+", constants["messages.send"].source)
     assert [path.name for path in tmp_path.iterdir()] == ["machine.toml"]
@@ -188,14 +194,16 @@ def test_what_cannot_be_measured_is_refused_at_once(tmp_path: Path) -> None:
 def test_it_can_be_interrupted(tmp_path: Path) -> None:
     output = tmp_path / "machine.toml"
     command = [sys.executable, "-m", "hyperslab", "calibrate", "--directory", tmp_path, "--output", output, "--threads"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment({})) as running:
-        assert running.stderr is not None
-        # By the second line, the first has been measured.
-        assert "one process: copies" in running.stderr.readline()
-        assert "one process: coding" in running.stderr.readline()
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
-    assert running.returncode == 130
+
+    interrupted: list[bytes] = []
+
+    def interrupt(process: subprocess.Popen[bytes], shown: bytes) -> None:
+        # By the second line, the first has been measured. Once: what follows shows more.
+        if b"one process: coding" in shown and not interrupted:
+            interrupted.append(shown)
+            process.send_signal(signal.SIGINT)
+
+    _, told = on_a_terminal(list(map(str, command)), 130, watch=interrupt)
     assert "interrupted by the user; no profile was written" in told
     assert not list(tmp_path.iterdir())
 

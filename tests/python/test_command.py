@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 
 import hyperslab as hs
 import numpy as np
 import pytest
+from hyperslab.__main__ import main, parser
 
 from mpi_launch import environment, mpiexec
+from terminals import on_a_terminal
 
 
 def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -107,6 +115,107 @@ def test_inspect_shows_files_and_arrays_alone(tmp_path: Path) -> None:
     assert "neither npy nor NetCDF" in run("inspect", tmp_path / "other", status=2).stderr
 
 
+def test_inspect_shows_every_type_and_prints_strict_json(tmp_path: Path) -> None:
+    path = tmp_path / "s.zarr"
+    with hs.open(path, "w") as store:
+        store.write("a", np.ones(4), fill_value=float("nan"), attributes={"µ": "µm"})
+        store.write("c", np.ones(4, "c8"), fill_value=1 + 2j)
+        store.write("s", np.zeros(4, [("a", "i4"), ("b", "f8")]))
+        store.write("t", np.ones(3, "datetime64[s]"))
+    shown = run("inspect", path).stdout
+    assert '      µ = "µm"' in shown.splitlines()
+    assert "  s  [('a', '<i4'), ('b', '<f8')] (4), 48 B" in shown
+    assert re.search(r"  t  datetime64\[s\] \(3\), .*, fill NaT\n", shown)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    told = json.loads(run("inspect", path, "--json").stdout, parse_constant=refuse)
+    assert {name: one["fill_value"] for name, one in told["arrays"].items()} == {
+        "a": "NaN",
+        "c": [1.0, 2.0],
+        "s": "(0, 0.0)",
+        "t": "NaT",
+    }
+
+
+#: Whole outputs that follow from the arguments alone, by the names of their files in `golden/command`.
+OUTPUTS = {
+    "explain": ("explain", "--shape", "8,8", "--mesh", "2,2", "--cores", "2"),
+    "plan": ("plan", "--machine", "orion-like", "--shape", "512,512,64", "--mesh", "4,4,2", "--dims", "block,block,*"),
+    "simulate": ("simulate", "--machine", "nas-sp2", "--benchmark", "flash", "--clients", "8", "--trace", "trace"),
+    "trace": ("trace", "summary", "trace"),
+    "verify": ("verify", "s.zarr"),
+    "clean": ("clean", "s.zarr"),
+}
+
+
+def test_whole_outputs_are_as_kept(tmp_path: Path) -> None:
+    """After a change that is meant: set HYPERSLAB_GOLDEN=1, and look at what git shows."""
+    make_store(tmp_path / "s.zarr")
+    kept = Path(__file__).parent / "golden/command"
+    alone = {"HYPERSLAB_PROFILE": "none", "HYPERSLAB_LEARNED": "none", "COLUMNS": "120"}
+    for name, arguments in OUTPUTS.items():
+        command = [sys.executable, "-m", "hyperslab", *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, env=environment(alone), cwd=tmp_path, check=True
+        )
+        assert done.stderr == "", name
+        if "HYPERSLAB_GOLDEN" in os.environ:
+            (kept / f"{name}.txt").write_text(done.stdout)
+        assert done.stdout == (kept / f"{name}.txt").read_text(), name
+
+
+def leaves(parser: argparse.ArgumentParser, verb: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """All verbs without verbs below them."""
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield verb, parser
+    for action in below:
+        for name, one in action.choices.items():
+            yield from leaves(one, f"{verb} {name}".strip())
+
+
+def test_every_verb_prints_json_but_that_of_scripts() -> None:
+    without = [verb for verb, one in leaves(parser()) if "--json" not in one._option_string_actions]
+    assert without == ["completion"]
+
+
+def test_explain_has_one_unit_of_times() -> None:
+    # 0.3 ms now, and 1 ms to be durable later.
+    shown = run("explain", "--shape", "8,8", "--mesh", "2,2", "--cores", "2").stdout
+    assert set(re.findall(r"\d (s|ms|us|ns)\b", shown)) == {"ms"}
+
+
+def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere, asked = str(tmp_path / "none/file"), ("--shape", "8,8", "--mesh", "2,2")
+    for arguments in (
+        ("explain", *asked, "--picture", nowhere),
+        ("simulate", "--machine", "nas-sp2", *asked, "--log", nowhere),
+        ("reproduce", "ross01", "--markdown", nowhere),
+        ("reproduce", "ross01", "--sensitivity", nowhere),
+        ("trace", "view", str(tmp_path), "--output", nowhere),
+        ("trace", "export", str(tmp_path), "--chrome", nowhere),
+    ):
+        with pytest.raises(SystemExit, match="2"):
+            main([*arguments])
+        assert f"cannot be written: there is no directory '{tmp_path}/none'" in capsys.readouterr().err
+    assert main(["bench", "entire", "--directory", "/proc/none"]) == 2
+    assert capsys.readouterr().err == "hyperslab: bench: '/proc/none': No such file or directory\n"
+
+
+def test_the_help_tells_exit_codes() -> None:
+    told = " ".join(parser().format_help().split())
+    assert "exit codes: 0, done; 1, done, and what was looked at is damaged" in told
+
+
+def test_sizes_have_units_everywhere(tmp_path: Path) -> None:
+    make_store(tmp_path / "s.zarr")
+    assert "no damage" in run("verify", tmp_path / "s.zarr", "--buffer-bytes", "1MiB").stdout
+    (tmp_path / "a.raw").write_bytes(bytes(1024 + 32))
+    assert "no damage" in run("verify", tmp_path / "a.raw", "--header", "1KiB", "--array", "a:4:<f8").stdout
+
+
 def test_all_lists_are_json_too() -> None:
     told = json.loads(run("simulate", "--list", "--json").stdout)
     assert {"nas-sp2", "orion-like"} <= set(told["machines"])
@@ -127,6 +236,8 @@ def test_nobody_is_advised_to_use_more_ranks_than_there_are_cores() -> None:
     asked = ("--shape", f"{512 * cores},512,64", "--mesh", f"{cores},1,1")
     advice = json.loads(run("explain", *asked, "--json").stdout)["advice"]
     assert not [line for line in advice if line.split()[1].startswith("rank") and int(line.split()[0]) > cores], advice
+    variants = json.loads(run("plan", "--machine", "here", *asked, "--json").stdout)["variants"]
+    assert not [one["text"] for one in variants if one["kind"] == "ranks" and int(one["text"].split()[0]) > cores]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -150,27 +261,25 @@ def test_shells_complete_the_command(shell: str) -> None:
     assert completed("inspect", "--js") == ["--json"]
     assert completed("explain", "--direction", "") == ["write", "read"]
     assert set(completed("bench", "")) >= {"entire", "regret"}
+    # A path or a value may be called like a verb.
+    assert completed("inspect", "trace", "--js") == ["--json"]
+    assert completed("explain", "--name", "plan", "--pict") == ["--picture"]
 
 
 def test_colours_are_for_terminals_and_those_who_want_them(tmp_path: Path) -> None:
     make_store(tmp_path / "s.zarr")
 
-    def on_a_terminal(**variables: str) -> str:
-        master, slave = pty.openpty()
-        command = [sys.executable, "-m", "hyperslab", "inspect", str(tmp_path / "s.zarr")]
-        own = environment({}) | {"TERM": "xterm"} | variables
-        with subprocess.Popen(command, stdout=slave, stderr=slave, env=own) as process:
-            os.close(slave)
-            shown = b""
-            with suppress(OSError):
-                while part := os.read(master, 65536):
-                    shown += part
-            assert process.wait(60) == 0
-        os.close(master)
-        return shown.decode()
+    place = str(tmp_path / "s.zarr")
 
-    assert "\x1b[36mrho" in on_a_terminal()
-    assert "\x1b" not in on_a_terminal(NO_COLOR="1")
+    def shown(*arguments: str, **variables: str) -> str:
+        command = [sys.executable, "-m", "hyperslab", *arguments]
+        return on_a_terminal(command, 0, **variables)[1]
+
+    explain = ("explain", "--shape", "8,8", "--mesh", "2,2", "--cores", "2")
+    assert "\x1b[36mrho" in shown("inspect", place)
+    assert "\x1b[32mresult: no damage found" in shown("verify", place)
+    assert "\x1b[1mcandidates" in shown(*explain)
+    assert "\x1b" not in shown(*explain, NO_COLOR="1")
 
 
 def test_what_a_killed_program_left_goes_with_the_next(tmp_path: Path) -> None:
@@ -191,6 +300,50 @@ with scratch("left-", Path({str(tmp_path)!r})) as place:
         with scratch("left-", tmp_path) as place, scratch("left-", tmp_path) as other:
             assert sorted(tmp_path.iterdir()) == sorted([place, other]), "what is in use stays"
         assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_is_locked_before_it_has_its_name(tmp_path: Path) -> None:
+    from hyperslab import _scratch
+
+    # Somebody else looks for what was left at each step of making one, and must not take it.
+    steps: list[str] = []
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        if event in ("call", "return", "c_call", "c_return") and frame.f_code.co_name == "scratch":
+            sys.setprofile(None)
+            steps.extend(path.name for path in _scratch.remove_left("left-", tmp_path))
+            sys.setprofile(look)
+
+    sys.setprofile(look)
+    try:
+        with _scratch.scratch("left-", tmp_path) as place:
+            sys.setprofile(None)
+            assert place.is_dir()
+            assert place.name.startswith("left-")
+    finally:
+        sys.setprofile(None)
+    assert not steps
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.mpi
+def test_a_benchmark_that_is_told_to_end_does_so_and_leaves_nothing(tmp_path: Path) -> None:
+    mpiexec()
+    asked = ("--size", "8MiB", "--ranks", "2", "--repetitions", "100000", "--directory", str(tmp_path))
+    command = [sys.executable, "-m", "hyperslab", "bench", "entire", *asked]
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as own:
+        for number, status in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 130)):
+            extra = environment({"TMPDIR": own})
+            with subprocess.Popen(command, env=extra, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                assert process.stderr is not None
+                while not list(tmp_path.glob("hyperslab-bench-*/task.json")) or not any(Path(own).iterdir()):
+                    assert process.poll() is None, process.stderr.read()
+                    time.sleep(0.02)
+                process.send_signal(number)
+                assert process.wait(100) == status
+                assert b"Traceback" not in process.stderr.read()
+            assert not list(tmp_path.iterdir())
+            assert not any(Path(own).iterdir())
 
 
 def test_the_page_of_environment_variables_is_current() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -290,7 +291,7 @@ def test_what_a_model_said_of_a_call_stands_beside_it(tmp_path: Path) -> None:
     assert rows["sync"]["predicted"] == 0.5
     assert rows["sync"]["measured"] > 0
     assert (rows["seek"]["predicted"], rows["seek"]["measured"]) == (0.25, 0.0)
-    assert "predicted   measured" in text(told)
+    assert re.search(r"^phase +predicted +measured$", text(told), re.MULTILINE)
 
 
 def test_what_is_exported_is_what_perfetto_loads(tmp_path: Path) -> None:
@@ -335,12 +336,13 @@ def test_the_command_writes_page_and_export(tmp_path: Path, capsys: pytest.Captu
     assert main(["trace", "summary", trace]) == 0
     told = capsys.readouterr().out
     assert "cause: " in told
-    assert "ns a span" in told
+    assert re.search(r"recording cost \S+ ns a span", told)
     assert main(["trace", "view", trace, "-o", str(tmp_path / "page.html"), "--title", "a <b> & c"]) == 0
     page = (tmp_path / "page.html").read_text()
     assert "<title>a &lt;b&gt; &amp; c</title>" in page
     assert "http" not in page.replace('lang="en"', ""), "a page asks no other machine for anything"
     assert main(["trace", "export", trace, "--chrome", str(tmp_path / "out.json")]) == 0
-    assert main(["trace", "view", trace, "-o", str(tmp_path / "no" / "page.html")]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["trace", "view", trace, "--output", str(tmp_path / "no" / "page.html")])
     assert main(["trace", "summary", trace, "--run", "other"]) == 2
     assert "has no run 'other'" in capsys.readouterr().err

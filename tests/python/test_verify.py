@@ -992,7 +992,7 @@ def test_reads_that_fail_name_what_cannot_be_read(tmp_path: Path) -> None:
         (("a.raw", "--array", "a:4:f9"), "'f9' is no type of elements"),
         (("a.raw", "--array", "a:-4:f8"), "extents of 0 or more"),
         (("a.raw", "--array", "a:4:f8", "--array", "a:4:f8"), "two arrays have the same name"),
-        (("a.raw", "--header", "-1"), "header should be a whole number of 0 or more, but is -1"),
+        (("a.raw", "--header", "-1"), "'-1' is no size such as 64MiB"),
         (("a.zarr", "--jobs", "0"), "jobs should be a whole number of 1 or more, but is 0"),
         ((), "the following arguments are required: path"),
     ],

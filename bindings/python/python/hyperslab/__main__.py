@@ -7,12 +7,12 @@ import json
 import os
 import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
 from hyperslab import _core
-from hyperslab._arguments import byte_count, dims, integers, section
+from hyperslab._arguments import byte_count, cores_here, dims, integers, output_file, section
+from hyperslab._style import Style
 
 
 def _explain(args: argparse.Namespace) -> int:
@@ -44,9 +44,10 @@ def _explain(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(told.to_dict() | {"advice": advice}))
         return 0
-    print(told.text, end="")
+    style = Style.of_stdout()
+    print(style.headings(told.text), end="")
     for line in advice:
-        print(f"advice: {line}")
+        print(f"{style.name('advice:')} {line}")
     return 0
 
 
@@ -64,7 +65,7 @@ def _advice(args: argparse.Namespace, dist: hs.Distribution, told: dict[str, Any
     arrays = [{**array, "name": name} for name in names]
     asked = {"write": args.direction == "write", "arrays": arrays, "sync": args.direction == "write"}
     # More ranks than this machine has cores would share them.
-    most = max(os.cpu_count() or 1, dist.size)
+    most = max(cores_here(), dist.size)
     return list(hs.plan("here", asked, clients=dist.size, ranks_max=most)["advice"])
 
 
@@ -74,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
         prog="hyperslab",
         description="Collective I/O of distributed arrays.",
         epilog="exit codes: 0, done; 1, done, and what was looked at is damaged or cannot be read; 2, not done: wrong "
-        "usage, or an error, which goes to stderr. Data go to stdout; with --json, as JSON. docs/environment.md lists "
-        "environment variables.",
+        "usage, or an error, which goes to stderr; 130, interrupted. Data go to stdout; with --json, as JSON. "
+        "docs/environment.md lists environment variables.",
     )
     top.add_argument("--version", action="version", version=f"hyperslab {hs.__version__}")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="verb")
@@ -108,8 +109,8 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--ranks-per-node", type=int, help="ranks on a compute node")
     explain.add_argument("--ranks", type=int, default=8, help="ranks that are shown")
     explain.add_argument("--rounds", type=int, default=3, help="rounds that are shown")
-    explain.add_argument("--picture", type=Path, help="draw who moves what into this SVG file")
-    explain.add_argument("--json", action="store_true")
+    explain.add_argument("--picture", type=output_file, help="draw who moves what into this SVG file")
+    explain.add_argument("--json", action="store_true", help="print JSON")
     explain.set_defaults(run=_explain)
 
     from hyperslab import _calibrate, _clean_command, _completion, _inspect_command, _plan_command, _simulate_command
@@ -144,6 +145,13 @@ def main(argv: list[str] | None = None) -> int:
         # Whoever reads has seen enough; nothing more can be written when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        of = "" if error.filename is None else f"'{error.filename}': "
+        print(f"hyperslab: {args.verb}: {of}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"hyperslab: {args.verb}: interrupted by the user", file=sys.stderr)
+        return 130
     return status
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+from pathlib import Path
 
 #: What sizes on the command line end with.
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -79,6 +81,30 @@ def _slice(part: str) -> slice:
     return slice(*bounds)
 
 
+def output_file(text: str) -> Path:
+    """A file that can be written, which is found out before any time is spent on what goes into it.
+
+    >>> output_file("page.md")
+    PosixPath('page.md')
+    """
+    path = Path(text)
+    if path.is_dir():
+        message = f"'{text}' is a directory, not a file"
+        raise argparse.ArgumentTypeError(message)
+    if not path.parent.is_dir():
+        message = f"'{text}' cannot be written: there is no directory '{path.parent}'"
+        raise argparse.ArgumentTypeError(message)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        message = f"'{text}' cannot be written: permission denied"
+        raise argparse.ArgumentTypeError(message)
+    return path
+
+
+def cores_here() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def byte_count(text: str) -> int:
     """A number of bytes.
 
@@ -87,7 +113,7 @@ def byte_count(text: str) -> int:
     """
     digits = text.rstrip("BKMGTi")
     unit = text[len(digits) :]
-    if not digits.isdigit() or unit not in _UNITS:
+    if not (digits.isascii() and digits.isdigit()) or unit not in _UNITS:
         message = f"{text!r} is no size such as 64MiB or 1GiB"
         raise argparse.ArgumentTypeError(message)
     return int(digits) * _UNITS[unit]

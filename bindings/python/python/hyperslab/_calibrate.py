@@ -10,6 +10,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ from typing import Any
 
 from hyperslab import _core
 from hyperslab._calibrate_launch import Load, available_bytes, measure_ranks
-from hyperslab._calibrate_profile import BUSY, profile
+from hyperslab._calibrate_profile import BUSY, RATES, TIMES, profile
 from hyperslab._calibrate_ranks import FAR, NEAR, WIRE, Phase, Series, library, measure_mpi
+from hyperslab._progress import tell
+from hyperslab._quantities import number, rates, said_bytes, times
 from hyperslab._scratch import scratch
 from hyperslab.comm import connect
 from hyperslab.errors import Error, InvalidError, NotFoundError, StorageError
@@ -123,7 +126,7 @@ class _Plan:
 
 
 class Progress:
-    """Tells on stderr what is being measured."""
+    """Tells on stderr what is being measured, if that is a terminal; what is wrong is told in any case."""
 
     def __init__(self, seconds: float) -> None:
         self._begun = time.monotonic()
@@ -132,7 +135,12 @@ class Progress:
     def __call__(self, what: str) -> None:
         """Tell one line."""
         gone = time.monotonic() - self._begun
-        print(f"[{gone:5.1f} of about {self._seconds:.0f} s] {what}", file=sys.stderr, flush=True)
+        tell(f"[{gone:5.1f} of about {self._seconds:.0f} s] {what}")
+
+    @staticmethod
+    def warn(what: str) -> None:
+        """Tell what makes the numbers worse."""
+        print(f"warning: {what}", file=sys.stderr, flush=True)
 
     def ranks(self, count: int, phase: Phase) -> None:
         """Tell of a phase of several ranks."""
@@ -155,7 +163,7 @@ def _writable(directory: Path) -> Path:
         raise StorageError(message) from error
     room = free.f_bavail * free.f_frsize
     if room < ROOM_BYTES:
-        message = f"calibrate: '{directory}' has room for {room >> 20} MiB, expected {ROOM_BYTES >> 20} MiB{hint}"
+        message = f"calibrate: '{directory}' has room for {said_bytes(room)}, expected {said_bytes(ROOM_BYTES)}{hint}"
         raise StorageError(message)
     return directory.resolve()
 
@@ -241,10 +249,10 @@ def _launching(args: argparse.Namespace) -> int:
         phases = {count: _phases(count, plan) for count in counts}
         wire, more, why = measure_ranks(phases, place, progress.ranks, mpi=not args.threads)
     if why is not None:
-        progress(f"threads were measured in the place of processes: {why}")
+        progress.warn(f"threads were measured in the place of processes: {why}")
     others = load.others(cores)
     if others is not None and others > BUSY:
-        progress(f"other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long")
+        progress.warn(f"other programs used {100 * others:.0f} % of the cores meanwhile: times may be too long")
     launched: dict[str, Any] = {"cores": cores, "nodes": 1, "ranks_per_node": max(*counts, cores)}
     launched |= {"together": full, "wire": wire, "others": others}
     _write(args, output, directory, series + more, launched)
@@ -259,19 +267,24 @@ def _here(args: argparse.Namespace) -> int:
     except ImportError as error:
         message = f"the ranks of this launch are not known: {error}\n  hint: pip install mpi4py, or leave out --here"
         raise InvalidError(message) from None
-    comm = MPI.COMM_WORLD
-    output, directory, made, failure = Path("-"), args.directory, None, None
+    with ExitStack() as made:
+        return _of_launch(args, MPI.COMM_WORLD, made)
+
+
+def _of_launch(args: argparse.Namespace, comm: Any, made: ExitStack) -> int:
+    """Measure with the ranks of a communicator; scratch files of rank 0 are `made`."""
+    output, directory, where, failure = Path("-"), args.directory, None, None
     if comm.rank == 0:
         try:
             output, directory = _output(args.output), _writable(args.directory)
-            made = tempfile.TemporaryDirectory(prefix=".hyperslab-calibrate-", dir=directory)
+            where = str(made.enter_context(scratch(".hyperslab-calibrate-", directory)))
         except Error as error:
             failure = error
-    where = comm.bcast(made.name if made else None)
+    where = comm.bcast(where)
     if where is None:
         if failure is not None:
             raise failure
-        return 1
+        return 2
     progress = Progress(args.seconds)
     hosts = comm.allgather(_core.identity(where)[0])
     # Launchers bind ranks to cores of their own; a node has those of all its ranks.
@@ -291,8 +304,8 @@ def _here(args: argparse.Namespace) -> int:
             series += measure_mpi(part, phases, where, partial(progress.ranks, count))
         member.compare("waiting for fewer ranks", [])
         part.Free()
-    if made is not None:
-        made.cleanup()
+    if comm.rank == 0:
+        made.close()
         most = max(hosts.count(host) for host in set(hosts))
         launched: dict[str, Any] = {"cores": cores, "nodes": len(set(hosts)), "ranks_per_node": most}
         launched |= {"together": comm.size, "wire": library(), "others": None}
@@ -318,8 +331,11 @@ def _write(
         print(text, end="")
     else:
         for what, value in summary(text):
-            print(f"{what:<34} {value}")
+            print(f"{what:<36} {value:>12}")
 
+
+#: Units of a profile, and what one of each is.
+SECONDS, BYTES_PER_SECOND = dict(TIMES), dict(RATES)
 
 #: What people want to know of a machine first, and where a profile has it.
 _SUMMARY = (
@@ -337,7 +353,18 @@ _SUMMARY = (
 
 
 def summary(profile: str) -> list[tuple[str, str]]:
-    """What a profile says of the machine first of all, for people."""
+    """What a profile says of the machine first of all, for people: all times in one unit, and all rates."""
+    found = _first_of_all(profile)
+    spans = iter(times([value * SECONDS[unit] for _, value, unit in found if unit in SECONDS]))
+    speeds = iter(rates([value * BYTES_PER_SECOND[unit] for _, value, unit in found if unit in BYTES_PER_SECOND]))
+    return [
+        (what, next(spans) if unit in SECONDS else next(speeds) if unit in BYTES_PER_SECOND else number(value))
+        for what, value, unit in found
+    ]
+
+
+def _first_of_all(profile: str) -> list[tuple[str, float, str]]:
+    """Numbers of a profile, with what they are and their units."""
     told = tomllib.loads(profile)
     found = []
     for what, key in _SUMMARY:
@@ -346,5 +373,6 @@ def summary(profile: str) -> list[tuple[str, str]]:
             value = value.get(part, {}) if isinstance(value, dict) else {}
         value = value.get("is") if isinstance(value, dict) else value
         if value is not None:
-            found.append((what, str(value)))
+            digits, _, unit = str(value).partition(" ")
+            found.append((what, float(digits), unit))
     return found

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import threading
 import time
@@ -15,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hyperslab._calibrate_ranks import Phase, Series, command, measure_threads
-from hyperslab.bench._launch import find_mpiexec, session
+from hyperslab.bench._launch import end, find_mpiexec, session
 from hyperslab.errors import NotFoundError, PeerError
 
 __all__ = ["Load", "available_bytes", "measure_ranks"]
@@ -82,16 +81,6 @@ def _has_mpi() -> bool:
     return True
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a launcher and its ranks: first so that it can clean up, then for sure."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-
-
 @contextmanager
 def _running(launch: Sequence[str], errors: Path, limit: float) -> Iterator[subprocess.Popen[str]]:
     """A launch, which is ended after this time or at the end of the context."""
@@ -108,14 +97,14 @@ def _running(launch: Sequence[str], errors: Path, limit: float) -> Iterator[subp
             start_new_session=True,
         ) as process,
     ):
-        watch = threading.Timer(limit, _end, [process])
+        watch = threading.Timer(limit, end, [process])
         watch.daemon = True
         watch.start()
         try:
             yield process
         finally:
             watch.cancel()
-            _end(process)
+            end(process)
 
 
 def _launched(

@@ -21,7 +21,7 @@ def add_verb(verbs: _Verbs) -> None:
     command = verbs.add_parser("clean", help="remove what programs that ended have left at a store or file")
     command.add_argument("path", help="the store or file")
     command.add_argument("--dry-run", action="store_true", help="remove nothing, only say what would be removed")
-    command.add_argument("--json", action="store_true")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run)
 
 

@@ -67,11 +67,11 @@ def _bash(parser: argparse.ArgumentParser) -> str:
         for option, choices in _choices(below).items():
             key = shlex.quote(" ".join((*path, option)))
             values.append(f"        {key}) words={shlex.quote(' '.join(choices))}; only=1 ;;")
-    verbs = sorted({word for path, _ in _commands(parser) for word in path})
+    verbs = [shlex.quote(" ".join(path)) for path, _ in _commands(parser) if path]
     return f"""_hyperslab() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} verb= word words= only=
     for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-        case " {" ".join(verbs)} " in *" $word "*) verb=${{verb:+$verb }}$word ;; esac
+        case "${{verb:+$verb }}$word" in {"|".join(verbs)}) verb=${{verb:+$verb }}$word ;; esac
     done
     case $verb in
 {chr(10).join(commands)}
@@ -106,6 +106,8 @@ def _fish(parser: argparse.ArgumentParser) -> str:
         if verbs:
             lines.append(f"complete -c hyperslab -f -n {when} -a '{' '.join(verbs)}'")
         for action in below._actions:
+            if not action.option_strings and action.choices and path and not verbs:
+                lines.append(f"complete -c hyperslab -f -n {when} -a '{' '.join(map(str, action.choices))}'")
             for option in action.option_strings:
                 if option.startswith("--") and path:
                     told = (action.help or "").replace("'", "").replace("%%", "%")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 import hyperslab as hs
 from hyperslab import _core
 from hyperslab._findings import legible
@@ -48,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     with group:
         found = {"path": group.path, "kind": kind} | _group(group, path if path.is_dir() else None)
     if args.json:
-        print(json.dumps(found, default=_plain))
+        print(json.dumps(_plain(found), allow_nan=False))
     else:
         style = Style.of_stdout()
         print(style.heading(legible(found["path"])) + f"  {_KINDS[kind]}")
@@ -131,13 +133,24 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON does not have, as text or as numbers."""
-    if hasattr(value, "item") and not isinstance(value.item(), type(value)):
-        item = value.item()
-        if isinstance(item, complex):
-            return [item.real, item.imag]
-        return item if isinstance(item, (bool, int, float, str)) else str(item)
-    return str(value)
+    """A value as JSON has it: complex numbers are lists of two, and what is no number at all is a text, as in Zarr."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        # Dates have no numbers that people know, and structured values have fields.
+        return str(value) if value.dtype.kind in "mMV" else _plain(value.item())
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _is_usual(fill: Any) -> bool:
+    """Whether a fill value is not worth telling: there is none, or it is zero."""
+    return fill is None or not np.asarray(fill).tobytes().strip(b"\0")
 
 
 def _has_error(found: Mapping[str, Any]) -> bool:
@@ -184,11 +197,11 @@ def _shown(told: Mapping[str, Any]) -> str:
     codecs = [codec["name"] for codec in told["codecs"] if codec["name"] not in ("bytes", "sharding_indexed")]
     if codecs:
         parts.append("+".join(codecs))
-    if told["fill_value"] not in (None, 0):
+    if not _is_usual(told["fill_value"]):
         parts.append(f"fill {told['fill_value']}")
     return ", ".join(parts)
 
 
 def _attribute(name: str, value: Any) -> str:
-    text = json.dumps(value, default=_plain)
+    text = legible(json.dumps(_plain(value), ensure_ascii=False))
     return f"{legible(name)} = {text if len(text) <= VALUE_MAX else text[: VALUE_MAX - 1] + '…'}"

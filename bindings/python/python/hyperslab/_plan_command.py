@@ -8,8 +8,9 @@ import math
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
-from hyperslab._arguments import factor, integers
+from hyperslab._arguments import cores_here, factor, integers
 from hyperslab._simulate_command import add_array, clients_of, transfer
+from hyperslab._style import Style
 from hyperslab.planning import PANDA, plan
 
 
@@ -27,7 +28,7 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--panda", action="store_true", help="as Panda 2.0.5 did: one buffer, each chunk by itself")
     command.add_argument("--rehearse", type=int, default=0, metavar="N", help="simulate this and the best N")
     command.add_argument("--scale", type=factor, action="append", default=[], metavar="KEY=FACTOR", help="what if?")
-    command.add_argument("--json", action="store_true")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run)
 
 
@@ -36,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
     clients = clients_of(args)
     asked = (PANDA if args.panda else {}) | transfer(args, clients)
     servers = args.servers or (math.prod(args.disk_mesh) if args.disk_mesh else 0)
+    # More ranks than this machine has cores would share them.
+    most = max(cores_here(), clients + servers) if args.machine == "here" else None
     found = plan(
         args.machine,
         asked,
@@ -44,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
         disk_mesh=args.disk_mesh,
         rehearse=args.rehearse,
         scale=dict(args.scale),
+        ranks_max=most,
         period={"blocking_sends": True, "linear_start": True, "look_ahead": 40} if args.panda else None,
     )
-    print(json.dumps(found) if args.json else found.text)
+    print(json.dumps(found) if args.json else Style.of_stdout().headings(found.text))
     return 0

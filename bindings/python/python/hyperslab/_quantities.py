@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["bytes_unit", "number", "rates", "said_bytes", "said_seconds", "seconds_unit", "times"]
+__all__ = ["bytes_unit", "number", "rates", "said_bytes", "said_rate", "said_seconds", "seconds_unit", "times"]
 
 #: Units and what one of each is, the largest first.
 _BYTES = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
@@ -68,13 +68,22 @@ def said_seconds(value: float) -> str:
     return f"{number(value / one)} {unit}"
 
 
-def times(values: Sequence[float]) -> list[str]:
-    """Times of one column, in the unit of the longest.
+def said_rate(value: float) -> str:
+    """Bytes per second by themselves.
 
-    >>> times([0.2059, 1.25, 0.0004])
-    ['0.206 s', '1.25 s', '0.000400 s']
+    >>> said_rate(3 * 2**29)
+    '1.50 GiB/s'
     """
-    unit, one = seconds_unit(values)
+    return f"{said_bytes(value)}/s"
+
+
+def times(values: Sequence[float], beside: float = 0.0) -> list[str]:
+    """Times of one column, in the unit of the longest, or of one that stands beside them if that is longer.
+
+    >>> times([0.2059, 1.25, 0.0004]), times([0.0009], beside=0.0011)
+    (['0.206 s', '1.25 s', '0.000400 s'], ['0.900 ms'])
+    """
+    unit, one = seconds_unit([*values, beside])
     return [f"{number(value / one)} {unit}" for value in values]
 
 

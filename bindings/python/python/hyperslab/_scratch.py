@@ -1,12 +1,17 @@
-"""Directories for scratch files, which go also when their program was killed: the next one of the kind removes them."""
+"""Directories for scratch files, which go also when their program was killed: the next one of the kind removes them.
+
+Whoever uses a directory holds a lock on a file in it, which goes with the process, however that ends. A directory has
+its lock before it has its name, so nobody takes one that is just being made for one that was left. Where a file system
+has no locks, directories of killed programs stay.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,23 +19,33 @@ from pathlib import Path
 
 __all__ = ["scratch"]
 
-#: Who holds a lock on this file in it uses a directory; the lock goes with the process, however that ends.
+#: The file that is locked.
 OWNER = "owner"
+#: What a name begins with until the lock is there.
+UNNAMED = ".new-"
 
 
 @contextmanager
 def scratch(prefix: str, directory: Path) -> Iterator[Path]:
     """A directory of its own in `directory`, removed at the end, also at a polite kill (SIGTERM, SIGHUP)."""
     remove_left(prefix, directory)
-    made = Path(tempfile.mkdtemp(prefix=prefix, dir=directory))
-    owner = os.open(made / OWNER, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(owner, fcntl.LOCK_EX)
-        with _ended_by_signals():
+    # The names are known before anything is made, so nothing stays wherever a signal comes.
+    made = Path(directory) / f"{prefix}{secrets.token_hex(4)}"
+    unnamed = made.with_name(f"{UNNAMED}{made.name}")
+    owner = None
+    with _ended_by_signals():
+        try:
+            unnamed.mkdir(mode=0o700)
+            owner = os.open(unnamed / OWNER, os.O_CREAT | os.O_RDWR, 0o600)
+            with suppress(OSError):
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            unnamed.rename(made)
             yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        os.close(owner)
+        finally:
+            for place in (unnamed, made):
+                shutil.rmtree(place, ignore_errors=True)
+            if owner is not None:
+                os.close(owner)
 
 
 def remove_left(prefix: str, directory: Path) -> list[Path]:

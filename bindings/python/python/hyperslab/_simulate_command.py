@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hyperslab import _simulate_benchmarks
-from hyperslab._arguments import byte_count, dims, factor, integers
+from hyperslab._arguments import byte_count, dims, factor, integers, output_file
+from hyperslab._style import Style
 from hyperslab._text import read_text
 from hyperslab.errors import InvalidError, NotFoundError
 from hyperslab.simulation import Machine, Simulated, Stage, machines, simulate
@@ -64,11 +65,11 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--store", help="a store that the program opens, writes into and closes, such as run.zarr")
     command.add_argument("--faults", type=int, metavar="SEED", help="let something go wrong, drawn by this seed")
-    command.add_argument("--log", type=Path, help="write what happens into this file, a line each")
+    command.add_argument("--log", type=output_file, help="write what happens into this file, a line each")
     command.add_argument(
         "--trace", type=Path, help="record spans of all ranks into this directory; see hyperslab trace"
     )
-    command.add_argument("--json", action="store_true")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run)
 
 
@@ -87,13 +88,10 @@ def run(args: argparse.Namespace) -> int:
         for constant in machine.constants():
             print(f"{constant.key:<32} {constant.value:<14} {constant.origin:<8} {constant.source}")
         return 0
-    if args.log is not None and (args.log.is_dir() or not args.log.parent.is_dir()):
-        message = f"'{args.log}' cannot be a file for the log"
-        raise InvalidError(message)
     result = _simulated(args, machine)
     if args.log is not None:
         args.log.write_text(result.pop("log", ""))
-    print(json.dumps(result) if args.json else result.text)
+    print(json.dumps(result) if args.json else Style.of_stdout().headings(result.text))
     return 0
 
 

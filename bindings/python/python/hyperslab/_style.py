@@ -34,6 +34,11 @@ class Style:
         """What a table or a tree begins with."""
         return self._in("1", text)
 
+    def headings(self, text: str) -> str:
+        """A text whose lines that are not indented begin tables or lists."""
+        lines = text.split("\n")
+        return "\n".join(self.heading(line) if line[:1].strip() else line for line in lines)
+
     def name(self, text: str) -> str:
         """The name of something."""
         return self._in("36", text)

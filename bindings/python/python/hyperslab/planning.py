@@ -122,8 +122,8 @@ class Plan(dict[str, Any]):
             f"{self['strategy']}, {servers} server{'s'[: servers != 1]}, "
             f"subchunks of {said_bytes(self['subchunk_bytes'])}",
             f"  because {self['why']}",
-            "  " + " + ".join(_named_times(predicted["phases"])),
-            "  busy: " + ", ".join(_named_times(busy)),
+            "  " + " + ".join(_named_times(predicted["phases"], predicted["seconds"])),
+            "  busy: " + ", ".join(_named_times(busy, predicted["seconds"])),
             f"{'candidates':<24} {'servers':>7} {'subchunk':>10} {'slots':>5} {'predicted':>12}  bound by",
         ]
         spans = times([one["predicted"]["seconds"] for one in shown])
@@ -134,25 +134,26 @@ class Plan(dict[str, Any]):
                 f"{span:>12}  {one['predicted']['bound_by']}"
             )
         if self["variants"]:
-            lines.append(f"{'what if':<44} {'predicted':>12} {'rehearsed':>12}  bound by")
+            widest = max(len(variant["text"]) for variant in self["variants"])
+            lines.append(f"{'what if':<{widest + 2}} {'predicted':>12} {'rehearsed':>12}  bound by")
             asked = {"text": "as asked", "rehearsed": self.get("rehearsed"), **predicted}
-            lines += _rows(([asked] if asked["rehearsed"] is not None else []) + self["variants"])
+            lines += _rows(([asked] if asked["rehearsed"] is not None else []) + self["variants"], widest)
         lines += [f"advice: {line}" for line in self["advice"]]
         return "\n".join(lines)
 
 
-def _named_times(seconds: Mapping[str, float]) -> list[str]:
-    """Times with what they are of, in one unit."""
-    return [f"{name} {span}" for name, span in zip(seconds, times(list(seconds.values())), strict=True)]
+def _named_times(seconds: Mapping[str, float], whole: float) -> list[str]:
+    """Times with what they are of, in one unit, in which the whole is told, too."""
+    return [f"{name} {span}" for name, span in zip(seconds, times(list(seconds.values()), whole), strict=True)]
 
 
-def _rows(variants: Sequence[Mapping[str, Any]]) -> list[str]:
+def _rows(variants: Sequence[Mapping[str, Any]], widest: int) -> list[str]:
     """What would be if something were otherwise, a line each."""
     ran = [variant["rehearsed"] for variant in variants]
     spans = times([variant["seconds"] for variant in variants] + [span for span in ran if span is not None])
     rehearsed = iter(spans[len(variants) :])
     return [
-        f"  {variant['text']:<42} {spans[number]:>12} {'' if ran[number] is None else next(rehearsed):>12}  "
+        f"  {variant['text']:<{widest}} {spans[number]:>12} {'' if ran[number] is None else next(rehearsed):>12}  "
         f"{variant['bound_by']}"
         for number, variant in enumerate(variants)
     ]

@@ -7,7 +7,8 @@ import json
 import sys
 from typing import Any, Protocol
 
-from hyperslab._arguments import stored_array
+from hyperslab._arguments import byte_count, stored_array
+from hyperslab._style import Style
 from hyperslab.errors import Error, InvalidError
 
 
@@ -19,7 +20,9 @@ def add_verb(verbs: _Verbs) -> None:
     """Add the command to the others."""
     command = verbs.add_parser("verify", help="check that a store or file is whole")
     command.add_argument("path", help="a Zarr store, a group or array in it, an npy file, or a raw file")
-    command.add_argument("--header", type=int, default=0, metavar="BYTES", help="of a raw file: before its first array")
+    command.add_argument(
+        "--header", type=byte_count, default=0, metavar="BYTES", help="of a raw file: before its first array"
+    )
     command.add_argument(
         "--array",
         type=stored_array,
@@ -30,10 +33,19 @@ def add_verb(verbs: _Verbs) -> None:
     )
     command.add_argument("--order", choices=("C", "F"), default="F", help="of the elements of a raw file")
     command.add_argument("--jobs", type=int, metavar="N", help="threads that read; at most 2 by default")
-    command.add_argument("--buffer-bytes", type=int, help="most bytes of buffers of one thread")
+    command.add_argument("--buffer-bytes", type=byte_count, help="most bytes of buffers of one thread, such as 256MiB")
     command.add_argument("--storage-seconds", type=float, default=600.0, help="how long storage may not answer")
-    command.add_argument("--json", action="store_true")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run)
+
+
+def _coloured(text: str, style: Style) -> str:
+    """A report whose result catches the eye."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("result: "):
+            lines[number] = (style.bad if line == "result: damaged" else style.good)(line)
+    return "\n".join(lines)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,5 +69,5 @@ def run(args: argparse.Namespace) -> int:
     except Error as error:
         print(f"hyperslab: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(found.to_dict()) if args.json else found.text)
+    print(json.dumps(found.to_dict()) if args.json else _coloured(found.text, Style.of_stdout()))
     return int(found.damaged)

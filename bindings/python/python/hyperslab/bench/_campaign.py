@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._progress import is_watched, tell
 from hyperslab._scratch import scratch
 from hyperslab.bench._cases import Case
 from hyperslab.bench._estimates import Estimates
@@ -155,7 +156,7 @@ class Campaign:
         for place, group in enumerate(groups):
             own, rest = sum(map(self.wanted, group)), sum(self.wanted(case) for one in groups[place:] for case in one)
             now = self.clock()
-            print(f"measuring {len(group)} cases on {group[0].ranks} ranks ...", file=sys.stderr)
+            tell(f"measuring {len(group)} cases on {group[0].ranks} ranks ...")
             self._measure_group(group, now + (batch_end - now) * own / rest)
 
     def _measure_group(self, cases: list[Case], deadline: float) -> None:
@@ -185,7 +186,7 @@ class Campaign:
         limit = self._end + self._grace - self.clock()
         with scratch("hyperslab-bench-", self.directory) as place:
             task, answer = place / "task.json", place / "results.jsonl"
-            told = {"directory": str(place), "answer": str(answer), "deadline": deadline}
+            told = {"directory": str(place), "answer": str(answer), "deadline": deadline, "tells": is_watched()}
             told |= {"short": self._short, "most": self._most, "estimates": self.estimates.to_json()}
             task.write_text(json.dumps(told | {"cases": [case.to_json() for case in cases]}))
             ended = True

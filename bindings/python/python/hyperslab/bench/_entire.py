@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
+from hyperslab._progress import tell
+from hyperslab._quantities import said_bytes
 from hyperslab._scratch import scratch
 from hyperslab.bench._arguments import byte_count, counts, positive
 from hyperslab.bench._entire_tables import Results, case_table, ratios
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     facts = about(args.directory)
     found = []
     for ranks in args.ranks:
-        print(f"measuring on {ranks} ranks ...", file=sys.stderr)
+        tell(f"measuring on {ranks} ranks ...")
         found.append(measure(ranks, shape, args.repetitions, args.directory))
     if args.json:
         launches = [result | {"ratios": ratios(result)} for result in found]
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for name, text in facts.items():
         print(f"{name + ':':9}{text}")
-    print(f"array:   float64 {shape}, {math.prod(shape) * ITEM_BYTES / 1e6:.1f} MB, (BLOCK,BLOCK,BLOCK)")
+    print(f"array:   float64 {shape}, {said_bytes(math.prod(shape) * ITEM_BYTES)}, (BLOCK,BLOCK,BLOCK)")
     for result in found:
         print()
         print(case_table(result))

@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from hyperslab._quantities import bytes_unit, number, seconds_unit
+
 __all__ = ["LIMIT_OF", "MPIIO", "Results", "case_table", "ratios"]
 
 #: What the ranks report: how they were launched, and the seconds of each case and contender.
@@ -45,21 +47,24 @@ def ratios(result: Results) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def case_table(result: Results) -> str:
-    """A table of all cases of one launch: seconds, MB/s, and ratios of medians."""
-    megabytes = math.prod(result["shape"]) * 8 / 1e6
+    """A table of all cases of one launch: times in one unit, rates in one unit, and ratios of medians."""
+    nbytes = math.prod(result["shape"]) * 8
+    measured = [seconds for times in result["seconds"].values() for seconds in times.values()]
+    unit, second = seconds_unit([one for seconds in measured for one in seconds])
+    rate_unit, byte = bytes_unit([nbytes / statistics.median(seconds) for seconds in measured])
     mesh = " x ".join(str(extent) for extent in result["mesh"])
     lines = [
         f"{result['ranks']} ranks, mesh {mesh}, median of {result['repetitions']} [fastest, slowest], {result['mpi']}"
     ]
     compared = ratios(result)
     for case, times in result["seconds"].items():
-        lines.append(f"{case:28}{'seconds':>9} {'':16}{'MB/s':>7}{'of limit':>11}{'of MPI-IO':>11}")
+        lines.append(f"{case:28}{unit:>9} {'':18}{rate_unit + '/s':>7}{'of limit':>11}{'of MPI-IO':>11}")
         for name, seconds in times.items():
             middle = _median(times, name)
-            spread = f"[{min(seconds):.3f}, {max(seconds):.3f}]"
-            line = f"  {name:26}{middle:9.3f} {spread:16}{megabytes / middle:7.0f}"
+            spread = f"[{number(min(seconds) / second)}, {number(max(seconds) / second)}]"
+            line = f"  {name:26}{number(middle / second):>9} {spread:18}{number(nbytes / middle / byte):>7}"
             if name in compared[case]:
-                line += f"{compared[case][name]['limit']:11.2f}{compared[case][name]['mpiio']:11.2f}"
+                line += "".join(f"{number(compared[case][name][ratio]):>11}" for ratio in ("limit", "mpiio"))
             lines.append(line)
     lines += [f"tuned for {case}: {_hints(hints)}" for case, hints in result["tuned"].items()]
     lines.append(

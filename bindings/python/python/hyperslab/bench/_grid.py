@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hyperslab._quantities import said_bytes
 from hyperslab.bench._cases import Case
 
 __all__ = ["CHOSEN", "TWIN", "Way", "grid", "in_turns", "why_not_mpiio"]
@@ -42,7 +43,7 @@ def _forced(strategy: str, servers: int | None = None, subchunk: int | None = No
     if servers is not None:
         words.append(f"{servers} server{'s' * (servers > 1)}")
     if subchunk is not None:
-        words.append(f"{subchunk // MIB} MiB" if subchunk >= MIB else f"{subchunk // KIB} KiB")
+        words.append(said_bytes(subchunk))
     return Way(", ".join(words), {name: value for name, value in options.items() if value is not None})
 
 

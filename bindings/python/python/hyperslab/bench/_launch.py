@@ -7,20 +7,23 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._scratch import scratch
 
-__all__ = ["about", "find_mpiexec", "launch", "session", "task_of_this_launch"]
+__all__ = ["about", "end", "find_mpiexec", "launch", "session", "task_of_this_launch"]
 
-#: How long a launcher has to end its ranks before it is killed.
-ENDING_SECONDS = 20.0
+#: How long a launcher has to end its ranks before all are killed.
+ENDING_SECONDS = 5.0
 #: A longer path of the usual folder for temporary files leaves too little for the names of sockets below it [B].
 SESSION_PATH_BYTES_MAX = 40
 
@@ -51,8 +54,35 @@ def session() -> Iterator[dict[str, str]]:
     usual = tempfile.gettempdir()
     # Paths of sockets may have 107 bytes.
     place = usual if len(os.fsencode(usual)) <= SESSION_PATH_BYTES_MAX or not os.access("/tmp", os.W_OK) else "/tmp"
-    with tempfile.TemporaryDirectory(prefix="hs-", dir=place, ignore_cleanup_errors=True) as own:
-        yield os.environ | {"TMPDIR": own}
+    with scratch("hs-mpi-", Path(place)) as own:
+        try:
+            yield os.environ | {"TMPDIR": str(own)}
+        finally:
+            _end_left(own)
+
+
+def _end_left(own: Path) -> None:
+    """Kill what was started with this folder for temporary files and is still there.
+
+    Ranks are in process groups of their own, and live on for a while when a launcher ends that had only just begun.
+    """
+    mark = f"TMPDIR={own}".encode()
+    until = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < until:
+        left = [process for process in Path("/proc").glob("[0-9]*") if _has_in_environment(process, mark)]
+        if not left:
+            return
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _has_in_environment(process: Path, mark: bytes) -> bool:
+    # Those of other users cannot be read; those that have ended are empty, or gone.
+    with suppress(OSError):
+        return mark in (process / "environ").read_bytes().split(b"\0")
+    return False
 
 
 def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None = None) -> None:
@@ -66,16 +96,17 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None =
     command = [str(find_mpiexec()), "-n", str(ranks)]
     command += [sys.executable, "-m", f"hyperslab.bench.{module}", str(task)]
     # Progress of the ranks, and their errors, belong to the person; stdout is for the results.
-    with session() as environment, subprocess.Popen(command, env=environment, stdout=sys.stderr) as running:
+    with (
+        session() as environment,
+        subprocess.Popen(command, env=environment, stdout=sys.stderr, start_new_session=True) as running,
+    ):
         try:
             status = running.wait(limit_seconds)
-        except subprocess.TimeoutExpired as expired:
-            # Not killed: the launcher has to end its ranks.
-            running.terminate()
-            try:
-                running.wait(ENDING_SECONDS)
-            except subprocess.TimeoutExpired:
-                running.kill()
+        except BaseException as expired:
+            end(running)
+            # Whoever was interrupted or told to end does so.
+            if not isinstance(expired, subprocess.TimeoutExpired):
+                raise
             message = (
                 f"the measurement on {ranks} ranks was not over after {limit_seconds:.0f} s: {shlex.join(command)}"
             )
@@ -83,6 +114,16 @@ def launch(ranks: int, module: str, task: Path, *, limit_seconds: float | None =
     if status != 0:
         message = f"the measurement on {ranks} ranks ended with status {status}: {shlex.join(command)}"
         raise hs.PeerError(message)
+
+
+def end(launcher: subprocess.Popen[Any]) -> None:
+    """End a launcher that leads a session: first so that it can clean up, then for sure."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if launcher.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(launcher.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                launcher.wait(ENDING_SECONDS)
 
 
 def task_of_this_launch() -> Any:

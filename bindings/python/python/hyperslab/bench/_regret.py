@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hyperslab as hs
+from hyperslab._quantities import said_bytes
 from hyperslab.bench._arguments import byte_count, counts, positive
 from hyperslab.bench._campaign import Campaign
 from hyperslab.bench._families import LARGEST_BYTES
@@ -65,13 +66,13 @@ def _check_room(largest_bytes: int, directory: Path) -> None:
     needed = ROOM * largest_bytes
     free = shutil.disk_usage(directory).free
     if free < needed:
-        message = f"cases need up to {needed} B in {directory.resolve()}, which has {free} B free"
+        message = f"cases need up to {said_bytes(needed)} in {directory.resolve()}, which has {said_bytes(free)} free"
         raise hs.StorageError(f"{message}\n  hint: --largest makes them smaller, --directory puts them elsewhere")
     info = Path("/proc/meminfo")
     rows = dict(line.split(":") for line in info.read_text().splitlines()) if info.exists() else {}
     available = int(rows["MemAvailable"].split()[0]) << 10 if "MemAvailable" in rows else needed
     if available < needed:
-        message = f"cases need up to {needed} B of memory, of which {available} B are available"
+        message = f"cases need up to {said_bytes(needed)} of memory, of which {said_bytes(available)} are available"
         raise hs.StorageError(f"{message}\n  hint: --largest makes them smaller")
 
 

@@ -233,7 +233,7 @@ def measure(comm: MPI.Intracomm, task: dict[str, Any]) -> None:
         gc.collect()
         _tell(comm, task, found)
         estimates.learn(case, found["least_seconds"])
-        if comm.rank == 0:
+        if comm.rank == 0 and task.get("tells"):
             told = f"  {case.number}: {case.family}, {case.mode}, {found['took']:.1f} s of {share:.1f} s"
             print(told, file=sys.stderr, flush=True)
 

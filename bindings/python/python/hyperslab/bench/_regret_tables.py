@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hyperslab._quantities import said_bytes, times
 from hyperslab.bench._allowance import USUAL_ROUNDS
 from hyperslab.bench._campaign import Campaign
 from hyperslab.bench._cases import Case
@@ -23,18 +24,13 @@ def _percent(part: float | None) -> str:
     return "-" if part is None else f"{100 * part:.0f} %"
 
 
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.1f} ms"
-
-
-def _bytes(count: int) -> str:
-    return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.0f} KiB"
-
-
 def _interval(one: Score) -> str:
     return f"{100 * one.low:.0f} to {100 * one.high:.0f} %"
+
+
+def _spans(one: Score) -> tuple[float | None, ...]:
+    """The times that are told of a case [s]; None is not known."""
+    return (one.best_seconds, one.chosen_seconds, one.predicted, one.measured)
 
 
 def _choice(result: Mapping[str, Any]) -> str:
@@ -42,7 +38,7 @@ def _choice(result: Mapping[str, Any]) -> str:
     report = result["reports"][-1]
     text = f"{report['strategy']}, {report['servers']} server{'s' * (report['servers'] != 1)}"
     if result["case"]["target"] == "raw":
-        text += f", {report['subchunk_bytes'] / 2**20:.3g} MiB"
+        text += f", {said_bytes(report['subchunk_bytes'])}"
     return text
 
 
@@ -60,12 +56,12 @@ def sample_text(campaign: Campaign, seed: int, minutes: float) -> str:
         lines.append(
             f"         {len({case.family for case in cases})} of {len(FAMILIES)} families, "
             f"{', '.join(f'{ranks[count]} on {count} ranks' for count in sorted(ranks))}, "
-            f"{_bytes(sizes[0])} to {_bytes(sizes[-1])}"
+            f"{said_bytes(sizes[0])} to {said_bytes(sizes[-1])}"
         )
     by_number = {case.number: case for case in (*campaign.died, *campaign.passed_over)}
     for number, reason in sorted(campaign.missing.items()):
         case = by_number[number]
-        about = f"{case.family}, {case.ranks} ranks, {case.mode}, {_bytes(case.bytes)}"
+        about = f"{case.family}, {case.ranks} ranks, {case.mode}, {said_bytes(case.bytes)}"
         lines.append(f"not measured: case {number} ({about}): {reason}")
     hasty = [result for result in results if result["untried"]]
     if hasty:
@@ -80,17 +76,18 @@ def sample_text(campaign: Campaign, seed: int, minutes: float) -> str:
 
 def case_table(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) -> str:
     """A table with a row for each case, in the order of their numbers."""
-    head = f"{'case':>4} {'family':24} {'ranks':>5} {'mode':12} {'size':>10}  {'best way':34} {'best':>9}  "
-    head += f"{'chosen way':34} {'chosen':>9} {'regret':>7} {'nine in ten':>14} {'predicted':>9} {'measured':>9}"
+    head = f"{'case':>4} {'family':24} {'ranks':>5} {'mode':12} {'size':>10}  {'best way':34} {'best':>11}  "
+    head += f"{'chosen way':34} {'chosen':>11} {'regret':>7} {'nine in ten':>14} {'predicted':>11} {'measured':>11}"
     lines = [head]
+    # All times of the table have one unit.
+    spans = iter(times([span for one in scores for span in _spans(one) if span is not None]))
     for result, one in zip(results, scores, strict=True):
         case = Case.of_json(result["case"])
-        line = f"{case.number:4} {case.family:24} {case.ranks:5} {case.mode:12} {_bytes(case.bytes):>10}  "
-        line += (
-            f"{one.best:34} {_seconds(one.best_seconds):>9}  {_choice(result):34} {_seconds(one.chosen_seconds):>9} "
-        )
+        line = f"{case.number:4} {case.family:24} {case.ranks:5} {case.mode:12} {said_bytes(case.bytes):>10}  "
+        best, chosen, predicted, measured = ("-" if span is None else next(spans) for span in _spans(one))
+        line += f"{one.best:34} {best:>11}  {_choice(result):34} {chosen:>11} "
         regret = f"{_percent(one.regret)}{'=' if one.is_tie else ' '}"
-        line += f"{regret:>7} {_interval(one):>14} {_seconds(one.predicted):>9} {_seconds(one.measured):>9}"
+        line += f"{regret:>7} {_interval(one):>14} {predicted:>11} {measured:>11}"
         lines.append(line)
     lines.append("regret: how much longer than the best way; = marks a tie; nine in ten: of redrawn rounds")
     lines.append("predicted, measured: the library's call alone, without opening and closing")
@@ -137,11 +134,12 @@ def summary_text(results: Sequence[Mapping[str, Any]], scores: Sequence[Score]) 
     for result, one in pairs[:WORST]:
         case = Case.of_json(result["case"])
         tie = " (a tie)" if one.is_tie else ""
+        best, chosen = times([one.best_seconds, one.chosen_seconds])
         lines.append(
             f"  {_percent(one.regret)}{tie}: case {case.number}, {case.family}, {case.ranks} ranks, {case.mode}: {case}"
         )
         lines.append(
-            f"      best {one.best}, {_seconds(one.best_seconds)}; chosen {_choice(result)}, "
-            f"{_seconds(one.chosen_seconds)}; nine in ten {_interval(one)}, against itself {_percent(one.control)}"
+            f"      best {one.best}, {best}; chosen {_choice(result)}, {chosen}; "
+            f"nine in ten {_interval(one)}, against itself {_percent(one.control)}"
         )
     return "\n".join(lines)

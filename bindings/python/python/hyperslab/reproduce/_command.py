@@ -12,6 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from hyperslab._arguments import output_file
+from hyperslab._quantities import said_bytes
 from hyperslab.reproduce._sensitivity import sensitivity
 from hyperslab.reproduce._study import Figure, Item, Runner
 
@@ -53,12 +55,12 @@ def add_verb(verbs: _Verbs) -> None:
     command.add_argument("--trials", type=int, help="seeds for each case that depends on chance; 5 without")
     command.add_argument("--figures", type=Path, metavar="FOLDER", help="draw the papers' figures there")
     command.add_argument("--format", choices=("svg", "png"), default="svg", help="of figures")
-    command.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all tables, too")
+    command.add_argument("--markdown", type=output_file, metavar="FILE", help="write a page of all tables, too")
     command.add_argument("--heading", default="", help="what the page begins with, such as date and commit")
     command.add_argument("--json", action="store_true", help="print JSON instead of tables")
     command.add_argument(
         "--sensitivity",
-        type=Path,
+        type=output_file,
         metavar="FILE",
         help="vary each number that is in no paper by 20 %% and write a page",
     )
@@ -72,28 +74,31 @@ def run(args: argparse.Namespace) -> int:
     names = STUDIES if args.study == "all" else (args.study,)
     if args.sensitivity is not None:
         studies = {name: load(name).items for name in names}
-        args.sensitivity.write_text(sensitivity(studies, quick=runner.quick, recorded=args.heading))
+        page = sensitivity(studies, quick=runner.quick, recorded=args.heading)
+        args.sensitivity.write_text(page)
+        told = {"page": str(args.sensitivity), "bytes": len(page.encode()), "studies": names}
+        print(json.dumps(told) if args.json else f"{args.sensitivity}: {said_bytes(len(page.encode()))}")
         return 0
-    told: dict[str, list[Item]] = {}
+    found: dict[str, list[Item]] = {}
     pages = []
     for name in names:
         study = load(name)
         start = time.perf_counter()
-        told[name] = list(study.items(runner))
+        found[name] = list(study.items(runner))
         seconds = time.perf_counter() - start
         notes: Callable[[], list[str]] = getattr(study, "notes", list)
         if not args.json:
-            print(table(study.TITLE, told[name], seconds))
+            print(table(study.TITLE, found[name], seconds))
         drawn = study.figures(runner) if args.figures is not None or args.markdown is not None else []
         if args.figures is not None:
             from hyperslab.reproduce._figures import draw
 
             draw(drawn, args.figures, args.format)
         if args.markdown is not None:
-            pages.append(markdown(study.TITLE, told[name], notes()))
+            pages.append(markdown(study.TITLE, found[name], notes()))
             pages += [figure_table(figure) for figure in drawn]
     if args.json:
-        print(json.dumps({name: [asdict(item) for item in items] for name, items in told.items()}))
+        print(json.dumps({name: [asdict(item) for item in items] for name, items in found.items()}))
     if args.markdown is not None:
         args.markdown.write_text("\n".join([args.heading, *pages]).lstrip())
     return 0

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any, Protocol
 
+from hyperslab._arguments import output_file
 from hyperslab._quantities import said_bytes
+from hyperslab._style import Style
 from hyperslab.errors import InvalidError
 from hyperslab.trace import _chrome, _page
 from hyperslab.trace._run import Run, load, pick
@@ -24,18 +26,18 @@ def add_verb(verbs: _Verbs) -> None:
     kinds = trace.add_subparsers(dest="kind", required=True, metavar="what")
 
     summary = kinds.add_parser("summary", help="where the time went, and why")
-    summary.add_argument("--json", action="store_true")
+    summary.add_argument("--json", action="store_true", help="print JSON")
     summary.set_defaults(run=_summary)
 
     view = kinds.add_parser("view", help="make one page with timelines, for any browser")
-    view.add_argument("-o", "--output", type=Path, required=True, help="the page, such as trace.html")
+    view.add_argument("-o", "--output", type=output_file, required=True, help="the page, such as trace.html")
     view.add_argument("--title", default="", help="what the page is called")
-    view.add_argument("--json", action="store_true")
+    view.add_argument("--json", action="store_true", help="print JSON")
     view.set_defaults(run=_view)
 
     export = kinds.add_parser("export", help="write every span in a form that other tools load")
-    export.add_argument("--chrome", type=Path, required=True, metavar="FILE", help="JSON for ui.perfetto.dev")
-    export.add_argument("--json", action="store_true")
+    export.add_argument("--chrome", type=output_file, required=True, metavar="FILE", help="JSON for ui.perfetto.dev")
+    export.add_argument("--json", action="store_true", help="print JSON")
     export.set_defaults(run=_export)
 
     for command in (summary, view, export):
@@ -60,7 +62,7 @@ def _summary(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(told | {"other_runs": others}))
         return 0
-    print(text(told))
+    print(Style.of_stdout().headings(text(told)))
     if others:
         print(f"{len(others)} smaller runs in the directory; --run names one: {', '.join(others[:8])}")
     return 0
@@ -100,4 +102,4 @@ def _written(path: Path, contents: str) -> None:
 
 
 def _unwritten(path: Path, error: OSError) -> InvalidError:
-    return InvalidError(f"'{path}' cannot be written: {error.strerror}\n  hint: -o names another file")
+    return InvalidError(f"'{path}' cannot be written: {error.strerror}\n  hint: name another file")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab._quantities import said_rate, said_seconds, times
 from hyperslab.trace._causes import chain, phrase, rank_name, shares, slowest, state_name
 from hyperslab.trace._form import Kind
 from hyperslab.trace._path import Stretch, critical_path, ranks_of, states_of
@@ -75,10 +76,11 @@ def headline(run: Run, path: list[Stretch]) -> str:
             name = run.objects(stretch.rank)[stretch.span]
             names[name] = names.get(name, 0.0) + stretch.end - stretch.begin
     what = max(names, key=lambda name: names[name], default="")
+    part, all_of_it = times([seconds, whole])
     ranks = ranks_of(path, state)
     where = f"on {rank_name(run, ranks[0][0])}" if ranks[0][1] > 0.5 * seconds else f"on {len(ranks)} ranks in turn"
     return (
-        f"{100 * seconds / whole:.0f} % of the critical path ({_seconds(seconds)} of {_seconds(whole)}) is "
+        f"{100 * seconds / whole:.0f} % of the critical path ({part} of {all_of_it}) is "
         f"{state_name(state, what)}, {where}"
     )
 
@@ -157,32 +159,26 @@ def _in_calls(run: Run) -> dict[str, float]:
     return {STATES[state]: float(mean[state]) for state in range(Kind.APPLICATION) if mean[state] > 0}
 
 
-def _seconds(value: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
-
-
 def text(told: dict[str, Any]) -> str:
     """A summary for people."""
     servers = f", {told['dedicated_servers']} of them dedicated servers" if told["dedicated_servers"] else ""
     kind = "simulated" if told["simulated"] else "measured"
     lines = [
         f"run {told['run']} ({kind}): {told['ranks']} ranks{servers}, {told['calls_in_all']} calls, "
-        f"{_seconds(told['seconds'])} from first to last",
+        f"{said_seconds(told['seconds'])} from first to last",
         f"cause: {told['cause']}",
         "",
         "where ranks spent their time, on average:",
     ]
-    for state, seconds in sorted(told["states"].items(), key=lambda item: -item[1]):
-        if seconds >= 0.001 * told["seconds"]:
-            lines.append(f"  {state:<12} {100 * seconds / told['seconds']:5.1f} %  {_seconds(seconds):>9}")
+    spent = {state: s for state, s in told["states"].items() if s >= 0.001 * told["seconds"]}
+    spent = dict(sorted(spent.items(), key=lambda item: -item[1]))
+    for (state, seconds), span in zip(spent.items(), times(list(spent.values())), strict=True):
+        lines.append(f"  {state:<12} {100 * seconds / told['seconds']:5.1f} %  {span:>11}")
     lines += ["", "calls:"]
-    for call in told["calls"]:
-        rate = f", {call['bytes'] / 1e6 / max(call['seconds'], 1e-9):.0f} MB/s" if call["bytes"] else ""
+    for call, span in zip(told["calls"], times([call["seconds"] for call in told["calls"]]), strict=True):
+        rate = f", {said_rate(call['bytes'] / max(call['seconds'], 1e-9))}" if call["bytes"] else ""
         how = f", {call['strategy']}" if call["strategy"] else ""
-        lines.append(f"  {call['what']}: {_seconds(call['seconds'])}{rate}{how}")
+        lines.append(f"  {call['what']}: {span}{rate}{how}")
         if call["cause"]:
             lines.append(f"    {call['cause']}")
         if call["failed"]:
@@ -190,10 +186,11 @@ def text(told: dict[str, Any]) -> str:
     if told["calls_in_all"] > len(told["calls"]):
         lines.append(f"  and {told['calls_in_all'] - len(told['calls'])} shorter ones")
     if told["predicted"]:
-        lines += ["", f"{'phase':<20} {'predicted':>10} {'measured':>10}"]
-        for row in told["predicted"]:
-            foreseen = "-" if row["predicted"] is None else _seconds(row["predicted"])
-            lines.append(f"{row['phase']:<20} {foreseen:>10} {_seconds(row['measured']):>10}")
+        lines += ["", f"{'phase':<20} {'predicted':>11} {'measured':>11}"]
+        foreseen = [row["predicted"] or 0.0 for row in told["predicted"]]
+        spans = times(foreseen + [row["measured"] for row in told["predicted"]])
+        for row, said, was in zip(told["predicted"], spans, spans[len(foreseen) :], strict=False):
+            lines.append(f"{row['phase']:<20} {'-' if row['predicted'] is None else said:>11} {was:>11}")
     lines += ["", *notes(told)]
     return "\n".join(lines)
 
@@ -203,8 +200,8 @@ def notes(told: dict[str, Any]) -> list[str]:
     lines = [
         "recording cost no virtual time"
         if told["simulated"]
-        else f"recording cost {told['span_ns']:.0f} ns a span, with writing it down about "
-        f"{_seconds(told['overhead_seconds'])} on each rank ({told['spans']} spans in all)"
+        else f"recording cost {said_seconds(told['span_ns'] / 1e9)} a span, with writing it down about "
+        f"{said_seconds(told['overhead_seconds'])} on each rank ({told['spans']} spans in all)"
     ]
     if told["dropped"]:
         lines.append(f"{told['dropped']} spans were too many and are not there")
@@ -213,5 +210,5 @@ def notes(told: dict[str, Any]) -> list[str]:
     if told["cut_off"]:
         lines.append(f"the last block is cut off on ranks {', '.join(map(str, np.asarray(told['cut_off'][:8])))}")
     if told["clock_uncertainty_seconds"]:
-        lines.append(f"clocks of different hosts agree within {_seconds(told['clock_uncertainty_seconds'])}")
+        lines.append(f"clocks of different hosts agree within {said_seconds(told['clock_uncertainty_seconds'])}")
     return lines
