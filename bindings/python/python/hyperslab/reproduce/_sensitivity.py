@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hyperslab.errors import InvalidError
 from hyperslab.reproduce._study import Item, Runner
@@ -20,8 +21,68 @@ MACHINES: Mapping[str, Sequence[str]] = {
     "thakur96": ("anl-sp-piofs", "caltech-paragon-pfs-1995"),
 }
 
-#: Changes of a figure below this are not told.
-_TOLD = 0.01
+#: Changes of a figure below this are left out.
+_CHANGE_MIN = 0.01
+
+#: By how much numbers are made larger, and smaller.
+_FACTORS = (1.2, 0.8)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a changed number does to an item: the largest change of its figures, and its verdict where that changed."""
+
+    item: str
+    change: float
+    within: bool | None = None
+
+    def __str__(self) -> str:
+        verdict = "" if self.within is None else f" ({'now' if self.within else 'no longer'} within)"
+        return f"{self.item}: {100 * self.change:+.0f} %{verdict}"
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A number of a machine, and what it does when larger or smaller; ``None`` where the machine cannot have it."""
+
+    key: str
+    value: str
+    source: str
+    larger: Sequence[Effect] | None
+    smaller: Sequence[Effect] | None
+
+    def row(self) -> str:
+        """It as a row of a table."""
+        effects = (self.larger, self.smaller)
+        told = ["not possible" if some is None else ", ".join(map(str, some)) or "nothing" for some in effects]
+        return "| " + " | ".join([f"`{self.key}`", self.value, self.source.replace("|", "/"), *told]) + " |"
+
+
+@dataclass(frozen=True)
+class Variations:
+    """What the numbers of one machine do to the items of one study."""
+
+    study: str
+    machine: str
+    numbers: Sequence[Varied]
+
+    def table(self) -> str:
+        """It as a section of a page."""
+        lines = [f"## {self.study} on {self.machine}", "", "| number | value | source | 20 % more | 20 % less |"]
+        return "\n".join([*lines, "| --- | --- | --- | --- | --- |", *(number.row() for number in self.numbers), ""])
+
+
+def variations(studies: Mapping[str, Items], *, quick: bool, only: Sequence[str] | None = None) -> Iterator[Variations]:
+    """Vary each number that is not from a paper, or those with these keys, on each machine of each study."""
+    for name, items in studies.items():
+        base = list(items(Runner(trials=1, quick=quick)))
+        for machine in MACHINES[name]:
+            numbers = [
+                _varied(constant, machine, items, base, quick=quick)
+                for constant in Machine.load(machine).constants()
+                if constant.origin != "paper" and (only is None or constant.key in only)
+            ]
+            yield Variations(name, machine, numbers)
 
 
 def sensitivity(
@@ -35,41 +96,33 @@ def sensitivity(
         "# Numbers that are in no paper",
         "",
         *([recorded, ""] if recorded else []),
-        "Each was made a fifth larger and a fifth smaller, with one seed a case"
+        "Each number was made a fifth larger and a fifth smaller, with one seed a case"
         + (" and without the longest cases" if quick else "")
-        + ". Told are items whose figures changed by at least 1 %, by how much at most, and whether their verdict did.",
+        + ". The tables list items whose figures changed by at least 1 %, with the largest change.",
+        "They also say where the verdict of an item changed.",
         "",
     ]
-    for name, items in studies.items():
-        base = list(items(Runner(trials=1, quick=quick)))
-        for machine in MACHINES[name]:
-            lines += [f"## {name} on {machine}", "", "| number | value | source | 20 % more | 20 % less |"]
-            lines.append("| --- | --- | --- | --- | --- |")
-            for constant in Machine.load(machine).constants():
-                if constant.origin != "paper" and (only is None or constant.key in only):
-                    lines.append(_row(constant, machine, items, base, quick=quick))
-            lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(found.table() for found in variations(studies, quick=quick, only=only))])
 
 
-def _row(constant: Constant, machine: str, items: Items, base: Sequence[Item], *, quick: bool) -> str:
-    effects = [_effect(items, base, machine, constant.key, factor, quick=quick) for factor in (1.2, 0.8)]
-    source = f"{constant.origin}: {constant.source}".replace("|", "/")
-    return "| " + " | ".join([f"`{constant.key}`", constant.value, source, *effects]) + " |"
+def _varied(constant: Constant, machine: str, items: Items, base: Sequence[Item], *, quick: bool) -> Varied:
+    larger, smaller = (_effects(items, base, machine, constant.key, factor, quick=quick) for factor in _FACTORS)
+    return Varied(constant.key, constant.value, f"{constant.origin}: {constant.source}", larger, smaller)
 
 
-def _effect(items: Items, base: Sequence[Item], machine: str, key: str, factor: float, *, quick: bool) -> str:
+def _effects(
+    items: Items, base: Sequence[Item], machine: str, key: str, factor: float, *, quick: bool
+) -> list[Effect] | None:
     try:
         varied = list(items(Runner(trials=1, quick=quick, scale={machine: {key: factor}})))
     except InvalidError:
-        return "makes no sense"
-    told = []
+        return None
+    found = []
     for before, after in zip(base, varied, strict=False):
         pairs = zip(before.values, after.values, strict=False)
         changes = [b / a - 1 for a, b in pairs if a]
         most = max(changes, key=abs, default=0.0)
         turned = before.within != after.within
-        if abs(most) >= _TOLD or turned:
-            verdict = f" ({'now' if after.within else 'no longer'} within)" if turned else ""
-            told.append(f"{before.number}: {100 * most:+.0f} %{verdict}")
-    return ", ".join(told) or "nothing"
+        if abs(most) >= _CHANGE_MIN or turned:
+            found.append(Effect(before.number, round(most, 2), after.within if turned else None))
+    return found
