@@ -33,15 +33,15 @@ def prose(text: str) -> str:
     text = "\n".join(lines)
     text = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "\n\n", text, flags=re.MULTILINE)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    # Dots in code do not end sentences.
-    return re.sub(r"`[^`]*`", "code", text)
+    # Dots in code do not end sentences; emphasis is no part of a word.
+    return re.sub(r"(?<!\w)\*{1,2}(?=\S)|(?<=\S)\*{1,2}(?!\w)", "", re.sub(r"`[^`]*`", "code", text))
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a page's prose."""
     for paragraph in re.split(r"\n\s*\n", prose(text)):
         flat = " ".join(paragraph.split())
-        for sentence in re.split(r"(?<=[.!?:;])\s+(?=[\"'(A-Z0-9])", flat):
+        for sentence in re.split(r"(?<=[.!?:;])\s+(?=[\"'(A-Z0-9])|(?<=[.!?])\s+(?=code\b)", flat):
             if len(sentence.split()) > 2:
                 yield sentence
 
@@ -54,22 +54,22 @@ def files() -> list[Path]:
 def measure(chosen: Sequence[Path] | None = None) -> Measured:
     """Measure pages; all of them by default."""
     every: list[int] = []
-    told = {}
+    pages = {}
     for path in chosen or files():
         lengths = [len(sentence.split()) for sentence in sentences(path.read_text(encoding="utf-8"))]
         if lengths:
-            told[str(path.relative_to(ROOT))] = statistics.median(lengths)
+            pages[str(path.relative_to(ROOT))] = statistics.median(lengths)
             every += lengths
-    return Measured(statistics.median(every), told)
+    return Measured(statistics.median(every), pages)
 
 
 def main() -> None:
     """Print medians and the longest sentences."""
     chosen = [Path(name).resolve() for name in sys.argv[1:]] or files()
-    told = measure(chosen)
-    for page, median in sorted(told.pages.items(), key=lambda item: -item[1]):
+    measured = measure(chosen)
+    for page, median in sorted(measured.pages.items(), key=lambda item: -item[1]):
         print(f"{median:5.1f}  {page}")
-    print(f"{told.median:5.1f}  all\n\nthe longest:")
+    print(f"{measured.median:5.1f}  all\n\nthe longest:")
     every = [(len(s.split()), path.name, s) for path in chosen for s in sentences(path.read_text(encoding="utf-8"))]
     for length, name, sentence in sorted(every, reverse=True)[:10]:
         print(f"{length:5}  {name}: {sentence[:160]}")
