@@ -1,4 +1,4 @@
-//! Measuring the machine at hand, and the profile of it.
+//! Measuring this machine, and the profile of it.
 
 use crate::comm::Comm;
 use crate::errors::{raise, raise_alone};

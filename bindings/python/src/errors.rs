@@ -37,7 +37,7 @@ pub(crate) fn raise(py: Python<'_>, error: hyperslab::Error) -> PyErr {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
         return raised;
     }
-    // A context that ends with it knows by this mark that all ranks have it, and need not be told.
+    // A context that ends with it knows by this mark that all ranks have it.
     match raised.value(py).setattr("_collective", true) {
         Ok(()) => raised,
         Err(error) => error,

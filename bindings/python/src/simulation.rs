@@ -1,4 +1,4 @@
-//! Machines that are not at hand.
+//! Machines that you do not have.
 
 use crate::errors::raise_alone;
 use hyperslab_lab::simulate;

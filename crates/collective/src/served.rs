@@ -63,7 +63,7 @@ pub(crate) fn syncing(below: &Root) -> Vec<u8> {
 /// What of a decision is for clients.
 ///
 /// # Errors
-/// When it makes no sense.
+/// When it is not valid.
 pub fn payload(told: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut r = Reader::new(told);
     match r.tag() {
@@ -110,7 +110,7 @@ impl Service {
     /// What rank 0 told.
     ///
     /// # Errors
-    /// When it makes no sense.
+    /// When it is not valid.
     pub fn of(told: &[u8], decode: Decode) -> Result<Service, Fault> {
         let mut r = Reader::new(told);
         Ok(match r.tag() {

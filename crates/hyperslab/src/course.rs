@@ -68,7 +68,7 @@ impl Comm {
     }
 
     /// The same for an opening, with what rank 0 finds out when the others know that it sets to work in storage: whether
-    /// the names are at hand. What `waits` besides is done on another thread.
+    /// the names are known. What `waits` besides is done on another thread.
     pub(crate) fn agree_on_opening(
         &self,
         question: Question,

@@ -324,7 +324,7 @@ pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String
     }
 }
 
-/// How ranks lie on the machine at hand.
+/// How ranks lie on this machine.
 fn machine_at_hand(profile: &Profile, ranks_per_node: u32) -> Machine {
     // Asking reads several files of the system's, for each plan.
     static CORES: OnceLock<Option<u32>> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! The profile of the machine at hand: where it is, what is wrong with it, and what holds without.
+//! The profile of this machine: where it is, what is wrong with it, and what holds without.
 //!
 //! A model is only as good as its numbers, and bad numbers must not make a transfer fail. So whatever is wrong with a
 //! profile is a warning, and where it cannot be used, a stated default takes its place.

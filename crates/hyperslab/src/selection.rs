@@ -87,7 +87,7 @@ pub enum Pick {
 /// is meant then. Without a shape, only what needs none is allowed.
 ///
 /// # Errors
-/// When there are too many, or one of them makes no sense.
+/// When there are too many, or one of them is not valid.
 pub fn select(picks: &[Pick], shape: Option<&[u64]>) -> Result<Section, Error> {
     if let Some(shape) = shape.filter(|shape| picks.len() > shape.len()) {
         let text =

@@ -281,7 +281,7 @@ impl Store {
     /// first. Collective. Any later change of the store through this library removes them.
     ///
     /// # Errors
-    /// The same on all ranks, when the store cannot be written or the metadata of a node make no sense.
+    /// The same on all ranks, when the store cannot be written or the metadata of a node are not valid.
     pub fn consolidate(&self) -> Result<(), Error> {
         let what = format!("consolidate '{}'", self.path().display());
         let fault = self.check_writable().err().map(|fault| fault.context(&what));
@@ -386,7 +386,7 @@ impl Store {
     /// chunks. Local; but a rank that holds no piece of an array and was not told its type waits for the request that makes it.
     ///
     /// # Errors
-    /// This rank's own: when there is no such array, or its metadata make no sense.
+    /// This rank's own: when there is no such array, or its metadata are not valid.
     pub fn info(&self, name: &str) -> Result<ArrayInfo, Error> {
         match self.listing.coming(name) {
             Some(Coming::Known(metadata)) => return Ok(ArrayInfo { metadata: *metadata }),
@@ -402,7 +402,7 @@ impl Store {
     /// may do; a read that blocks says whether they have changed since, before anything moves ([`FaultKind::Outdated`]).
     ///
     /// # Errors
-    /// The same on all ranks, when there is no such array, or its metadata make no sense.
+    /// The same on all ranks, when there is no such array, or its metadata are not valid.
     pub fn describe(&self, names: &[&str], doing: &str, fresh: bool) -> Result<Vec<ArrayInfo>, Error> {
         if let Some(known) = self.known(names).filter(|_| !fresh) {
             return Ok(known.into_iter().map(|metadata| ArrayInfo { metadata }).collect());

@@ -1,4 +1,4 @@
-//! Measuring the machine at hand: what a profile is made of.
+//! Measuring this machine: what a profile is made of.
 //!
 //! Times are given as they are, many for each case, in JSON; who writes profiles makes numbers of them. Where a
 //! transfer has code for something, that very code is timed: copies, the store, programs walked by the walker,

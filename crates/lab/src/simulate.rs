@@ -1,4 +1,4 @@
-//! Transfers on machines that are not at hand: what is asked comes as JSON, a rehearsal of it runs in virtual time, and
+//! Transfers on machines that you do not have: what is asked comes as JSON, a rehearsal of it runs in virtual time, and
 //! what came out goes back as JSON.
 //!
 //! Ranks agree, plan and walk with the code of real transfers; only the machine is imagined. The real and the imagined
@@ -32,7 +32,7 @@ use spec::RANKS_MAX;
 /// Runs a rehearsal.
 ///
 /// # Errors
-/// When the machine or what is asked of it makes no sense, when no strategy can do it, or when a rank fails.
+/// When the machine or what is asked of it is not valid, when no strategy can do it, or when a rank fails.
 pub fn simulate(spec: &SimulationSpec) -> Result<Report, Error> {
     simulate_unless(spec, &mut || false)
 }
@@ -105,7 +105,7 @@ fn machine(spec: &SimulationSpec) -> Result<(Profile, Size), Error> {
 /// How the transfers of a rehearsal would be done, and at what price, without running it: from JSON to JSON.
 ///
 /// # Errors
-/// When the machine or what is asked of it makes no sense, or no strategy can do it.
+/// When the machine or what is asked of it is not valid, or no strategy can do it.
 pub fn plan_json(spec: &str) -> Result<String, Error> {
     let spec: SimulationSpec = serde_json::from_str(spec)
         .map_err(|error| Error::invalid(format!("what is to be planned cannot be understood: {error}")))?;
@@ -144,7 +144,7 @@ pub const MACHINES: [(&str, &str); 10] = [
 /// and `source`.
 ///
 /// # Errors
-/// When the profile makes no sense.
+/// When the profile is not valid.
 pub fn constants_json(file: &str, text: &str) -> Result<String, Error> {
     let constants = profile::constants(file, text).map_err(|error| Error::invalid(error.to_string()))?;
     let list = constants.iter().map(

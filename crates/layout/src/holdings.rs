@@ -14,9 +14,9 @@ pub struct Holdings {
     holders: Holders,
     /// One for each mesh dimension.
     wheels: SmallVec<[Wheel; 4]>,
-    /// What the coordinates at hand hold of the box, by dimension of the array.
+    /// What the current coordinates hold of the box, by dimension of the array.
     sets: SmallVec<[IndexSet; 3]>,
-    /// The rank of the coordinates at hand, while they are still to be told.
+    /// The rank of the current coordinates, while they are still to be told.
     rank: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ struct Wheel {
     weight: u64,
     /// Number of coordinates.
     count: u64,
-    /// Number of the one at hand.
+    /// Number of the current one.
     number: u64,
     /// The coordinate.
     coordinate: u64,
@@ -72,7 +72,7 @@ impl Holdings {
         self.found();
     }
 
-    /// Notes the rank of the coordinates at hand.
+    /// Notes the rank of the current coordinates.
     fn found(&mut self) {
         let weighed = |wheel: &Wheel| wheel.coordinate * wheel.weight;
         self.rank = Some(self.wheels.iter().map(weighed).sum::<u64>() as u32);
@@ -89,13 +89,13 @@ impl Holdings {
         }
     }
 
-    /// The rank at hand; `None` behind the last.
+    /// The current rank; `None` behind the last.
     #[inline]
     pub fn rank(&self) -> Option<u32> {
         self.rank
     }
 
-    /// What the rank at hand holds of the box.
+    /// What the current rank holds of the box.
     #[inline]
     pub fn region(&self) -> Region {
         Region { dims: self.sets.clone() }

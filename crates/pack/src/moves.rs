@@ -64,7 +64,7 @@ unsafe fn words<const N: usize>(from: *const u8, to: *mut u8, plane: &Plane, _by
 }
 
 /// Moves items of one or two bytes: where rows lie together on one side and columns on the other, in square blocks, which
-/// are turned over in registers.
+/// are transposed in registers.
 ///
 /// # Safety
 /// As for [`Move`].

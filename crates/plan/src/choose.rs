@@ -4,8 +4,8 @@
 //! 2. Each strategy is priced with the parameters that suit it. Those that cannot carry out the transfer say why not.
 //! 3. The strategies that come near the best are varied, one parameter after another: number of servers, size of
 //!    subchunks, slots, runs that go straight. What gets cheaper is kept.
-//! 4. Of candidates as cheap as the best, as far as the model can tell, the simplest is taken; on a machine at hand, what goes
-//!    past the system's cache must be clearly cheaper.
+//! 4. Of candidates as cheap as the best, as far as the model can tell, the simplest is taken; on a real machine, direct I/O
+//!    must be clearly cheaper.
 //!
 //! Looking at programs takes time, so there is an allowance of steps that follows from the price itself: at most about
 //! 1 % of what the transfer takes, or 1 ms. The planner knows no clock; the same questions get the same answers.

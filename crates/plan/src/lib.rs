@@ -31,7 +31,7 @@
 //! | data-sieving | each rank its own pieces, and the holes between them where nobody else writes | the file |
 //! | two-phase | aggregators, each a contiguous domain; or one of the ranks that share the unit | the file, domain beside domain |
 //! | server-directed | servers in turn | the file |
-//! | disk-directed | servers in turn, past the system's cache | the disk |
+//! | disk-directed | servers in turn, by direct I/O | the disk |
 //!
 //! `profile.rs` and `profile/` are the schema of machine profiles: what the simulator runs on.
 #![forbid(unsafe_code)]

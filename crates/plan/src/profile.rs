@@ -2,7 +2,7 @@
 //!
 //! A profile is TOML. Every number is written as `{ is = "45 us", from = "paper: Panda 1996, table 1" }`: a value with its
 //! unit, and its source. The source begins with one of `paper:`, `public:`, `measured:`, `fitted:`, `guess:`. The
-//! simulator reads machines that nobody here has in this form; measured profiles of the machine at hand have the same.
+//! simulator reads machines that nobody here has in this form; measured profiles of this machine have the same.
 
 mod document;
 mod error;
@@ -22,10 +22,10 @@ pub use machine::{
 pub use parse::{constants, parse};
 pub use source::{Constant, Origin};
 
-/// The profile that holds where no other is at hand, as TOML.
+/// The profile that holds where there is no other, as TOML.
 pub const BUILT_IN: &str = include_str!("profile/built_in.toml");
 
-/// The profile that holds where no other is at hand: of a small node, and no machine in particular.
+/// The profile that holds where there is no other: of a small node, and no machine in particular.
 ///
 /// # Panics
 /// Never: its text is tested.

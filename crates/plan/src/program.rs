@@ -218,7 +218,7 @@ pub struct Program {
     pub slots: u32,
     /// Size of each \[B\].
     pub slot_bytes: u64,
-    /// What all of them together may be larger, when larger buffers are at hand \[B\].
+    /// What all of them together may be larger, when there are larger buffers \[B\].
     pub spare_bytes: u64,
     /// The lanes.
     pub lanes: Vec<Lane>,

@@ -96,7 +96,7 @@ impl Rounds {
         Rounds::of(transfer, &all, rank).unwrap_or_else(|| Rounds::new(transfer, &in_turn(), rank, Duty::Turns))
     }
 
-    /// The same, past the system's cache where that is possible.
+    /// The same, by direct I/O where that is possible.
     fn directly(self) -> Rounds {
         Rounds { direct: true, ..self }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What requests past the cache are aligned to \[B\].
+/// What direct requests are aligned to \[B\].
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// Which way the data move.
@@ -118,7 +118,7 @@ impl Transfer {
         let mut last: Option<Object> = None;
         let mut before: Option<&Ask> = None;
         for ask in &self.asks {
-            // Writers of one file share its lock; and what begins between its pages goes past the cache more slowly.
+            // Writers of one file share its lock; and direct I/O that begins between its pages is slower.
             let same_file = ask.stored.object().map(|(object, offset)| {
                 let same = last.as_ref() == Some(&object);
                 last = Some(object);

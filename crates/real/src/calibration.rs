@@ -1,4 +1,4 @@
-//! Measuring the machine at hand, as one process finds it: copies, files, names.
+//! Measuring this machine, as one process finds it: copies, files, names.
 //!
 //! What is timed is the code that transfers use: copies of nests, requests of the store, names of the directory. So a
 //! price that is made of these times is the price that a transfer pays, bookkeeping and waiting for the worker included.

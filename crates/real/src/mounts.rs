@@ -126,7 +126,7 @@ pub(crate) fn is_at_hand(path: &Path) -> bool {
     std::path::absolute(path).is_ok_and(|path| at_hand_among(&mounts, &path))
 }
 
-/// Whether no link is in a path; it need not be there. No link is followed.
+/// Whether no link is in a path; it may be missing. No link is followed.
 fn is_without_links(path: &Path) -> bool {
     let (flags, how) = (OFlags::PATH | OFlags::CLOEXEC, ResolveFlags::NO_SYMLINKS);
     let look = |path: &Path| openat2(CWD, path, flags, Mode::empty(), how);

@@ -55,7 +55,7 @@ impl Machine {
             Cache::Blocks { lookup_ns, .. } if !piece.direct => lookup_ns,
             _ => 0.0,
         };
-        // Ranks that serve their own disks past the cache only wait for these; others are served as always.
+        // Ranks that serve their own disks by direct I/O only wait for these; others are served as always.
         let own = piece.direct && matches!(costs.layout, Layout::Ranks { .. });
         let alone = if own { 0.0 } else { costs.request_ns + each * piece.bytes as f64 + lookup };
         let crowding = costs.crowding;

@@ -464,7 +464,7 @@ fn failures(merged: &Merged, names: &Names) -> Fault {
     }
     let more = merged.fault_count - merged.faults.len() as u64;
     let (first, ranks) = distinct[0].clone();
-    // Who is alone need not be told which rank it was.
+    // Who is alone does not have to know which rank it was.
     let alone = names.clients() == 1 && names.servers().is_empty();
     let named = |(fault, ranks): &(Fault, Vec<u32>)| match alone {
         true => fault.clone(),

@@ -38,7 +38,7 @@ pub(crate) struct Inbox {
     pub(crate) pinged: bool,
     /// Who answered, and what it waits for.
     pub(crate) pongs: Vec<(u32, String)>,
-    /// Failures that other ranks report to rank 0, and whether nobody need be asked for the cause.
+    /// Failures that other ranks report to rank 0, and whether nobody has to be asked for the cause.
     pub(crate) reports: Vec<(u32, Fault, bool)>,
     /// Neighbours that will make no call any more.
     pub(crate) gone: Vec<u32>,

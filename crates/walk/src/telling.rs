@@ -49,7 +49,7 @@ impl Telling {
     /// What this rank was told, in the order of ranks. Complete once all ranks have agreed that their telling is over.
     ///
     /// # Errors
-    /// When a message makes no sense.
+    /// When a message is not valid.
     pub fn heard(self, party: &mut Party) -> Result<Vec<(u32, Told)>, Fault> {
         let mut all: Vec<(u32, Told)> = self.own.into_iter().collect();
         for (from, bytes) in party.inbox.take_told(self.call) {

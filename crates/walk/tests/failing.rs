@@ -56,7 +56,7 @@ fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> boo
     for result in close(&mut ranks, &walked) {
         match result {
             Err(fault) if failed => {
-                // Who is alone need not be told which rank it was.
+                // Who is alone does not have to know which rank it was.
                 let of = if size > 1 { format!("on rank {failing}: ") } else { String::new() };
                 assert_eq!(fault.text(), format!("{of}no space left on device"));
                 assert_eq!((fault.kind, fault.hint.clone()), (FaultKind::Storage, disk_full().hint.clone()));

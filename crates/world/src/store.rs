@@ -41,7 +41,7 @@ pub enum Request {
         object: Object,
         /// What, from where, to where.
         moves: Moves,
-        /// Whether the bytes should go past the cache of the system, and other such requests be under way meanwhile. A
+        /// Whether the bytes should move by direct I/O, and other such requests be under way meanwhile. A
         /// hints: a store that cannot, or would gain nothing by it, does the same through the cache.
         direct: bool,
         /// How durable it shall become, at the latest by a [`Request::Sync`].

@@ -66,7 +66,7 @@ pub trait Transport {
     fn end(&mut self);
     /// Sends a small message outside of transfers.
     fn signal(&mut self, to: u32, bytes: Vec<u8>);
-    /// As [`Transport::signal`], of something that nobody need be woken up for: it is early enough when the other rank looks
+    /// As [`Transport::signal`], of something for which nobody has to wake up: it is early enough when the other rank looks
     /// the next time.
     fn note(&mut self, to: u32, bytes: Vec<u8>) {
         self.signal(to, bytes);

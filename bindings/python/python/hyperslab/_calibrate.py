@@ -1,4 +1,4 @@
-"""``hyperslab calibrate``: measures the machine at hand and writes a profile of it."""
+"""``hyperslab calibrate``: measures this machine and writes its profile."""
 
 from __future__ import annotations
 

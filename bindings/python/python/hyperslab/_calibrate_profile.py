@@ -334,14 +334,14 @@ def _direct(it: _Numbers, times: Times) -> None:
             continue
         longest = max(points, key=_point_bytes)
         rate = longest.at["bytes"] / longest.seconds
-        said = f"{way}s of {_size_text(longest.at['bytes'])} past the cache, 8 at once"
+        said = f"{way}s of {_size_text(longest.at['bytes'])} by direct I/O, 8 at once"
         it.measured(f"measured.files.direct_{way}_rate", rate_text(rate), said)
         it.measured(f"storage.disk.{way}_rate", rate_text(rate), said)
         single = times.points(f"direct-{way}", None, lambda at: at["at_once"] == 0)
         if single:
             seconds = max(single[0].seconds - single[0].at["bytes"] / rate, 0.0)
             size = _size_text(single[0].at["bytes"])
-            said = f"a {way} of {size} past the cache, alone, less its bytes at the full rate"
+            said = f"a {way} of {size} by direct I/O, alone, less its bytes at the full rate"
             it.measured(f"storage.disk.{way}", time_text(seconds), said)
 
 
@@ -376,7 +376,7 @@ def _limits(it: _Numbers) -> None:
 
 
 def profile(series: list[dict[str, Any]], directory: Path, launched: Mapping[str, Any]) -> str:
-    """The profile of the machine at hand, as TOML.
+    """The profile of this machine, as TOML.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def measure_mpi(comm: Any, phases: Sequence[Phase], directory: str, tell: Callab
 
 
 def library() -> str:
-    """Name and version of the MPI at hand, such as ``MPICH 5.0.2``."""
+    """Name and version of the MPI that the process has loaded, such as ``MPICH 5.0.2``."""
     from mpi4py import MPI
 
     told = MPI.Get_library_version().splitlines()[0].split(",")[0]

@@ -358,7 +358,7 @@ class Moving:
         name : str or sequence of str
             One array, or several.
         dist : Distribution or Pieces, or mapping of names to such, optional
-            Who gets what; need not be the one it was written with. Without it every rank gets everything.
+            Who gets what; it may differ from the one it was written with. Without it every rank gets everything.
         section : optional
             Only this part of the array, as for `write`; of one array, also a list of indices for a dimension, in any
             order. `dist` spreads the shape of the section.

@@ -1,4 +1,4 @@
-"""``hyperslab plan``: how a transfer would be done on a machine that is not at hand, and what would help."""
+"""``hyperslab plan``: how a transfer would be done on a machine that you do not have, and what would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``hyperslab simulate``: what a transfer would cost on a machine that is not at hand."""
+"""``hyperslab simulate``: what a transfer would cost on a machine that you do not have."""
 
 from __future__ import annotations
 

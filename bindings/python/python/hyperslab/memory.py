@@ -283,7 +283,7 @@ Place: TypeAlias = str | os.PathLike[str] | MemoryStore | ObjectMemory | MemoryP
 
 
 def place_text(place: Place) -> str:
-    """A place in words, for messages; also one that makes no sense."""
+    """A place in words, for messages; also an invalid one."""
     if isinstance(place, (str, os.PathLike)):
         return os.fsdecode(place)
     return str(place)

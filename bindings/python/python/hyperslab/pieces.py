@@ -135,7 +135,7 @@ class Boxes(Pieces):
             if len(bounds) == len(self._shape) and all(0 <= low <= high < 1 << 63 for low, high in bounds):
                 return bounds
         except (TypeError, ValueError, AttributeError):
-            pass  # the same as bounds that make no sense
+            pass  # the same as invalid bounds
         message = (
             f"box {number} is no box of an array of shape {self._shape}: {box!r}\n  hint: give a slice without a "
             "step for each dimension, or a pair of the lowest indices and those one past the highest"

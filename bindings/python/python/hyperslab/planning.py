@@ -1,4 +1,4 @@
-"""What a transfer would cost on a machine that is not at hand, before anything runs, and what would make it cheaper.
+"""What a transfer would cost on a machine that you do not have, before anything runs, and what would make it cheaper.
 
 The model prices what is asked, and what is asked with one thing changed: another number of servers, another mesh of
 servers, other chunks, another number of ranks. The best may then be rehearsed in the simulator, which is slower and
@@ -199,7 +199,7 @@ def plan(
     Raises
     ------
     InvalidError
-        When the machine or the request makes no sense, or no strategy can do it.
+        When the machine or the request is not valid, or no strategy can do it.
 
     Examples
     --------

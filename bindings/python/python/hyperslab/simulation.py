@@ -1,4 +1,4 @@
-"""Machines that are not at hand: what a transfer would cost there.
+"""Machines that you do not have: what a transfer would cost there.
 
 Ranks agree, plan and walk with the code of real transfers; processors, wires, file servers and disks are imagined, and
 time is virtual. The same request gives the same result, byte for byte.
@@ -192,7 +192,7 @@ def simulate(
     Raises
     ------
     InvalidError
-        When the machine or the request makes no sense.
+        When the machine or the request is not valid.
     """
     known = Machine.load(machine)
     spec = {

@@ -74,7 +74,7 @@ class Striped:
 
     def __str__(self) -> str:
         """Name, directories and unit, in words."""
-        # Also what makes no sense as a name must be told.
+        # Also what is no valid name has to be shown.
         name = str(self.name).encode(errors="backslashreplace").decode()
         one = isinstance(self.directories, (str, bytes, os.PathLike))
         directories = self.directories if one else ", ".join(f"'{directory}'" for directory in self.directories)

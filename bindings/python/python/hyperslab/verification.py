@@ -58,7 +58,7 @@ def verify(
     NotFoundError
         If there is nothing at the path.
     InvalidError
-        If what is there is neither a store nor a regular file, or the arguments make no sense.
+        If what is there is neither a store nor a regular file, or the arguments are not valid.
     TimeoutError
         If storage does not answer.
 

@@ -187,7 +187,7 @@ fn the_number_of_records_may_be_open() {
     }
 }
 
-/// Each byte of a header changed in some ways: an error or another header, and no panic; sizes that make no sense are never
+/// Each byte of a header changed in some ways: an error or another header, and no panic; sizes that are not valid are never
 /// allocated.
 #[test]
 fn damaged_headers_are_errors() {

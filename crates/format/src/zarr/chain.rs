@@ -28,7 +28,7 @@ impl Chain {
         &self.0
     }
 
-    /// The chain that [`Codec::to_bytes`] told of; nothing if it makes no sense.
+    /// The chain that [`Codec::to_bytes`] wrote; nothing if it is not valid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Chain> {
         let (codecs, rest) = bytes.as_chunks::<CODEC_BYTES>();
         let codec = |&[kind, one, other, _, level @ ..]: &[u8; CODEC_BYTES]| {

@@ -34,7 +34,7 @@ pub(super) fn take_node_type(members: &mut Map<String, Value>, context: Context)
 pub struct GroupMetadata {
     /// Attributes of the user. Numbers keep their digits; NaN and infinities are strings.
     pub attributes: Map<String, Value>,
-    /// Members of extensions that need not be understood, kept as they were.
+    /// Members of extensions that readers may ignore, kept as they were.
     pub extensions: Map<String, Value>,
 }
 

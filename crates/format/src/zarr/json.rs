@@ -102,7 +102,7 @@ pub(super) fn attributes(members: &mut Map<String, Value>, context: Context) -> 
     }
 }
 
-/// What remains when all known members were taken: extensions that say that they need not be understood are kept,
+/// What remains when all known members were taken: extensions that say that readers may ignore them are kept,
 /// consolidated metadata (a cache, stale once something changes) are dropped, anything else is refused by name.
 pub(super) fn extensions(mut members: Map<String, Value>, context: Context) -> Result<Map<String, Value>, Error> {
     members.shift_remove("consolidated_metadata");

@@ -35,7 +35,7 @@ pub struct ArrayMetadata {
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Attributes of the user. Numbers keep their digits; NaN and infinities are strings.
     pub attributes: Map<String, Value>,
-    /// Members of extensions that need not be understood, kept as they were.
+    /// Members of extensions that readers may ignore, kept as they were.
     pub extensions: Map<String, Value>,
 }
 

@@ -122,7 +122,7 @@ impl Learned {
     }
 
     /// Corrects what all strategies share by what is left after the corrections with which it was predicted, which is
-    /// returned: the logarithm of measured over predicted, unless these make no sense.
+    /// returned: the logarithm of measured over predicted, unless these are no positive numbers.
     fn teach(&mut self, key: &str, predicted: f64, measured: f64) -> Option<f64> {
         if !(predicted.is_finite() && predicted > 0.0 && measured.is_finite() && measured > 0.0) {
             return None;
@@ -157,7 +157,7 @@ impl Drop for Learned {
     }
 }
 
-/// Reads the file. One that makes no sense is as good as none.
+/// Reads the file. An invalid one is as good as none.
 fn read() -> Option<Kept> {
     let text = std::fs::read_to_string(environment::learned()?).ok()?;
     let mut kept: Kept = serde_json::from_str(&text).ok()?;

@@ -305,7 +305,7 @@ pub struct TransferSpec {
     /// Whether what is written shall be durable.
     #[serde(default)]
     pub sync: bool,
-    /// Whether chunks that are written are new, so that those written in part need not be read first.
+    /// Whether chunks that are written are new, so that those written in part are not read first.
     #[serde(default = "yes")]
     pub fresh: bool,
     /// Whether ranks agree before and after, as in a collective call.

@@ -21,7 +21,7 @@ pub(crate) struct Traffic {
     written: Vec<Span>,
     /// Lines written per line read.
     ratio: f64,
-    /// Whether all bytes of the lines written are written: then nothing of them need be read before.
+    /// Whether all bytes of the lines written are written: then nothing of them is read before.
     entire: bool,
 }
 

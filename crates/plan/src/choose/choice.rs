@@ -21,7 +21,7 @@ pub struct Preference {
     pub slots: Option<u32>,
     /// Between whom data cross in two-phase I/O.
     pub exchange: Option<Exchange>,
-    /// That storage has no way past its cache, so that none is looked at unless it is asked for by name.
+    /// That storage has no direct I/O, so that none is looked at unless it is asked for by name.
     pub cached: bool,
 }
 

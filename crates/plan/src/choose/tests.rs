@@ -115,7 +115,7 @@ fn every_choice_is_within_the_budget() {
     assert!(refused.contains("may have 1024 B") && refused.contains("hint: "), "{refused}");
 }
 
-/// What is chosen on a machine that goes past its cache at these rates, if at all \[B/s\].
+/// What is chosen on a machine with direct I/O at these rates, if it has any \[B/s\].
 fn past_cache(rates: (Option<f64>, Option<f64>), transfer: &Arc<Transfer>, hints: &Preference) -> Choice {
     let mut profile = built_in();
     let files = &mut profile.measured.as_mut().unwrap().files;
@@ -143,7 +143,7 @@ fn what_goes_past_the_cache_faster_than_it_is_made_durable_does_so() {
         let fast = past_cache(FAST, asked, &hints);
         assert_eq!(fast.parameters.strategy, Strategy::DISK_DIRECTED, "{}", fast.why);
         assert_ne!(past_cache(SLOW, asked, &hints).parameters.strategy, Strategy::DISK_DIRECTED);
-        // Who wants some servers gets them, past the cache or not.
+        // Who wants some servers gets them, with direct I/O or without.
         let hints = Preference { servers: Some(3), ..hints };
         let served = past_cache(FAST, asked, &hints).parameters;
         assert_eq!((served.strategy, served.servers.len()), (Strategy::DISK_DIRECTED, 3));

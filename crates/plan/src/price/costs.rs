@@ -30,15 +30,15 @@ const FURTHER_SYNCED_AT_ONCE: f64 = 0.06;
 /// other.
 const SENT_ON_BYTES_MIN: u64 = 512 << 10;
 const SENDING: f64 = 0.25;
-/// How much longer requests past the cache take that do not begin between pages: they go by way of aligned memory, 1 MiB
+/// How much longer direct requests take that do not begin between pages: they go by way of aligned memory, 1 MiB
 /// at a time, and their ends through the cache. Measured with a header of 128 B: 1.5 times for 64 MiB, 2.1 for 256 MiB.
 const OUT_OF_STEP: f64 = 2.0;
-/// How much longer writes past the cache take in transfers than where they are measured, eight at a time out of memory that is
+/// How much longer direct writes take in transfers than where they are measured, eight at a time out of memory that is
 /// filled already: as many are under way as a server has slots, and space is reserved first. Measured with 22 and 25 MB by 2 and 4
 /// ranks: 13.6 to 14.1 ms for 10.5 to 11.7; in eleven durable dumps of 1 to 70 MiB, none of which they did best, they took 1.07 to
 /// 1.55 times as long as the best that goes through the cache.
 const UNDER_WAY: f64 = 1.3;
-/// Longest requests through the cache that a rank of the machine at hand carries out on its own thread, by which it moves data,
+/// Longest requests through the cache that a rank of this machine carries out on its own thread, by which it moves data,
 /// too, although a core is free for another thread \[B\].
 const OWN_THREAD_BYTES: u64 = 256 << 10;
 /// Runs of memory from which on a chunk with a checksum is read straight into them \[B\].
@@ -131,7 +131,7 @@ impl<'a> Costs<'a> {
     /// Cores of a node that have ranks.
     pub(super) fn cores(&self) -> f64 {
         let machine = self.priced.machine;
-        // A machine at hand has a thread for each rank's files besides.
+        // A real machine has a thread for each rank's files besides.
         let ranks = machine.ranks_per_node.min(self.ranks) * if self.measured().is_some() { 2 } else { 1 };
         f64::from(machine.cores_per_node.clamp(1, ranks.max(1)))
     }
@@ -178,7 +178,7 @@ impl<'a> Costs<'a> {
         self.copy_ns(copied.bytes, 0) + runs_ns.max(self.part_lines_ns(copied.part_lines))
     }
 
-    /// What runs of a copy cost besides their bytes; so many of them are turned over, tile by tile.
+    /// What runs of a copy cost besides their bytes; so many of them are transposed, tile by tile.
     fn runs_ns(&self, runs: u64, turned: u64) -> f64 {
         let costs = &self.profile().processor;
         runs.saturating_sub(turned) as f64 * costs.run_ns + turned as f64 * costs.turn_ns
@@ -316,7 +316,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// A request past the cache of the machine at hand: the disk's answer is waited for, but several may be under way.
+    /// A direct request of this machine: the disk's answer is waited for, but several may be under way.
     fn past_cache_at_hand(&self, costs: &Files, request: &Request, rate: f64) -> Stored {
         let named = match (&request.file, request.write) {
             (Some(_), _) => 0.0,
@@ -405,7 +405,7 @@ impl<'a> Costs<'a> {
         levels * (up + down)
     }
 
-    /// Whether a request goes past the system's cache.
+    /// Whether a request is a direct one.
     pub(super) fn past_cache(&self, request: &Request) -> bool {
         match self.measured() {
             Some(measured) => direct_rate(&measured.files, request).is_some(),
@@ -467,7 +467,7 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// The rate at which a request goes past the cache of the machine at hand; `None` where it goes through it, because it
+/// The rate of a direct request on this machine; `None` where it goes through the cache, because it
 /// may, because its ranges are short, or because files have no such requests \[B/s\].
 fn direct_rate(costs: &Files, request: &Request) -> Option<f64> {
     let long = request.bytes / request.ranges.max(1) >= DIRECT_BYTES_MIN;
@@ -475,7 +475,7 @@ fn direct_rate(costs: &Files, request: &Request) -> Option<f64> {
     rate.filter(|_| request.direct && long)
 }
 
-/// A request to the file system of the machine at hand, through its cache.
+/// A request to the file system of this machine, through its cache.
 fn at_hand(costs: &Files, request: &Request) -> Stored {
     let (bytes, runs, ranges) = (request.bytes as f64, request.runs as f64, request.ranges.max(1));
     let chunk = request.file.is_none();

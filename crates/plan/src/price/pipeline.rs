@@ -199,7 +199,7 @@ fn lap(costs: &Costs<'_>, round: &Round, messages: &[(Moved, Message)], stored: 
 /// answer, and what receiving takes.
 pub(super) fn delays(asks: f64, clients: &[(f64, f64)]) -> f64 {
     let ask = asks / clients.len().max(1) as f64;
-    // Since the client at hand was asked: the others were, and the data of those before it came.
+    // Since the current client was asked: the others were, and the data of those before it came.
     let (mut since, mut waited) = (asks, 0.0);
     for &(handled, receiving) in clients {
         since -= ask;

@@ -246,6 +246,6 @@ pub type Memory<'a> = &'a dyn Fn(usize) -> Option<MemoryLayout>;
 pub(crate) struct Priced<'a> {
     /// Its numbers.
     pub(crate) profile: &'a Profile,
-    /// How ranks lie on nodes; of a machine at hand, as they do, and not as the profile says.
+    /// How ranks lie on nodes; of a real machine, as they do, and not as the profile says.
     pub(crate) machine: Machine,
 }

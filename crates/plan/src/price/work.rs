@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A line of the processor's cache \[B\].
 pub(super) const LINE_BYTES: u64 = 64;
-/// Longest runs that are taken for elements, as `processor.turn` has them: those of 16 B that are turned over take as long as
+/// Longest runs that are taken for elements, as `processor.turn` has them: transposed ones of 16 B take as long as
 /// others do, and longer ones longer \[B\].
 const TURNED_BYTES: u64 = 8;
 /// Arrays up to this size, and buffers, those of all ranks that share a core together, stay in the processor's cache from one
@@ -107,7 +107,7 @@ pub(super) struct Request {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copied {
     pub(super) bytes: u64,
-    /// Contiguous runs, and those of them whose order is turned over.
+    /// Contiguous runs, and those of them that are transposed.
     pub(super) runs: u64,
     pub(super) turned: u64,
     /// Lines of the processor's cache that are moved in part, to or from memory that does not stay in the cache.

@@ -148,7 +148,7 @@ pub struct Storage {
     pub call_ns: f64,
     /// What it costs for each byte \[ns/B\].
     pub call_byte_ns: f64,
-    /// Calls that one rank may have under way; past the system's cache always at least 8, as real stores have.
+    /// Calls that one rank may have under way; direct ones always at least 8, as real stores have.
     pub calls_at_once: u32,
 }
 
@@ -292,7 +292,7 @@ pub struct Metadata {
     pub query_manager_ns: f64,
 }
 
-/// What only a machine at hand has: measured, and of use to the model alone.
+/// What only a real machine has: measured, and of use to the model alone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// Which machine it was.
@@ -375,7 +375,7 @@ pub struct Files {
     pub read_range_ns: f64,
     /// Reading what it has not: rate \[B/s\].
     pub cold_rate: f64,
-    /// Writing past the cache, with several requests under way: rate; `None` where files have no such requests \[B/s\].
+    /// Writing by direct I/O, with several requests under way: rate; `None` where files have no such requests \[B/s\].
     pub direct_write_rate: Option<f64>,
     /// Reading past it, likewise \[B/s\].
     pub direct_read_rate: Option<f64>,

@@ -18,7 +18,7 @@ enum Pieces {
 }
 
 impl Pieces {
-    /// The rank that holds the piece at hand; `None` behind the last.
+    /// The rank that holds the current piece; `None` behind the last.
     fn rank(&self, facts: &Facts) -> Option<u32> {
         match self {
             Pieces::Regular { holdings, .. } => holdings.rank(),
@@ -26,7 +26,7 @@ impl Pieces {
         }
     }
 
-    /// Adds the piece at hand to a message, and goes on to the next.
+    /// Adds the current piece to a message, and goes on to the next.
     fn take(&mut self, facts: &Facts, placed: &Placed, parts: &mut Parts) {
         match self {
             Pieces::Regular { array, holdings } => {

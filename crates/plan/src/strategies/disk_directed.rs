@@ -54,9 +54,9 @@ fn subchunk(transfer: &Transfer, profile: &Profile, parameters: &Parameters, sha
     again.clamp(usual, SUBCHUNK_BYTES.max(usual)).min(share)
 }
 
-/// Whether the machine can move something of the transfer past its cache, as far as anybody knows, and its disk alone would
+/// Whether the machine can move something of the transfer by direct I/O, as far as anybody knows, and its disk alone would
 /// not take far longer than the cache: imagined ones can, others where it was measured. Chunks that are coded go through
-/// the cache in any case. On a machine at hand others do, too: each is a new file that must be made durable by itself, and
+/// the cache in any case. On a real machine others do, too: each is a new file that must be made durable by itself, and
 /// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
 fn passes_cache(transfer: &Transfer, profile: &Profile) -> bool {
     let imagined = profile.measured.is_none();

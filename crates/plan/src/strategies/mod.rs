@@ -85,7 +85,7 @@ impl Strategy {
     pub const TWO_PHASE: Strategy = Strategy::new(&two_phase::SPEC);
     /// Servers pull subchunks from clients, or push them.
     pub const SERVER_DIRECTED: Strategy = Strategy::new(&server_directed::SPEC);
-    /// The same in the order of the disk, past the system's cache.
+    /// The same in the order of the disk, by direct I/O.
     pub const DISK_DIRECTED: Strategy = Strategy::new(&disk_directed::SPEC);
 
     /// Whether it can carry out the transfer with these parameters.

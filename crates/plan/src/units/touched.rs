@@ -16,17 +16,17 @@ pub struct Touched {
     owned: Region,
     /// One for each dimension.
     wheels: SmallVec<[Wheel; 4]>,
-    /// Whether there is a unit at hand.
+    /// Whether there is a current unit.
     left: bool,
 }
 
 /// The units along one dimension.
 #[derive(Clone, Debug)]
 struct Wheel {
-    /// Number of the first that holds something, and of the one at hand.
+    /// Number of the first that holds something, and of the current one.
     first: u64,
     number: u64,
-    /// What the one at hand holds of the region.
+    /// What the current one holds of the region.
     set: IndexSet,
 }
 
@@ -83,20 +83,20 @@ impl Touched {
         self.left = false;
     }
 
-    /// Number, among all units, of the one at hand; `None` behind the last.
+    /// Number, among all units, of the current one; `None` behind the last.
     pub fn number(&self) -> Option<u64> {
         let offset = |(wheel, weight): (&Wheel, &u64)| wheel.number * weight;
         self.left.then(|| self.grid.first + self.wheels.iter().zip(&self.grid.weights).map(offset).sum::<u64>())
     }
 
-    /// The unit at hand.
+    /// The current unit.
     pub fn unit(&self) -> Option<Unit> {
         let number = self.number()?;
         let numbers: SmallVec<[u64; 4]> = self.wheels.iter().map(|wheel| wheel.number).collect();
         Some(self.grid.make(number, self.array, &numbers))
     }
 
-    /// What the unit at hand holds of the region.
+    /// What the current unit holds of the region.
     pub fn region(&self) -> Region {
         Region { dims: self.wheels.iter().map(|wheel| wheel.set.clone()).collect() }
     }

@@ -29,7 +29,7 @@ const RANGE_BYTES: u64 = 4 << 10;
 const RANGES_APART: u64 = 3;
 /// Requests out of memory that stays in the processor's cache \[B\].
 const KEPT_BYTES: u64 = 256 << 10;
-/// Requests past the cache \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
+/// Direct requests \[B\]: the shortest that the store does not send through it, and one of a common subchunk.
 const DIRECT_SHORT: u64 = 64 << 10;
 const DIRECT_LONG: u64 = 2 << 20;
 /// Shares of the bytes at most that are made durable at once.

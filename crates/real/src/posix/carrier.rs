@@ -1,4 +1,4 @@
-//! Moves runs between memory and a file in as few and as large calls as they allow, past the cache when asked.
+//! Moves runs between memory and a file in as few and as large calls as they allow, by direct I/O when asked.
 //!
 //! Of a stretch of the file, whole pages go directly, from and to the memory itself where it is aligned, else by way
 //! of an aligned buffer. The parts of pages at either end go through the cache, except that a read by way of a buffer

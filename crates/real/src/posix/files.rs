@@ -41,7 +41,7 @@ pub(super) struct Files {
     /// Of objects that are spread over directories; those of which there were requests.
     sets: Vec<Set>,
     answers: Answers,
-    /// Directories that were asked about, and whether they are at hand.
+    /// Directories that were asked about, and whether they are on this host.
     at_hand: BTreeMap<PathBuf, bool>,
     /// Names made since the last sync, of files and directories.
     new: BTreeSet<PathBuf>,
@@ -218,7 +218,7 @@ impl Files {
         self.sets.iter().for_each(Set::wait);
     }
 
-    /// Remembers whether the directory of a file is at hand.
+    /// Remembers whether the directory of a file is on this host.
     fn ask_about(&mut self, path: &Path, file: &File) {
         let Some(parent) = path.parent().filter(|&parent| !self.at_hand.contains_key(parent)) else { return };
         if self.at_hand.len() >= KNOWN_DIRECTORIES_MAX {
@@ -232,12 +232,12 @@ impl Files {
         path.parent().and_then(|parent| self.at_hand.get(parent)).is_some_and(|&at_hand| at_hand)
     }
 
-    /// Whether all files that are kept open are at hand, so that closing them waits for nothing.
+    /// Whether all files that are kept open are on this host, so that closing them waits for nothing.
     pub(super) fn closes_at_once(&self) -> bool {
         self.open.iter().all(|handle| self.is_at_hand(&handle.path))
     }
 
-    /// Writes to a file that is at hand; `None` where it is not, or not known to be.
+    /// Writes to a file that is on this host; `None` where it is not, or not known to be.
     pub(super) fn write_at_hand(
         &mut self,
         object: &Object,

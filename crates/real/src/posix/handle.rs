@@ -83,7 +83,7 @@ impl DirectFile {
     }
 }
 
-/// Whether requests for a file may go past the cache, as far as its file system tells.
+/// Whether requests for a file may be direct, as far as its file system tells.
 pub(crate) fn passes_cache(path: &Path) -> bool {
     Handle::open(path, true).is_ok_and(|handle| handle.direct().is_some())
 }

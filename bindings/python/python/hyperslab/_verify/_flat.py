@@ -104,7 +104,7 @@ def _npy_region(path: Path) -> Region:
     Raises
     ------
     Damaged
-        If the header makes no sense.
+        If the header is not valid.
     UnsupportedHeaderError
         If it is of a kind that is not read.
     """

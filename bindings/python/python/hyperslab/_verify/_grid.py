@@ -30,7 +30,7 @@ class Grid:
 
     @staticmethod
     def of(metadata: dict[str, Any]) -> Grid | None:
-        """The grid that metadata tell; None if it is not regular, or makes no sense."""
+        """The grid of the metadata; None if it is not regular, or not valid."""
         shape = _extents(metadata.get("shape"))
         name, grid = named(metadata.get("chunk_grid"))
         chunks = _extents(grid.get("chunk_shape"))

@@ -100,7 +100,7 @@ class Node:
         Raises
         ------
         Problem
-            If they make no sense, or are not supported.
+            If they are not valid, or not supported.
         """
         try:
             self._library.opened(self._folder).group(_NODE)
@@ -113,7 +113,7 @@ class Node:
         Raises
         ------
         Problem
-            If they make no sense, or are not supported.
+            If they are not valid, or not supported.
         """
         try:
             return self._library.opened(self._folder)._info(_NODE)

@@ -96,7 +96,7 @@ const WORDS: &[&str] = &[
     "date",
 ];
 
-/// What a machine at hand has besides.
+/// What a real machine has besides.
 const MEASURED: &str = r#"[measured]
 host = "here"
 processor = "one of 2026"

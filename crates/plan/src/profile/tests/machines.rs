@@ -67,7 +67,7 @@ const LEFT_OUT: [&str; 7] = [
 
 #[test]
 fn what_not_every_machine_has_can_be_left_out() {
-    // Requests past the cache are not there then, further ranges take what calls do, files of several ranks
+    // Direct requests are not there then, further ranges take what calls do, files of several ranks
     // what those of one do, and memory that stays in the processor's cache is as all other.
     let there = |text: &str| {
         let profile = parse("test.toml", text, &[]).expect("it is read");
