@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from mpi_launch import environment, launched
 ROOT = Path(__file__).parents[2]
 NEWCOMER = ROOT / "tests/newcomer"
 LINES_MAX = 60
+#: Pyright with a Node.js of its own: 300 MB, so only in an environment that the test makes and removes.
+PYRIGHT = "basedpyright==1.40.2"
 
 
 def ran(program: str, ranks: int, *arguments: object) -> str:
@@ -86,3 +89,21 @@ def test_types_of_the_programs_fit_and_of_misspelt_ones_do_not() -> None:
     assert found == wrong_lines(misspelt), done.stdout
     programs = sorted(path for path in NEWCOMER.glob("*.py"))
     assert checked(*programs).returncode == 0, checked(*programs).stdout
+
+
+@pytest.mark.long
+def test_pyright_finds_the_same(tmp_path: Path) -> None:
+    commands = tmp_path / "environment/bin"
+    subprocess.run([sys.executable, "-m", "venv", commands.parent], check=True, timeout=300)
+    subprocess.run([commands / "pip", "install", "--quiet", PYRIGHT], check=True, timeout=600)
+    misspelt = NEWCOMER / "misspelt/options.py"
+    # What there is to know of the package is what is installed beside this interpreter.
+    settings = {"include": [str(NEWCOMER)], "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [commands / "basedpyright", "-p", tmp_path, "--pythonpath", sys.executable, "--outputjson"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, check=False)
+    found = json.loads(done.stdout)
+    assert found["summary"]["filesAnalyzed"] == len(list(NEWCOMER.rglob("*.py")))
+    errors = [one for one in found["generalDiagnostics"] if one["severity"] == "error"]
+    assert {Path(one["file"]) for one in errors} == {misspelt}, done.stdout
+    assert {one["range"]["start"]["line"] + 1 for one in errors} == wrong_lines(misspelt), done.stdout

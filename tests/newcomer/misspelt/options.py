@@ -4,7 +4,7 @@ import hyperslab as hs
 import numpy as np
 
 dist = hs.Distribution.block((4, 4), 1)
-with hs.open("a.zarr", "w", durabel=True) as store:  # wrong
+with hs.open("a.zarr", "w", durable=True) as store:
     store.write("a", np.ones((4, 4)), dist, chunk=(2, 2))  # wrong
     store.write("a", np.ones((4, 4)), distribution=dist)  # wrong
     store.write("a", np.ones((4, 4)), dist, casting="safe")  # wrong
@@ -16,5 +16,6 @@ with hs.open("a.zarr", "w", durabel=True) as store:  # wrong
     store.step("s", attribute={})  # wrong
     store.create_array("b", (4,), "f4", chunk=(2,))  # wrong
     store.steps.kepp(3)  # wrong
+    hs.open("a.zarr", "w", durabel=True)  # wrong
     hs.open("a.zarr", mode="rw")  # wrong
     store.write("fine", np.ones((4, 4)), dist=dist, chunks=(2, 2), fill_value=0)
