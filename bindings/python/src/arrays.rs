@@ -1,7 +1,8 @@
 //! Arrays as Python hands them over: addresses and strides, with the object that owns the memory.
 
 use crate::errors::raise_alone;
-use hyperslab::{ElementType, LocalArray, Memory, Pick, Section, Triplet};
+use hyperslab::binding::Pick;
+use hyperslab::{ElementType, LocalArray, Memory, Section, Triplet};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -141,12 +142,12 @@ impl<'py> FromPyObject<'_, 'py> for Index {
     }
 }
 
-/// A section as start, stride, count and block of each dimension; see [`hyperslab::select`].
+/// A section as start, stride, count and block of each dimension; see [`hyperslab::binding::select`].
 #[pyfunction]
 #[pyo3(signature = (picks, shape=None))]
 pub(crate) fn section_of(py: Python<'_>, picks: Vec<RawPick>, shape: Option<Vec<u64>>) -> PyResult<RawSection> {
     let picks: Vec<Pick> = picks.into_iter().map(|pick| pick.0).collect();
-    let section = hyperslab::select(&picks, shape.as_deref()).map_err(|error| raise_alone(py, error))?;
+    let section = hyperslab::binding::select(&picks, shape.as_deref()).map_err(|error| raise_alone(py, error))?;
     Ok(section.dims.iter().map(|t| (t.start, t.stride, t.count, t.block)).collect())
 }
 

@@ -140,7 +140,7 @@ impl Comm {
 
     /// Calls `observer(done, total)` [B] now and then while a transfer runs.
     fn observed_by(&self, py: Python<'_>, observer: Option<Py<PyAny>>) {
-        let wrap = |observer: Py<PyAny>| -> hyperslab::Observer {
+        let wrap = |observer: Py<PyAny>| -> hyperslab::binding::Observer {
             Box::new(move |done, total| {
                 // What goes wrong in a progress bar is not worth a transfer; Ctrl-C that meets it there is.
                 let failed = Python::attach(|py| {

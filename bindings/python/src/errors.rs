@@ -89,9 +89,9 @@ pub(crate) struct RawUnready {
     hint: String,
 }
 
-impl From<RawUnready> for hyperslab::Unready {
-    fn from(raw: RawUnready) -> hyperslab::Unready {
+impl From<RawUnready> for hyperslab::binding::Unready {
+    fn from(raw: RawUnready) -> hyperslab::binding::Unready {
         let RawUnready { name, doing, what, object, expected, found, hint } = raw;
-        hyperslab::Unready { kind: kind(&name), doing, what, object, mismatch: expected.zip(found), hint }
+        hyperslab::binding::Unready { kind: kind(&name), doing, what, object, mismatch: expected.zip(found), hint }
     }
 }

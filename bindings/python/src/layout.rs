@@ -96,7 +96,10 @@ impl Distribution {
     #[pyo3(signature = (shape, mesh, dims, over=None))]
     fn new(shape: Vec<u64>, mesh: Vec<u64>, dims: Vec<String>, over: Option<Vec<usize>>) -> PyResult<Self> {
         let dims = dims.iter().map(|dim| parse_dim(dim)).collect::<PyResult<Vec<_>>>()?;
-        let made = hyperslab::Distribution::new(&shape, &mesh, &dims, over.as_deref());
+        let made = match over {
+            Some(over) => hyperslab::Distribution::over_mesh(&shape, &mesh, &dims, &over),
+            None => hyperslab::Distribution::new(&shape, &mesh, &dims),
+        };
         made.map(Distribution).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

@@ -3,9 +3,9 @@
 use crate::arrays::{Local, RawSection, element, locals, section};
 use crate::errors::raise_alone;
 use crate::layout::RawOwnership;
+use hyperslab::binding::{casting_named, codecs_named, exchange_named, limit_of, strategy_named};
 use hyperslab::{
     ArrayOptions, Codecs, Error, Map, OpenOptions, Preference, ReadOptions, Sections, ShardShape, Value, WriteOptions,
-    casting_named, codecs_named, exchange_named, limit_of, strategy_named,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

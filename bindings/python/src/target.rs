@@ -6,9 +6,10 @@ use crate::errors::{RawUnready, raise, raise_alone};
 use crate::layout::RawOwnership;
 use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
+use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, Arrays, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits,
-    Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
+    ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode,
+    NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,7 +24,7 @@ fn ask((Name(name), arrays, held): RawAsk) -> ArrayWrite {
 }
 
 fn mode(py: Python<'_>, name: &str) -> PyResult<Mode> {
-    hyperslab::mode_named(name).map_err(|error| raise_alone(py, error))
+    hyperslab::binding::mode_named(name).map_err(|error| raise_alone(py, error))
 }
 
 fn order(name: &str) -> PyResult<Order> {
@@ -215,11 +216,13 @@ impl Target {
     fn close(&self, py: Python<'_>, fault: Option<String>) -> PyResult<()> {
         let result = py.detach(|| {
             let taken = self.lock().take();
-            match taken {
-                Some(Inner::Step(step)) => step.publish(fault),
-                Some(Inner::Group(store)) => store.close(),
-                Some(Inner::File(file)) => file.close(fault),
-                None => Ok(()),
+            match (taken, fault) {
+                (Some(Inner::Step(step)), None) => step.publish(),
+                (Some(Inner::Step(step)), Some(why)) => step.give_up(why),
+                (Some(Inner::File(file)), None) => file.close(),
+                (Some(Inner::File(file)), Some(why)) => file.give_up(why),
+                (Some(Inner::Group(store)), _) => store.close(),
+                (None, _) => Ok(()),
             }
         });
         result.map_err(|error| raise(py, error))

@@ -240,7 +240,7 @@ mod tests {
     }
 
     fn held(shape: &[u64]) -> Arc<Ownership> {
-        Arc::new(Distribution::new(shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap().into())
+        Arc::new(Distribution::new(shape, &[2], &[Dim::Block, Dim::Whole]).unwrap().into())
     }
 
     fn request(name: &str, holding: &Arc<Ownership>) -> ArrayRequest {

@@ -196,13 +196,13 @@ mod tests {
 
     #[test]
     fn natural_chunks_are_the_blocks_cut_small() {
-        let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
+        let d = Distribution::new(&[512, 512, 256], &[2, 2, 2], &[const { Dim::Block }; 3]).unwrap();
         assert_eq!(natural_chunks(&d.into(), 8), [128, 256, 128]);
-        let small = Distribution::new(&[40], &[16], &[Dim::Block], None).unwrap();
+        let small = Distribution::new(&[40], &[16], &[Dim::Block]).unwrap();
         assert_eq!(natural_chunks(&small.into(), 8), [3]);
-        let scalar = Distribution::new(&[], &[2], &[], None).unwrap();
+        let scalar = Distribution::new(&[], &[2], &[]).unwrap();
         assert_eq!(natural_chunks(&scalar.into(), 8), [0u64; 0]);
-        let empty = Distribution::new(&[0, 5], &[2], &[Dim::Block, Dim::Whole], None).unwrap();
+        let empty = Distribution::new(&[0, 5], &[2], &[Dim::Block, Dim::Whole]).unwrap();
         assert_eq!(natural_chunks(&empty.into(), 8), [1, 5]);
     }
 }

@@ -86,8 +86,8 @@ mod tests {
     /// holdings, sections and types.
     #[test]
     fn different_calls_are_described_differently() {
-        let held: [Arc<Ownership>; 2] = [Dim::Block, Dim::Cyclic(1)]
-            .map(|dim| Arc::new(Distribution::new(&[8], &[2], &[dim], None).unwrap().into()));
+        let held: [Arc<Ownership>; 2] =
+            [Dim::Block, Dim::Cyclic(1)].map(|dim| Arc::new(Distribution::new(&[8], &[2], &[dim]).unwrap().into()));
         let sections = [Selected::Whole, Selected::Section(Section::whole(&[8]))];
         let types = [Kind::Float32, Kind::Float64];
         let of = |i: usize| request(&held[i & 1], sections[i >> 1 & 1].clone(), Some(types[i >> 2]));
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_ranks_own_and_what_it_reads_into_change_nothing_that_others_compare() {
-        let regular: Arc<Ownership> = Arc::new(Distribution::new(&[8], &[2], &[Dim::Block], None).unwrap().into());
+        let regular: Arc<Ownership> = Arc::new(Distribution::new(&[8], &[2], &[Dim::Block]).unwrap().into());
         let boxes = |boxes| Arc::new(Ownership::Boxes { shape: vec![8], boxes });
         let real = Some(Kind::Float64);
         let said = |pieces: Vec<Vec<(u64, u64)>>, of_boxes: Option<Kind>, of_all: Option<Kind>, direction| {

@@ -106,7 +106,7 @@ fn hear_distribution(r: &mut Reader) -> Option<Distribution> {
     };
     let dims = list(r, dim)?;
     let over = list(r, |r| usize::try_from(r.number()?).ok())?;
-    Distribution::new(&shape, &mesh, &dims, Some(&over)).ok()
+    Distribution::over_mesh(&shape, &mesh, &dims, &over).ok()
 }
 
 fn numbers(w: Writer, numbers: &[u64]) -> Writer {
@@ -156,7 +156,7 @@ mod tests {
         let inner = metadata.inner(&[0; 4]).unwrap();
         let shards = Stored::in_shards(&shape, element, &inner.chunk, inner.shards, inner.coding);
         let dims = [Dim::Cyclic(2), Dim::Whole, Dim::BlockOf(5)];
-        let distribution = Distribution::new(&[7, 8, 9], &[2, 3], &dims, Some(&[1, 0])).unwrap();
+        let distribution = Distribution::over_mesh(&[7, 8, 9], &[2, 3], &dims, &[1, 0]).unwrap();
         let ask = |stored: Stored, name: &str, spread: Spread| Ask {
             name: name.into(),
             section: Section { dims: vec![Triplet { start: 1, stride: 4, count: 2, block: 3 }; 3] },
@@ -165,7 +165,7 @@ mod tests {
             stored,
         };
         let uneven = [Dim::blocks(&[3, 0, 4]).unwrap(), Dim::Block, Dim::Whole];
-        let uneven = Distribution::new(&[7, 8, 9], &[3, 2], &uneven, None).unwrap();
+        let uneven = Distribution::new(&[7, 8, 9], &[3, 2], &uneven).unwrap();
         vec![
             ask(file.clone(), "ψ", Spread::Regular(distribution)),
             ask(chunks(chain), "rho", Spread::Regular(uneven)),

@@ -91,6 +91,32 @@ complex! {
     f64 => Complex128,
 }
 
+#[cfg(feature = "num-complex")]
+macro_rules! complex_of_num {
+    ($($type:ty => $kind:ident,)*) => {$(
+        impl sealed::Bytes for num_complex::Complex<$type> {
+            fn put(self, bytes: &mut Vec<u8>) {
+                sealed::Bytes::put([self.re, self.im], bytes);
+            }
+
+            fn get(bytes: &[u8]) -> Self {
+                let [re, im] = sealed::Bytes::get(bytes);
+                num_complex::Complex { re, im }
+            }
+        }
+
+        impl Element for num_complex::Complex<$type> {
+            const KIND: Kind = Kind::$kind;
+        }
+    )*};
+}
+
+#[cfg(feature = "num-complex")]
+complex_of_num! {
+    f32 => Complex64,
+    f64 => Complex128,
+}
+
 impl LocalArray {
     /// A row-major array of these values, which are copied.
     ///

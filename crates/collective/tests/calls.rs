@@ -140,7 +140,7 @@ impl Case {
         if let Some(first) = mesh.first_mut() {
             *first = u64::from(self.ranks);
         }
-        Arc::new(Distribution::new(shape, &mesh, &dims, None).unwrap().into())
+        Arc::new(Distribution::new(shape, &mesh, &dims).unwrap().into())
     }
 
     /// A distribution for each array; those of one shape have the same.

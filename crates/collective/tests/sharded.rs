@@ -147,7 +147,7 @@ impl Case {
         }
         match mesh.is_empty() {
             true => Ownership::replicated(&shape, self.ranks).unwrap(),
-            false => Distribution::new(&shape, &mesh, &dims, None).unwrap().into(),
+            false => Distribution::new(&shape, &mesh, &dims).unwrap().into(),
         }
     }
 

@@ -4,12 +4,12 @@ use hyperslab::{Comm, Dim, Distribution, Error, Mode, OpenOptions, Store, WriteO
 use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
-    let blocks = Distribution::new(&[8, 6], &[2, 2], &[Dim::Block, Dim::Block], None).expect("it fits");
+    let blocks = Distribution::new(&[8, 6], &[2, 2], &[Dim::Block, Dim::Block])?;
     let mine = vec![comm.rank() as f32; 12];
     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;
     store.write_values("rho", &mine, &blocks, &WriteOptions::default())?;
 
-    let rows = Distribution::new(&[8, 6], &[4], &[Dim::Block, Dim::Whole], None).expect("it fits");
+    let rows = Distribution::new(&[8, 6], &[4], &[Dim::Block, Dim::Whole])?;
     let found: Vec<f32> = store.read_values("rho", &rows)?;
     let left = if comm.rank() < 2 { 0.0 } else { 2.0 };
     assert_eq!(found[..6], [left, left, left, left + 1.0, left + 1.0, left + 1.0]);

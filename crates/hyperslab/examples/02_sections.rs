@@ -6,19 +6,19 @@ use hyperslab::{
 use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
-    let rows = |extent| Distribution::new(&[extent], &[4], &[Dim::Block], None).expect("it fits");
+    let rows = |extent| Distribution::new(&[extent], &[4], &[Dim::Block]);
     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;
     let first = 3 * comm.rank() as i64;
-    store.write_values("numbers", &[first, first + 1, first + 2], &rows(12), &WriteOptions::default())?;
+    store.write_values("numbers", &[first, first + 1, first + 2], &rows(12)?, &WriteOptions::default())?;
 
     // Every second number from 2 on, four of them.
-    let section = Section { dims: vec![Triplet { start: 2, stride: 2, count: 4, block: 1 }] };
-    let options = ReadOptions::default().holding(rows(4)).section(section.clone());
+    let section = Section::of([Triplet::from(2..10).every(2)]);
+    let options = ReadOptions::default().holding(rows(4)?).section(section.clone());
     let (arrays, _) = store.read(&["numbers"], options)?;
     assert_eq!(arrays[0].to_values::<i64>()?, [2 + 2 * comm.rank() as i64]);
 
-    store.write_values("numbers", &[-1i64], &rows(4), &WriteOptions::default().section(section))?;
-    let whole = Distribution::replicated(&[12], 4).expect("it fits");
+    store.write_values("numbers", &[-1i64], &rows(4)?, &WriteOptions::default().section(section))?;
+    let whole = Distribution::replicated(&[12], 4)?;
     assert_eq!(store.read_values::<i64>("numbers", &whole)?, [0, 1, -1, 3, -1, 5, -1, 7, -1, 9, 10, 11]);
     store.close()
 }

@@ -4,13 +4,13 @@ use hyperslab::{Comm, Dim, Distribution, Error, Map, Mode, OpenOptions, Store, W
 use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
-    let rows = Distribution::new(&[8, 2], &[4], &[Dim::Block, Dim::Whole], None).expect("it fits");
+    let rows = Distribution::new(&[8, 2], &[4], &[Dim::Block, Dim::Whole])?;
     let store = Store::open(comm, path, Mode::UpdateOrCreate, OpenOptions::default())?;
     for number in 1..=3 {
         let attributes: Map<_, _> = [("time".to_string(), (number as f64 / 2.0).into())].into_iter().collect();
         let step = store.step(&format!("step_{number}"), attributes, false)?;
         step.group.write_values("u", &[number as f64; 4], &rows, &WriteOptions::default())?;
-        step.publish(None)?;
+        step.publish()?;
     }
     store.delete("step_1")?;
     let steps = store.steps()?;

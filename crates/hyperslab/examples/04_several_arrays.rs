@@ -4,7 +4,7 @@ use hyperslab::{ArrayWrite, Comm, Dim, Distribution, Error, LocalArray, Mode, Op
 use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
-    let columns = Distribution::new(&[2, 8], &[4], &[Dim::Whole, Dim::Block], None).expect("it fits");
+    let columns = Distribution::new(&[2, 8], &[4], &[Dim::Whole, Dim::Block])?;
     let arrays = |value: f64| -> Result<Vec<ArrayWrite>, Error> {
         let mine = LocalArray::from_values(&[2, 2], &[value; 4])?;
         let names = ["rho", "energy"].into_iter();
@@ -14,7 +14,7 @@ fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     store.write(&arrays(1.0)?, &WriteOptions::default().chunks(vec![2, 4]))?;
     store.append(&arrays(2.0)?, 0, &WriteOptions::default())?;
     assert_eq!(store.info("energy")?.metadata.shape, [4, 8]);
-    let whole = Distribution::replicated(&[4, 8], 4).expect("it fits");
+    let whole = Distribution::replicated(&[4, 8], 4)?;
     let found: Vec<f64> = store.read_values("rho", &whole)?;
     assert_eq!((found[0], found[31]), (1.0, 2.0));
     store.close()

@@ -7,7 +7,7 @@ fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let missing = Store::open(comm, path, Mode::Read, OpenOptions::default()).err().expect("nothing is there");
     assert!(missing.is_not_found() && missing.hint().contains("mode w"), "{missing}");
 
-    let rows = Distribution::new(&[4], &[4], &[Dim::Block], None).expect("it fits");
+    let rows = Distribution::new(&[4], &[4], &[Dim::Block])?;
     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;
     store.write_values("a", &[1.0f64], &rows, &WriteOptions::default())?;
     let taken = store.write_values("a", &[2.0f64], &rows, &WriteOptions::default()).unwrap_err();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let path = path.with_file_name("a.npy");
-    let rows = Distribution::new(&[4, 3], &[4], &[Dim::Block, Dim::Whole], None).expect("it fits");
+    let rows = Distribution::new(&[4, 3], &[4], &[Dim::Block, Dim::Whole])?;
     let mine = LocalArray::from_values(&[1, 3], &[comm.rank() as u16; 3])?;
     let array = ArrayWrite::new("array", mine, rows.clone());
     let (opening, writing) = (OpenOptions::default(), WriteOptions::default());
@@ -16,7 +16,7 @@ fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let file = File::open_npy(comm, &*path, OpenOptions::default())?;
     let (arrays, _) = file.read(&["array"], ReadOptions::default().holding(rows))?;
     assert_eq!(arrays[0].to_values::<u16>()?, [comm.rank() as u16; 3]);
-    file.close(None)
+    file.close()
 }
 
 pub(crate) fn main() {

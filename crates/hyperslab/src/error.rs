@@ -1,5 +1,6 @@
 //! The one public error.
 
+use hyperslab_layout::{DistributionError, SectionError};
 use hyperslab_world::{Fault, FaultKind};
 use std::fmt;
 
@@ -146,6 +147,19 @@ impl From<Fault> for Error {
         Error(fault)
     }
 }
+
+/// What cannot be spread or selected is the caller's fault, as every argument that does not fit.
+macro_rules! invalid_from {
+    ($($type:ty),*) => {$(
+        impl From<$type> for Error {
+            fn from(error: $type) -> Error {
+                Error::invalid(error.to_string())
+            }
+        }
+    )*};
+}
+
+invalid_from!(DistributionError, SectionError);
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {

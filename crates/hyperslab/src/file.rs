@@ -49,6 +49,13 @@ pub struct Contents<'a> {
     pub arrays: &'a [FileArray],
 }
 
+/// Row-major, with no header and no arrays: those of a new file are added by writing them.
+impl Default for Contents<'_> {
+    fn default() -> Self {
+        Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays: &[] }
+    }
+}
+
 /// Names of arrays, with shape and type where they are not those of the array before: of hundreds nearly all are alike.
 fn enumerated(arrays: &[FileArray]) -> String {
     let mut text = String::new();
@@ -214,10 +221,10 @@ impl File {
         };
         let options = WriteOptions { section: Sections::Whole, element: Some(element), ..writing.clone() };
         match file.write(&std::mem::take(&mut asks), &options) {
-            Ok(report) => file.close(None).map(|()| report),
+            Ok(report) => file.close().map(|()| report),
             Err(error) => {
                 // What was begun goes away, on all ranks alike; the error to show is that of the write.
-                let _ = file.close(Some(error.message()));
+                let _ = file.give_up(error.message());
                 Err(error)
             }
         }
@@ -289,6 +296,11 @@ impl File {
             alone: Alone::new(location),
             last_write: Arc::default(),
         })
+    }
+
+    /// The ranks that opened it. Local.
+    pub fn comm(&self) -> &Comm {
+        &self.comm
     }
 
     /// The bytes before the first array.
@@ -409,12 +421,24 @@ impl File {
         }
     }
 
-    /// Ends the use of the file. Collective. A new file is made durable and takes its name; with `fault`, an error of
-    /// this rank, it is given up on all ranks instead.
+    /// Ends the use of the file. Collective. A new file is made durable and takes its name.
     ///
     /// # Errors
     /// The same on all ranks; an older file of that name is there unchanged then.
-    pub fn close(self, fault: Option<String>) -> Result<(), Error> {
+    pub fn close(self) -> Result<(), Error> {
+        self.finish(None)
+    }
+
+    /// Takes part in closing with an error of this rank: a new file is given up on all ranks. Collective: other ranks call
+    /// this or [`File::close`].
+    ///
+    /// # Errors
+    /// Always, the same on all ranks; it holds what is said here.
+    pub fn give_up(self, why: impl Into<String>) -> Result<(), Error> {
+        self.finish(Some(why.into()))
+    }
+
+    fn finish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("close '{}'", self.path().display());
         let new = self.mode.writes_new();
         let sync = new && self.options.durable;

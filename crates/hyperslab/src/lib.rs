@@ -9,11 +9,11 @@
 //! # let path = directory.as_path();
 //! // On each rank: whole rows of an array of 6 x 4, written and read back by all.
 //! fn rank(comm: &Comm, path: &std::path::Path) -> Result<f64, Error> {
-//!     let rows = Distribution::new(&[6, 4], &[2], &[Dim::Block, Dim::Whole], None).expect("it fits");
+//!     let rows = Distribution::new(&[6, 4], &[2], &[Dim::Block, Dim::Whole])?;
 //!     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;
 //!     let report = store.write_values("rho", &[comm.rank() as f64; 12], &rows, &WriteOptions::default())?;
 //!     assert_eq!(report.bytes(), 6 * 4 * 8);
-//!     let whole = Distribution::replicated(&[6, 4], 2).expect("it fits");
+//!     let whole = Distribution::replicated(&[6, 4], 2)?;
 //!     Ok(store.read_values::<f64>("rho", &whole)?.iter().sum())
 //! }
 //!
@@ -51,6 +51,8 @@
 //   their targets, `zarr/step.rs` and `file.rs` end what several calls wrote, `zarr/opening.rs` and `file/disk.rs` open;
 //   `file/form.rs` is what formats of one file differ in, and `file/netcdf.rs` is one of them;
 //   `zarr/shapes.rs` chooses chunks of new arrays, `zarr/known.rs` and `listing.rs` keep what all ranks saw.
+// - `binding.rs` is what doors of other languages share. `values.rs` and `views.rs` are the doors for slices and for views of the
+//   crate ndarray.
 // - `options.rs` and `selection.rs` are what may be said of a call and what it means, `arrays.rs` what groups, steps and files have in
 //   common, `alone.rs` the door for a rank alone; `pinned.rs` notices what others replace in the middle of a call.
 // - `planning.rs` is how rank 0 chooses: profile, plans that are kept, what was learned; `profile.rs` finds the profile of this
@@ -61,6 +63,7 @@
 
 mod alone;
 mod arrays;
+pub mod binding;
 mod comm;
 mod course;
 mod driver;
@@ -82,12 +85,12 @@ mod served;
 mod stderr;
 pub mod trace;
 mod values;
+#[cfg(feature = "ndarray")]
+mod views;
 mod zarr;
 
-pub use arrays::{Arrays, Info};
-pub use comm::{Comm, Observer, Unready};
-pub use course::decode;
-pub use driver::Driver;
+pub use arrays::Info;
+pub use comm::Comm;
 pub use error::Error;
 pub use file::netcdf::NetcdfOptions;
 pub use file::{Contents, File, FileArray};
@@ -95,7 +98,7 @@ pub use hyperslab_collective::attempts::{Cleaned, clean};
 pub use hyperslab_collective::{CHUNK_BYTES_MAX, Element, LocalArray, Ownership, Report, natural_chunks};
 pub use hyperslab_format::netcdf::Version as NetcdfVersion;
 pub use hyperslab_format::raw::Order;
-pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value, fill_from_json, fill_to_json};
+pub use hyperslab_format::zarr::{AttributeEdit, Codecs, Map, Value};
 pub use hyperslab_layout::{
     ByteOrder, Casting, Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, Triplet, chunks_for_request,
     mesh, schema_chunks,
@@ -104,12 +107,8 @@ pub use hyperslab_pack::Memory;
 pub use hyperslab_plan::{Direction, Exchange, Explanation, Limits, Machine, Parameters, Preference, Strategy};
 pub use hyperslab_real::Directory;
 pub use hyperslab_world::{BucketNames, Death, FaultKind, Location, MemoryTree, Names, ObjectMemory, Striped, Trouble};
-pub use measuring::Measuring;
-pub use options::{
-    ArrayOptions, OpenOptions, ReadOptions, ShardShape, WriteOptions, casting_named, codecs_named, exchange_named,
-    limit_of, mode_named, strategy_named,
-};
+pub use options::{ArrayOptions, OpenOptions, ReadOptions, ShardShape, WriteOptions};
 pub use request::Request;
-pub use selection::{Pick, Sections, select};
+pub use selection::Sections;
 pub use trace::Predicted;
 pub use zarr::{ArrayInfo, ArrayWrite, Layout, Mode, Planned, Step, Store, explain};

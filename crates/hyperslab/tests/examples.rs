@@ -23,3 +23,13 @@ ladder! {
     fifth in "../examples/05_errors.rs",
     sixth in "../examples/06_files.rs",
 }
+
+#[cfg(all(feature = "ndarray", feature = "num-complex"))]
+#[path = "../examples/07_ndarray.rs"]
+mod seventh;
+
+#[cfg(all(feature = "ndarray", feature = "num-complex"))]
+#[test]
+fn the_example_with_ndarray_runs() {
+    seventh::main();
+}

@@ -22,7 +22,7 @@ fn two_thousand_arrays_are_one_call() {
 }
 
 fn rank(comm: &Comm, memory: &MemoryTree) {
-    let blocks = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Block], None).unwrap();
+    let blocks = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Block]).unwrap();
     let options = OpenOptions::default().durable(false);
     let store = Store::open(comm, memory, Mode::Write, options).unwrap();
     let names: Vec<String> = (0..ARRAYS).map(|i| format!("a{i:04}")).collect();
@@ -42,7 +42,7 @@ fn rank(comm: &Comm, memory: &MemoryTree) {
     assert_eq!(report.bytes(), (ARRAYS * 128 * 8) as u64);
 
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)], None).unwrap();
+    let dealt = Distribution::new(&[128], &[u64::from(RANKS)], &[Dim::Cyclic(8)]).unwrap();
     let before = comm.agreements();
     let (arrays, _) = store.read(&wanted, ReadOptions::default().holding(dealt.clone())).unwrap();
     assert_eq!(comm.agreements() - before, 2);

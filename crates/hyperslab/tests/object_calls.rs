@@ -1,15 +1,16 @@
 //! What can be done in an object store, and what is refused.
 
+use hyperslab::binding::{Pick, select};
 use hyperslab::{
-    ArrayWrite, Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, Pick,
-    ReadOptions, Store, Trouble, WriteOptions, select,
+    ArrayWrite, Comm, Death, Dim, Distribution, FaultKind, LocalArray, Mode, ObjectMemory, OpenOptions, ReadOptions,
+    Store, Trouble, WriteOptions,
 };
 
 const EXTENT: u64 = 12;
 
 fn ask(comm: &Comm, name: &str, value: f64) -> ArrayWrite {
     let (ranks, mine) = (u64::from(comm.size()), EXTENT / u64::from(comm.size()));
-    let spread = Distribution::new(&[EXTENT], &[ranks], &[Dim::Block], None).unwrap();
+    let spread = Distribution::new(&[EXTENT], &[ranks], &[Dim::Block]).unwrap();
     ArrayWrite::new(name, LocalArray::from_f64(&[mine], &vec![value; mine as usize]), spread)
 }
 
@@ -47,7 +48,7 @@ fn requests_and_dedicated_servers_write_and_read() {
                 let step = store.step("0001", Default::default(), false).unwrap();
                 let in_step = step.group.write_later(vec![ask(&comm, "x", 7.0)], options(), false);
                 in_step.wait().unwrap();
-                step.publish(None).unwrap();
+                step.publish().unwrap();
                 store.append(&[ask(&comm, "a2", 9.0)], 0, &WriteOptions::default()).unwrap();
                 assert_eq!(read(&store, "a1"), [1.0; EXTENT as usize]);
                 assert_eq!(read(&store, "a2"), [[2.0; EXTENT as usize], [9.0; EXTENT as usize]].concat());
@@ -69,7 +70,7 @@ fn what_readers_see_is_not_changed_in_place() {
     let part = ArrayWrite::new(
         "x",
         LocalArray::from_f64(&[4], &[2.0; 4]),
-        Distribution::new(&[4], &[1], &[Dim::Block], None).unwrap(),
+        Distribution::new(&[4], &[1], &[Dim::Block]).unwrap(),
     );
     let first = Pick::Range { start: Some(0), stop: Some(4), step: 1 };
     let section = || select(&[first], Some(&[EXTENT])).unwrap();
@@ -87,7 +88,7 @@ fn what_readers_see_is_not_changed_in_place() {
     step.group.write(&[ask(&comm, "x", 1.0)], &options()).unwrap();
     step.group.write(&[part], &WriteOptions::default().section(section())).unwrap();
     step.group.append(&[ask(&comm, "x", 3.0)], 0, &WriteOptions::default()).unwrap();
-    step.publish(None).unwrap();
+    step.publish().unwrap();
     let expected = [&[2.0; 4][..], &[1.0; 8], &[3.0; EXTENT as usize]].concat();
     assert_eq!(read(&store.group("0001").unwrap(), "x"), expected);
     store.close().unwrap();

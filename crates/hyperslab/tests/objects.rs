@@ -23,7 +23,7 @@ fn on_ranks<T: Send>(run: impl Fn(&Comm) -> T + Sync) -> Vec<T> {
 }
 
 fn spread(comm: &Comm) -> Distribution {
-    Distribution::new(&[EXTENT], &[u64::from(comm.size())], &[Dim::Block], None).unwrap()
+    Distribution::new(&[EXTENT], &[u64::from(comm.size())], &[Dim::Block]).unwrap()
 }
 
 fn ask(comm: &Comm, name: &str, value: f64) -> ArrayWrite {
@@ -86,7 +86,7 @@ fn write_step(comm: &Comm, place: &ObjectMemory, value: f64) -> Result<(), Failu
             return Err(error);
         }
     }
-    step.publish(None)?;
+    step.publish()?;
     store.close()
 }
 
@@ -100,7 +100,7 @@ fn arrays_steps_and_appends_come_back() {
         step.group.write(&[ask(comm, "x", 3.0)], &options()).unwrap();
         let (arrays, _) = step.group.read(&["x"], ReadOptions::default()).unwrap();
         assert_eq!(arrays[0].to_f64(), [3.0; EXTENT as usize], "a step is read before it is published");
-        step.publish(None).unwrap();
+        step.publish().unwrap();
         store.append(&[ask(comm, "x", 4.0)], 0, &WriteOptions::default()).unwrap();
         store.consolidate().unwrap();
         assert_eq!(
@@ -405,7 +405,7 @@ fn programs_that_race_for_the_same_steps() {
                         let Ok(step) = store.step(name, Default::default(), false) else { continue };
                         let asks = ["x", "y"].map(|name| ask(&comm, name, 10.0 + number as f64));
                         match step.group.write(&asks, &options()) {
-                            Ok(_) => drop(step.publish(None)),
+                            Ok(_) => drop(step.publish()),
                             Err(_) => step.discard(),
                         }
                     }

@@ -19,7 +19,7 @@ const SHAPE: [u64; 2] = [48, 30];
 
 fn transfer(object: &str) -> Arc<Transfer> {
     let element = ElementType::native(Kind::UInt16);
-    let distribution = Distribution::new(&SHAPE, &[2, 3], &[Dim::Block, Dim::Cyclic(4)], None).unwrap();
+    let distribution = Distribution::new(&SHAPE, &[2, 3], &[Dim::Block, Dim::Cyclic(4)]).unwrap();
     let stored = Stored::in_file(&SHAPE, element, object, 0);
     let (section, spread) = (Section::whole(&SHAPE), Spread::Regular(distribution));
     let ask = Ask { name: "a".into(), section, spread, memory: element, stored };

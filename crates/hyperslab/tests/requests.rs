@@ -21,7 +21,7 @@ impl Drop for Place {
 }
 
 fn spread(comm: &Comm) -> Distribution {
-    Distribution::new(&[EXTENT], &[u64::from(comm.size())], &[Dim::Cyclic(1)], None).unwrap()
+    Distribution::new(&[EXTENT], &[u64::from(comm.size())], &[Dim::Cyclic(1)]).unwrap()
 }
 
 /// This rank's elements of an array that begins with `start`.

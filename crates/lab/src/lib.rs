@@ -6,7 +6,7 @@
 
 // How the files hang together: `simulate.rs` and `simulate/` turn what is asked in JSON into a rehearsal, and what came out
 // into JSON. `imagined.rs` and `imagined/` run programs of the library on imagined machines. `calibrate.rs` and `calibrate/` time what a process or all ranks do, by programs that only exchange messages or
-// only write; `hyperslab::Measuring` is their door to a communicator.
+// only write; `hyperslab::binding::Measuring` is their door to a communicator.
 
 pub mod calibrate;
 pub mod imagined;

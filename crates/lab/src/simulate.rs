@@ -21,7 +21,8 @@ pub use spec::{
     Store, StoreOf, TransferSpec, WhatIf, Who, Work,
 };
 
-use hyperslab::{Error, limit_of};
+use hyperslab::Error;
+use hyperslab::binding::limit_of;
 use hyperslab_plan::profile::{self, Profile};
 use hyperslab_sim::{Faults, Payload, Rehearsal, Size};
 use hyperslab_walk::Limits;

@@ -77,7 +77,7 @@ fn a_raw_file_is_published_when_it_is_closed() {
         }),
         does(false, |_, kept| {
             let file = kept.remove("file").and_then(|kept| kept.downcast::<File>().ok()).expect("it is open");
-            file.close(None)
+            file.close()
         }),
     ];
     let (_, chosen, tree) = run("nas-sp2", program, Payload::Files);

@@ -153,12 +153,12 @@ mod tests {
     #[test]
     fn schemas_of_panda() {
         let schema = |mesh: &[u64], dims: &[Dim]| {
-            schema_chunks(&Distribution::new(&[512, 512, 256], mesh, dims, None).unwrap(), 8, 1 << 30)
+            schema_chunks(&Distribution::new(&[512, 512, 256], mesh, dims).unwrap(), 8, 1 << 30)
         };
         assert_eq!(schema(&[8], &[Dim::Block, Dim::Whole, Dim::Whole]), [64, 512, 256]);
         assert_eq!(schema(&[2, 2, 2], &[const { Dim::Block }; 3]), [256, 256, 128]);
         assert_eq!(schema(&[4], &[Dim::Whole, Dim::Whole, Dim::Cyclic(16)]), [512, 512, 16]);
-        let rows = Distribution::new(&[512, 512, 256], &[8], &[Dim::Block, Dim::Whole, Dim::Whole], None).unwrap();
+        let rows = Distribution::new(&[512, 512, 256], &[8], &[Dim::Block, Dim::Whole, Dim::Whole]).unwrap();
         assert_eq!(natural_chunks(&rows, 8, 32 * MIB), [32, 512, 256]);
     }
 

@@ -105,12 +105,25 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Spreads `shape` over `mesh`. Dimensions other than `*` take the mesh dimensions in order, or those in `over`.
+    /// Spreads `shape` over `mesh`. Dimensions other than `*` take the mesh dimensions in order.
     ///
     /// # Errors
-    /// When numbers of dimensions do not fit, a mesh dimension is used twice or does not exist, a mesh extent or a
-    /// block size is 0, BLOCK(n) does not reach the extent, or sizes overflow.
-    pub fn new(shape: &[u64], mesh: &[u64], dims: &[Dim], over: Option<&[usize]>) -> Result<Self, DistributionError> {
+    /// When numbers of dimensions do not fit, a mesh extent or a block size is 0, BLOCK(n) does not reach the extent, or
+    /// sizes overflow.
+    pub fn new(shape: &[u64], mesh: &[u64], dims: &[Dim]) -> Result<Self, DistributionError> {
+        Distribution::spread(shape, mesh, dims, None)
+    }
+
+    /// The same, where dimensions other than `*` take these dimensions of the mesh, in this order. Mesh dimensions that
+    /// nobody takes replicate.
+    ///
+    /// # Errors
+    /// As [`Distribution::new`]; also when a mesh dimension is named twice or does not exist.
+    pub fn over_mesh(shape: &[u64], mesh: &[u64], dims: &[Dim], over: &[usize]) -> Result<Self, DistributionError> {
+        Distribution::spread(shape, mesh, dims, Some(over))
+    }
+
+    fn spread(shape: &[u64], mesh: &[u64], dims: &[Dim], over: Option<&[usize]>) -> Result<Self, DistributionError> {
         let fail = |text: String| Err(DistributionError(text));
         if dims.len() != shape.len() {
             return fail(format!(
@@ -146,7 +159,7 @@ impl Distribution {
 
     /// All of the array on each of `ranks` ranks.
     pub fn replicated(shape: &[u64], ranks: u64) -> Result<Self, DistributionError> {
-        Distribution::new(shape, &[ranks], &vec![Dim::Whole; shape.len()], None)
+        Distribution::new(shape, &[ranks], &vec![Dim::Whole; shape.len()])
     }
 
     /// So many arrays, each spread so, as one array with one dimension more, the slowest; `None` when it is too large.
@@ -463,7 +476,7 @@ mod tests {
     use super::*;
 
     fn counts(extent: u64, ranks: u64, dim: Dim) -> Vec<u64> {
-        let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
+        let distribution = Distribution::new(&[extent], &[ranks], &[dim]).unwrap();
         (0..ranks as u32).map(|rank| distribution.owned(rank).elements()).collect()
     }
 
@@ -483,7 +496,7 @@ mod tests {
 
     #[test]
     fn stacked_arrays_are_each_spread_as_before() {
-        let one = Distribution::new(&[7, 5], &[3, 2], &[Dim::Cyclic(2), Dim::Block], Some(&[1, 0])).unwrap();
+        let one = Distribution::over_mesh(&[7, 5], &[3, 2], &[Dim::Cyclic(2), Dim::Block], &[1, 0]).unwrap();
         let stacked = one.stacked(4).unwrap();
         assert_eq!((stacked.shape(), stacked.mesh(), stacked.ranks()), (&[4, 7, 5][..], &[3, 2][..], 6));
         for rank in 0..8 {
@@ -528,7 +541,7 @@ mod tests {
         assert_ne!(dim(&many), dim(&other));
         assert!(dim(&many).contains("100 blocks"));
         assert_eq!(Dim::blocks(&[u64::MAX, 1]), None);
-        let short = Distribution::new(&[6], &[3], &[Dim::blocks(&[2, 0, 3]).unwrap()], None).unwrap_err();
+        let short = Distribution::new(&[6], &[3], &[Dim::blocks(&[2, 0, 3]).unwrap()]).unwrap_err();
         assert!(short.to_string().contains("add up to the extent"), "{short}");
     }
 
@@ -540,8 +553,7 @@ mod tests {
                 dims.extend((1..8).filter(|n| n * ranks >= extent).map(Dim::BlockOf));
                 dims.extend((0..4).map(|salt| uneven(extent, ranks, salt)));
                 for dim in dims {
-                    let distribution =
-                        Distribution::new(&[extent], &[ranks], std::slice::from_ref(&dim), None).unwrap();
+                    let distribution = Distribution::new(&[extent], &[ranks], std::slice::from_ref(&dim)).unwrap();
                     for q in 0..ranks {
                         let owned: Vec<u64> = distribution.owned_dim(0, q).iter().collect();
                         let expected: Vec<u64> = (0..extent).filter(|&i| owner(i, extent, ranks, &dim) == q).collect();
@@ -565,7 +577,7 @@ mod tests {
 
     #[test]
     fn mesh_dimensions_left_over_replicate() {
-        let d = Distribution::new(&[8, 4], &[2, 3], &[Dim::Block, Dim::Whole], Some(&[0])).unwrap();
+        let d = Distribution::over_mesh(&[8, 4], &[2, 3], &[Dim::Block, Dim::Whole], &[0]).unwrap();
         assert_eq!(d.replication(), 3);
         assert_eq!(d.owned(0), d.owned(2));
         assert_eq!(d.owners(&[(0, 1), (0, 1)], None), [0, 1, 2]);
@@ -577,8 +589,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let new =
-            |mesh: &[u64], dims: &[Dim], over| Distribution::new(&[10, 10], mesh, dims, over).unwrap_err().to_string();
+        let new = |mesh: &[u64], dims: &[Dim], over| {
+            Distribution::spread(&[10, 10], mesh, dims, over).unwrap_err().to_string()
+        };
         assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
         assert!(new(&[2], &[const { Dim::Block }; 2], None).contains("2 distributed dimensions"));
         assert!(new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("[0, 0]"));

@@ -177,7 +177,7 @@ mod tests {
             if mesh.is_empty() {
                 mesh.push(1);
             }
-            let d = Distribution::new(&shape, &mesh, &dims, Some(&over)).unwrap();
+            let d = Distribution::over_mesh(&shape, &mesh, &dims, &over).unwrap();
             let bounds: Vec<(u64, u64)> = shape
                 .iter()
                 .map(|&extent| {

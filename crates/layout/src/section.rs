@@ -2,6 +2,7 @@
 
 use crate::IndexSet;
 use std::fmt;
+use std::ops::Range;
 
 /// A section of one dimension: indices `start + i*stride + j` for `0 <= i < count`, `0 <= j < block`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,6 +21,15 @@ impl Triplet {
     /// All of an extent.
     pub fn whole(extent: u64) -> Triplet {
         Triplet { start: 0, stride: extent.max(1), count: u64::from(extent > 0), block: extent.max(1) }
+    }
+
+    /// The same range, but only every `step`-th index of it, from the first on. `step` is at least 1.
+    ///
+    /// # Panics
+    /// When `step` is 0.
+    #[must_use]
+    pub fn every(self, step: u64) -> Triplet {
+        Triplet { start: self.start, stride: step, count: self.len().div_ceil(step), block: 1 }
     }
 
     /// Number of indices selected.
@@ -49,6 +59,21 @@ impl Triplet {
     }
 }
 
+/// A range of indices; one that ends before it begins selects nothing.
+impl From<Range<u64>> for Triplet {
+    fn from(range: Range<u64>) -> Triplet {
+        let extent = range.end.saturating_sub(range.start);
+        Triplet { start: range.start, ..Triplet::whole(extent) }
+    }
+}
+
+/// One index; the dimension stays, with extent 1.
+impl From<u64> for Triplet {
+    fn from(index: u64) -> Triplet {
+        Triplet::from(index..index.saturating_add(1))
+    }
+}
+
 /// Why a section does not fit an array.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SectionError(String);
@@ -73,6 +98,18 @@ impl Section {
     /// All of an array of this shape.
     pub fn whole(shape: &[u64]) -> Section {
         Section { dims: shape.iter().map(|&extent| Triplet::whole(extent)).collect() }
+    }
+
+    /// A range for each dimension.
+    ///
+    /// ```
+    /// # use hyperslab_layout::{Section, Triplet};
+    /// // array[2:10:2, 0:5] in Python's words
+    /// let section = Section::of([Triplet::from(2..10).every(2), (0..5).into()]);
+    /// assert_eq!(section.shape(), [4, 5]);
+    /// ```
+    pub fn of(dims: impl IntoIterator<Item = impl Into<Triplet>>) -> Section {
+        Section { dims: dims.into_iter().map(Into::into).collect() }
     }
 
     /// Extents of the section's own index space.

@@ -302,7 +302,7 @@ mod tests {
             let mesh: Vec<u64> = (0..ndim).map(|_| random.u64(1..4)).collect();
             let mut part = || {
                 let dims: Vec<Dim> = (0..ndim).map(|d| random_dim(&mut random, shape[d], mesh[d])).collect();
-                let d = Distribution::new(&shape, &mesh, &dims, None).unwrap();
+                let d = Distribution::new(&shape, &mesh, &dims).unwrap();
                 d.owned(random.u32(0..d.ranks() as u32))
             };
             let (mine, theirs) = (part(), part());
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn a_block_of_a_row_major_file_is_one_nest() {
         let shape = [512, 512, 256];
-        let d = Distribution::new(&shape, &[2, 2, 2], &[const { Dim::Block }; 3], None).unwrap();
+        let d = Distribution::new(&shape, &[2, 2, 2], &[const { Dim::Block }; 3]).unwrap();
         let mine = d.owned(5);
         let memory =
             View::held(&mine, 0, &dense_strides(&mine.shape(), &[0, 1, 2], 8), ElementType::native(Kind::Float64));

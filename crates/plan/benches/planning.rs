@@ -26,7 +26,7 @@ enum Place {
 fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, direction: Direction) -> Arc<Transfer> {
     let mesh = mesh::balanced(ranks, shape.len());
     let dims = vec![dim.clone(); shape.len()];
-    let distribution = Distribution::new(shape, &mesh, &dims, None).expect("shapes and meshes fit");
+    let distribution = Distribution::new(shape, &mesh, &dims).expect("shapes and meshes fit");
     let element = ElementType::native(Kind::Float64);
     let ask = |number: usize| {
         let name = format!("a{number}");
@@ -58,7 +58,7 @@ fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, d
 fn shaped(planner: &Planner<'_>, (name, arrays, shape, dim): (&str, usize, &[u64], Dim), ranks: u64) {
     let mesh = mesh::balanced(ranks, shape.len());
     let dims = vec![dim; shape.len()];
-    let held = Distribution::new(shape, &mesh, &dims, None).expect("shapes and meshes fit");
+    let held = Distribution::new(shape, &mesh, &dims).expect("shapes and meshes fit");
     let first = natural_chunks(&held, 8, 32 << 20);
     let ladders = near_shapes(shape, &first, 8, (1 << 20, 32 << 20));
     let natural = transfer(arrays, shape, ranks, &dims[0], Place::Chunks(true), Direction::Write);

@@ -142,7 +142,7 @@ fn print(name: &str, cost: &Cost, target: Target) {
 
 /// Float64 arrays that are spread alike, each in a row-major file.
 fn transfer(arrays: u32, shape: &[u64], mesh: &[u64], dims: &[Dim], direction: Direction) -> Arc<Transfer> {
-    let distribution = Distribution::new(shape, mesh, dims, None).expect("the distribution fits");
+    let distribution = Distribution::new(shape, mesh, dims).expect("the distribution fits");
     let element = ElementType::native(Kind::Float64);
     let ask = |number: u32| Ask {
         name: format!("a{number}"),

@@ -34,7 +34,7 @@ fn ask(stored: Stored, section: Section, spread: Spread) -> Ask {
 
 /// All of an array on a mesh of 2 x 2 ranks.
 fn whole(stored: Stored, dims: &[Dim], direction: Direction) -> Arc<Transfer> {
-    let distribution = Distribution::new(&stored.shape, &[2, 2], dims, None).unwrap();
+    let distribution = Distribution::new(&stored.shape, &[2, 2], dims).unwrap();
     let asks = vec![ask(stored.clone(), Section::whole(&stored.shape), Spread::Regular(distribution))];
     Arc::new(Transfer { direction, asks, ranks: 4, policies: Policies::of(Durability::Now) })
 }
@@ -156,7 +156,7 @@ fn chunks_that_ranks_share_and_chunks_that_they_do_not() {
 fn a_strided_section() {
     let triplet = |start| Triplet { start, stride: 5, count: 4, block: 2 };
     let section = Section { dims: vec![triplet(0), triplet(1)] };
-    let distribution = Distribution::new(&section.shape(), &[2, 2], &BLOCKS, None).unwrap();
+    let distribution = Distribution::new(&section.shape(), &[2, 2], &BLOCKS).unwrap();
     let asks = vec![ask(file(&[20, 20]), section, Spread::Regular(distribution))];
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks, ranks: 4, policies: Policies::default() });
     check("section", &transfer, &chosen(&transfer, None, Some(320)), Vec::new());
@@ -172,7 +172,7 @@ fn a_replicated_read() {
 fn small_arrays_of_one_file() {
     // The fourth lies apart from the others.
     let arrays = [0, 128, 256, 400].map(|offset| Stored::in_file(&[4, 4], STORED, "plot.raw", offset));
-    let distribution = Distribution::new(&[4, 4], &[2, 2], &BLOCKS, None).unwrap();
+    let distribution = Distribution::new(&[4, 4], &[2, 2], &BLOCKS).unwrap();
     for direction in [Direction::Write, Direction::Read] {
         let ask = |stored: &Stored| ask(stored.clone(), Section::whole(&[4, 4]), Spread::Regular(distribution.clone()));
         let transfer = Arc::new(Transfer {
@@ -209,7 +209,7 @@ fn boxes_of_each_ranks_own() {
 #[test]
 fn what_is_shown_is_bounded() {
     let shape = [1 << 20];
-    let distribution = Distribution::new(&shape, &[1000], &[Dim::Cyclic(1)], None).unwrap();
+    let distribution = Distribution::new(&shape, &[1000], &[Dim::Cyclic(1)]).unwrap();
     let asks: Vec<Ask> = (0..20)
         .map(|i| {
             let mut ask = ask(file(&shape), Section::whole(&shape), Spread::Regular(distribution.clone()));

@@ -31,7 +31,7 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
     let shape: Vec<u64> = mesh.iter().zip([128, 100, 107]).map(|(m, n)| m * n).collect();
     let ranks = mesh.iter().product::<u64>() as u32;
     let element = ElementType::native(Kind::Float64);
-    let distribution = Distribution::new(&shape, &mesh, &[Dim::Block, Dim::Block, Dim::Block], None).expect("blocks");
+    let distribution = Distribution::new(&shape, &mesh, &[Dim::Block, Dim::Block, Dim::Block]).expect("blocks");
     let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "data".into(), section: Section::whole(&shape), spread, memory: element, stored };

@@ -114,7 +114,7 @@ fn run(profile: &Profile, clients: u32, scenes: Vec<Scene>) -> Outcome {
 /// Two ranks write a vector of 64 elements, of which each holds half, through rank 0.
 fn gather(profile: &Profile, sync: bool) -> Outcome {
     let element = ElementType::native(Kind::Float64);
-    let distribution = Distribution::new(&[64], &[2], &[Dim::Block], None).expect("blocks");
+    let distribution = Distribution::new(&[64], &[2], &[Dim::Block]).expect("blocks");
     let stored = Stored::in_file(&[64], element, "file", 0);
     let spread = Spread::Regular(distribution.clone());
     let ask = Ask { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };

@@ -30,7 +30,7 @@ fn many_small_arrays_share_messages() {
     const ARRAYS: u64 = 2048;
     const BYTES: u64 = 4096;
     let arrays = arrays(ARRAYS as usize, BYTES / ELEMENT.bytes());
-    let d = Distribution::new(&[BYTES / 8], &[u64::from(RANKS)], &[Dim::Block], None).unwrap();
+    let d = Distribution::new(&[BYTES / 8], &[u64::from(RANKS)], &[Dim::Block]).unwrap();
     let asks = arrays.iter().map(|a| a.ask(Section::whole(d.shape()), d.clone(), Direction::Write)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, arrays);
     let transfer = case.transfer(Direction::Write, asks);

@@ -73,7 +73,7 @@ fn all_small_vectors() {
     for extent in [0, 1, 2, 3, 5, 6] {
         for ranks in 1..5 {
             for dim in kinds(extent, u64::from(ranks)) {
-                let d = Distribution::new(&[extent], &[u64::from(ranks)], std::slice::from_ref(&dim), None);
+                let d = Distribution::new(&[extent], &[u64::from(ranks)], std::slice::from_ref(&dim));
                 // Without a distributed dimension the mesh replicates.
                 count += all_ways(&[extent], ranks, &d.unwrap());
             }
@@ -91,7 +91,7 @@ fn all_small_matrices() {
             let ranks = (mesh[0] * mesh[1]) as u32;
             for dims in product(&[kinds(shape[0], mesh[0]), kinds(shape[1], mesh[1])]) {
                 let over: Vec<usize> = (0..2).filter(|&d| dims[d] != Dim::Whole).collect();
-                let d = Distribution::new(&shape, &mesh, &dims, Some(&over)).unwrap();
+                let d = Distribution::over_mesh(&shape, &mesh, &dims, &over).unwrap();
                 count += all_ways(&shape, ranks, &d);
             }
         }
@@ -140,7 +140,7 @@ fn all_orders(
         let mut asks = Vec::new();
         for (i, (&extent, held)) in extents.iter().zip(held.iter().cycle()).enumerate() {
             let dim = if let Dealing::Dealt(dim) = held { dim.clone() } else { Dim::Block };
-            let d = Distribution::new(&[extent], &[u64::from(ranks)], &[dim], None).unwrap();
+            let d = Distribution::new(&[extent], &[u64::from(ranks)], &[dim]).unwrap();
             let mut ask = whole(&case.arrays[i], &d, direction);
             if let Dealing::Explicit = held {
                 ask.spread = Spread::Explicit;

@@ -76,7 +76,7 @@ fn large(chunked: bool, direction: Direction) -> (Case, Arc<hyperslab_plan::Tran
     };
     let array = Array::new(0, stored, element, element);
     // Chunks lie in one rank each, so that all strategies can do it; the file is cut across its rows.
-    let d = Distribution::new(&SHAPE, &[2, 2], &[Dim::Block, Dim::Cyclic(8)], None).unwrap();
+    let d = Distribution::new(&SHAPE, &[2, 2], &[Dim::Block, Dim::Cyclic(8)]).unwrap();
     let ask = array.ask(Section::whole(&SHAPE), d, direction);
     let case = Case::new(fastrand::Rng::with_seed(7), 1, 4, vec![array]);
     let transfer = case.transfer(direction, vec![ask]);
@@ -124,7 +124,7 @@ fn buffers_are_kept_as_far_as_the_budget_goes() {
         Array::new(0, stored, element, element)
     };
     let mut case = Case::new(fastrand::Rng::with_seed(7), 1, 1, vec![array()]);
-    let d = Distribution::new(&[4096], &[1], &[Dim::Block], None).unwrap();
+    let d = Distribution::new(&[4096], &[1], &[Dim::Block]).unwrap();
     let ask = case.arrays[0].ask(Section::whole(&[4096]), d, Direction::Write);
     let transfer = case.transfer(Direction::Write, vec![ask]);
     let mut ranks = Ranks::in_memory(1, 3, &case.objects);

@@ -19,7 +19,7 @@ fn walk(direction: Direction, strategy: Strategy, dim: &Dim, nan: bool) -> Vec<R
     let element = if direction == Direction::Read { REAL } else { WHOLE };
     let stored = |number: u64| Stored::in_file(&[EXTENT], element, "data", number * EXTENT * element.bytes());
     let arrays: Vec<Array> = (0..2).map(|number| Array::new(number, stored(number as u64), REAL, WHOLE)).collect();
-    let spread = Distribution::new(&[EXTENT], &[u64::from(RANKS)], std::slice::from_ref(dim), None).unwrap();
+    let spread = Distribution::new(&[EXTENT], &[u64::from(RANKS)], std::slice::from_ref(dim)).unwrap();
     let asks = arrays.iter().map(|array| array.ask(Section::whole(&[EXTENT]), spread.clone(), direction)).collect();
     let mut case = Case::new(fastrand::Rng::with_seed(5), 5, RANKS, arrays);
     let transfer = case.transfer(direction, asks);

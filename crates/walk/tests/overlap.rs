@@ -28,7 +28,7 @@ fn time(direction: Direction, servers: u32, slots: u32, (link, storage): (u64, u
     let stored = Stored::in_file(&[ELEMENTS], ELEMENT, "data", 0);
     let array = Array::new(0, stored, ELEMENT, ELEMENT);
     // Every rank has something of every subchunk, and no rank everything: a quarter of the bytes need no message.
-    let d = Distribution::new(&[ELEMENTS], &[u64::from(RANKS)], &[Dim::Cyclic(16)], None).unwrap();
+    let d = Distribution::new(&[ELEMENTS], &[u64::from(RANKS)], &[Dim::Cyclic(16)]).unwrap();
     let ask = array.ask(Section::whole(&[ELEMENTS]), d, direction);
     let mut case = Case::new(fastrand::Rng::with_seed(3), 1, RANKS, vec![array]);
     let transfer = case.transfer(direction, vec![ask]);

@@ -32,7 +32,7 @@ fn transfer(direction: Direction, stored: Stored, spread: Spread) -> Arc<Transfe
 }
 
 fn spread(dim: Dim) -> Spread {
-    Spread::Regular(Distribution::new(&[1000], &[u64::from(RANKS)], &[dim], None).unwrap())
+    Spread::Regular(Distribution::new(&[1000], &[u64::from(RANKS)], &[dim]).unwrap())
 }
 
 /// Lets rank 0 refuse, and says what every rank is told.

@@ -64,7 +64,7 @@ fn random_transfers_by_it_equal_the_oracle() {
 /// A vector in blocks, to a file.
 fn transfer() -> Arc<Transfer> {
     let element = ElementType::native(Kind::Float64);
-    let distribution = Distribution::new(&[4096], &[4], &[Dim::Block], None).unwrap();
+    let distribution = Distribution::new(&[4096], &[4], &[Dim::Block]).unwrap();
     let stored = Stored::in_file(&[4096], element, "file", 0);
     let spread = Spread::Regular(distribution);
     let ask = Ask { name: "a".into(), section: Section::whole(&[4096]), spread, memory: element, stored };

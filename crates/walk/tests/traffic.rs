@@ -56,7 +56,7 @@ fn one(shape: &[u64], section: Section, d: &Distribution, direction: Direction) 
 #[test]
 fn each_byte_crosses_once_and_is_moved_once() {
     // 32 subchunks of 128 elements, in each of which each of 4 ranks has 32.
-    let d = Distribution::new(&[4096], &[4], &[Dim::Cyclic(16)], None).unwrap();
+    let d = Distribution::new(&[4096], &[4], &[Dim::Cyclic(16)]).unwrap();
     for direction in DIRECTIONS {
         for strategy in SERVING {
             let (mut case, transfer) = one(&[4096], Section::whole(&[4096]), &d, direction);
@@ -87,7 +87,7 @@ fn each_byte_crosses_once_and_is_moved_once() {
 
 #[test]
 fn two_phase_domains_are_contiguous() {
-    let d = Distribution::new(&[4096], &[4], &[Dim::Cyclic(16)], None).unwrap();
+    let d = Distribution::new(&[4096], &[4], &[Dim::Cyclic(16)]).unwrap();
     let (_, transfer) = one(&[4096], Section::whole(&[4096]), &d, Direction::Write);
     let parameters = Parameters {
         strategy: Strategy::TWO_PHASE,
@@ -111,7 +111,7 @@ fn two_phase_domains_are_contiguous() {
 #[test]
 fn sharers_exchange_with_those_who_share_extents() {
     // 8 rows of 64, of which pairs of ranks hold 2 each.
-    let d = Distribution::new(&[8, 64], &[4, 2], &[Dim::Block, Dim::Block], None).unwrap();
+    let d = Distribution::new(&[8, 64], &[4, 2], &[Dim::Block, Dim::Block]).unwrap();
     for direction in DIRECTIONS {
         let (mut case, transfer) = one(&[8, 64], Section::whole(&[8, 64]), &d, direction);
         let ask = &transfer.asks[0];
@@ -188,7 +188,7 @@ fn random_sharers_share_the_unit() {
 #[test]
 fn data_sieving_moves_holes() {
     // Each rank has 32 of the 128 elements of a subchunk, every fourth: 125 elements cover them.
-    let cyclic = Distribution::new(&[1024], &[4], &[Dim::Cyclic(1)], None).unwrap();
+    let cyclic = Distribution::new(&[1024], &[4], &[Dim::Cyclic(1)]).unwrap();
     let parameters = Parameters { strategy: Strategy::DATA_SIEVING, subchunk_bytes: 1024, ..Parameters::default() };
     let (mut case, transfer) = one(&[1024], Section::whole(&[1024]), &cyclic, Direction::Read);
     let done = run(&mut case, &transfer, &parameters);
@@ -199,7 +199,7 @@ fn data_sieving_moves_holes() {
     assert_eq!((done.book.borrow().bytes(), done.book.borrow().requests), ((0, 1024 * 8), 4 * 8));
     // Every fourth element is written, a quarter of them by each rank: nobody else writes into the holes.
     let section = Section { dims: vec![Triplet { start: 0, stride: 4, count: 256, block: 1 }] };
-    let blocks = Distribution::new(&[256], &[4], &[Dim::Block], None).unwrap();
+    let blocks = Distribution::new(&[256], &[4], &[Dim::Block]).unwrap();
     let (mut case, transfer) = one(&[1024], section, &blocks, Direction::Write);
     let done = run(&mut case, &transfer, &parameters);
     assert_eq!((done.book.borrow().bytes(), done.book.borrow().requests), ((8 * 1000, 8 * 1000), 2 * 8));

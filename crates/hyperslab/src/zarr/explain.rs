@@ -228,7 +228,7 @@ impl Planned {
         }
         let mesh = balanced(size.into(), shape.len().max(1));
         let dims = vec![Dim::Block; shape.len()];
-        let blocks = Distribution::new(shape, &mesh, &dims, None);
+        let blocks = Distribution::new(shape, &mesh, &dims);
         blocks.map(|d| Cow::Owned(d.into())).map_err(|error| Fault::new(FaultKind::Invalid, error.to_string()))
     }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn blocks() -> Ownership {
-        Distribution::new(&[16, 16], &[2, 2], &[const { Dim::Block }; 2], None).unwrap().into()
+        Distribution::new(&[16, 16], &[2, 2], &[const { Dim::Block }; 2]).unwrap().into()
     }
 
     #[test]

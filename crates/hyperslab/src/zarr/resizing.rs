@@ -53,7 +53,7 @@ impl Store {
     fn append_fill(&self, name: &str, of: &ArrayMetadata, by: &[u64], axis: usize) -> Result<(), Error> {
         let longest = (0..by.len()).max_by_key(|&d| by[d]).unwrap_or(0);
         let dims: Vec<Dim> = (0..by.len()).map(|d| if d == longest { Dim::Block } else { Dim::Whole }).collect();
-        let spread = Distribution::new(by, &[u64::from(self.comm.size())], &dims, None)
+        let spread = Distribution::new(by, &[u64::from(self.comm.size())], &dims)
             .map_err(|error| Error::invalid(format!("resize '{name}': {error}")))?;
         let part = spread.owned(self.comm.rank()).shape();
         let one = LocalArray {

@@ -126,9 +126,24 @@ impl Step {
     }
 
     /// Makes the step visible, by one rename. Collective. Waits for all requests before; if one of the step failed and
-    /// nobody waited for it, this fails with its error and the step is given up. With `fault`, an error of this rank, the step is given up on
-    /// all ranks instead, and they all get that error.
-    pub fn publish(self, fault: Option<String>) -> Result<(), Error> {
+    /// nobody waited for it, this fails with its error and the step is given up.
+    ///
+    /// # Errors
+    /// The same on all ranks; unless [`Error::is_unsynced`], nothing is visible then.
+    pub fn publish(self) -> Result<(), Error> {
+        self.finish(None)
+    }
+
+    /// Takes part in the publishing of the step with an error of this rank: the step is given up on all ranks. Collective:
+    /// other ranks call this or [`Step::publish`].
+    ///
+    /// # Errors
+    /// Always, the same on all ranks; it holds what is said here.
+    pub fn give_up(self, why: impl Into<String>) -> Result<(), Error> {
+        self.finish(Some(why.into()))
+    }
+
+    fn finish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("publishing step '{}' of '{}'", self.at, self.group.home().shown());
         let directory = self.group.directory();
         let fault = fault.map(|text| {

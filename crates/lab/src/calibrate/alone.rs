@@ -79,8 +79,7 @@ impl Planned {
         let element = ElementType::native(Kind::Float64);
         let order: Vec<usize> = (0..shape.len()).collect();
         let stored = Stored::in_file(shape, element, "sample", 0);
-        let distribution =
-            Distribution::new(shape, &[ranks.into()], dims, None).expect("the shapes above are distributable");
+        let distribution = Distribution::new(shape, &[ranks.into()], dims).expect("the shapes above are distributable");
         let region = distribution.owned(0);
         let view = View::held(&region, 0, &dense_strides(&region.shape(), &order, element.bytes()), element);
         let ask = Ask {

@@ -1,6 +1,7 @@
 //! How a program and the simulator talk: what the one errands, what the other tells.
 
-use hyperslab::{Driver, Location, Names};
+use hyperslab::binding::Driver;
+use hyperslab::{Location, Names};
 use hyperslab_collective::{Arguments, Begin, Done};
 use hyperslab_sim::SimNames;
 use hyperslab_walk::Question;

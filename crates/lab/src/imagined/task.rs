@@ -61,7 +61,7 @@ impl ProgramTask {
                 .map_err(|fault| CallEnd::Agreed(Err(fault))),
             Errand::Transfer(arguments) => {
                 let at = (party.rank(), world.size().ranks);
-                Ok(At::Moving(Box::new(Call::new(world, at, *arguments, hyperslab::decode))))
+                Ok(At::Moving(Box::new(Call::new(world, at, *arguments, hyperslab::binding::decode))))
             }
             Errand::End(question, below, publish) => Ok(At::Ending(Box::new(Ending::new(question, below, publish)))),
         };

@@ -15,7 +15,7 @@ pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>,
     let memory = element(array.memory_dtype.as_ref().unwrap_or(&array.dtype), &array.name)?;
     let section = section(array)?;
     let dims = array.dims.iter().map(|dim| spread(dim, &array.name)).collect::<Result<Vec<_>, _>>()?;
-    let distribution = Distribution::new(&section.shape(), &array.mesh, &dims, None)
+    let distribution = Distribution::new(&section.shape(), &array.mesh, &dims)
         .map_err(|error| Error::invalid(format!("array '{}': {error}", array.name)))?;
     let order: Vec<usize> = match array.order.as_str() {
         "C" => (0..array.shape.len()).collect(),

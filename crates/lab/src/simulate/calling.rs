@@ -83,7 +83,7 @@ pub(super) fn calling(asked: CallOfAll) -> Scene {
     Scene::new(3, move |world, party| {
         let rank = party.rank();
         party.pace = world.pace(asked.moving.parameters.servers.contains(&rank));
-        let call = Call::new(world, (rank, asked.size.ranks), asked.arguments(rank), hyperslab::decode);
+        let call = Call::new(world, (rank, asked.size.ranks), asked.arguments(rank), hyperslab::binding::decode);
         Ok(Some(Box::new(Calling(call))))
     })
 }

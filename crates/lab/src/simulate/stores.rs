@@ -4,9 +4,10 @@
 use super::array::{asks, local};
 use super::spec::{Array, BeginStore, Store as Place, TransferSpec};
 use crate::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
+use hyperslab::binding::strategy_named;
 use hyperslab::{
     ArrayWrite, Casting, Comm, Contents, Error, File, LocalArray, Mode, OpenOptions, Order, ReadOptions, Section, Step,
-    Store, WriteOptions, strategy_named,
+    Store, WriteOptions,
 };
 use hyperslab_sim::Scene;
 use std::cell::RefCell;
@@ -54,7 +55,7 @@ impl ImaginedStores {
             let open = match store.ends_with(".zarr") {
                 true => OpenTarget::Zarr(Box::new(Store::open(comm, path, mode, options)?), None),
                 false => {
-                    let contents = Contents { order: Order::RowMajor, header: &[], header_bytes: 0, arrays: &[] };
+                    let contents = Contents::default();
                     OpenTarget::Raw(Box::new(File::open(comm, path, mode, options, contents)?))
                 }
             };
@@ -79,7 +80,7 @@ impl ImaginedStores {
     pub(super) fn publish(&self, store: &str) -> Scene {
         let store = store.to_string();
         self.scene(move |_, state| match opened(state, &store)? {
-            OpenTarget::Zarr(_, step) if step.is_some() => step.take().map_or(Ok(()), |step| step.publish(None)),
+            OpenTarget::Zarr(_, step) if step.is_some() => step.take().map_or(Ok(()), |step| step.publish()),
             _ => Err(Error::invalid(format!("'{store}' has no step that could be published"))),
         })
     }
@@ -91,7 +92,7 @@ impl ImaginedStores {
             let open = state.remove(&store).and_then(|open| open.downcast::<OpenTarget>().ok());
             match *open.ok_or_else(|| unopened(&store))? {
                 OpenTarget::Zarr(store, _) => store.close(),
-                OpenTarget::Raw(file) => file.close(None),
+                OpenTarget::Raw(file) => file.close(),
             }
         })
     }

@@ -22,11 +22,11 @@ pub(crate) fn machine(name: &str) -> Profile {
 }
 
 pub(crate) fn rows() -> Distribution {
-    Distribution::new(&SHAPE, &[u64::from(RANKS)], &[Dim::Block, Dim::Whole], None).unwrap()
+    Distribution::new(&SHAPE, &[u64::from(RANKS)], &[Dim::Block, Dim::Whole]).unwrap()
 }
 
 pub(crate) fn columns() -> Distribution {
-    Distribution::new(&SHAPE, &[u64::from(RANKS)], &[Dim::Whole, Dim::Cyclic(2)], None).unwrap()
+    Distribution::new(&SHAPE, &[u64::from(RANKS)], &[Dim::Whole, Dim::Cyclic(2)]).unwrap()
 }
 
 /// What a rank holds: elements are `begin` and their number in the array.
@@ -131,7 +131,7 @@ pub(crate) fn zarr_program() -> Vec<(bool, ProgramPart)> {
         }),
         does(false, |_, kept| {
             let step = kept.remove("step").and_then(|kept| kept.downcast::<Step>().ok()).expect("it is begun");
-            step.publish(None)
+            step.publish()
         }),
         does(true, |comm, kept| {
             let into = LocalArray { memory: memory(comm.rank(), &columns()), ..part(comm.rank(), &columns(), 0.0) };

@@ -18,7 +18,7 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
         None => Stored::in_file(shape, element, "a", 0),
         Some(chunk) => Stored::in_chunks(shape, element, chunk, Keys::nested("a/"), Coding::Trailer),
     };
-    let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
+    let distribution = Distribution::new(shape, mesh, dims).unwrap();
     let ranks = distribution.ranks() as u32;
     let (section, spread) = (Section::whole(shape), Spread::Regular(distribution));
     let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
@@ -331,7 +331,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
 /// The chunks that are taken for arrays so held, where ranks write so many of them in one call, durable.
 fn shaped(arrays: usize, (shape, mesh, dims): (&[u64], &[u64], &[Dim]), hints: &Preference) -> Taken {
     let profile = built_in();
-    let distribution = Distribution::new(shape, mesh, dims, None).unwrap();
+    let distribution = Distribution::new(shape, mesh, dims).unwrap();
     let machine = Machine { ranks_per_node: distribution.ranks() as u32, cores_per_node: 2 };
     let first = hyperslab_layout::natural_chunks(&distribution, 8, 32 << 20);
     let ladders = hyperslab_layout::near_shapes(shape, &first, 8, (1 << 20, 32 << 20));

@@ -77,7 +77,7 @@ fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
     let along = long.or_else(|| order.iter().copied().max_by_key(|&d| shape[d]));
     let dims: Vec<Dim> = (0..shape.len()).map(|d| if Some(d) == along { Dim::Block } else { Dim::Whole }).collect();
     let mesh: &[u64] = if along.is_some() { &[u64::from(ranks)] } else { &[] };
-    let slabs = Distribution::new(&shape, mesh, &dims, None);
+    let slabs = Distribution::new(&shape, mesh, &dims);
     let spread = slabs.map_or_else(|_| ask.spread.clone(), Spread::Regular);
     Ask { spread, ..ask.clone() }
 }

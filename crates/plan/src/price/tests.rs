@@ -58,7 +58,7 @@ fn round_numbers() -> Profile {
 /// Arrays of 8 x 8 elements of 8 B, one chunk each, on a mesh of 2 x 1 clients, with rank 2 as server.
 fn arrays(count: usize) -> Arc<Transfer> {
     let shape = vec![8, 8];
-    let distribution = Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap();
+    let distribution = Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole]).unwrap();
     let element = ElementType::native(Kind::Float64);
     let ask = |number: usize| {
         let stored = Stored::in_chunks(&shape, element, &shape, Keys::nested(format!("a{number}/")), Coding::Plain);
@@ -185,7 +185,7 @@ fn every(
     let shape = stored.shape.clone();
     let triplet = |&n: &u64| Triplet { start: 0, stride: step, count: n / step, block: 1 };
     let section = Section { dims: shape.iter().map(triplet).collect() };
-    let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims, None).unwrap());
+    let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims).unwrap());
     let (memory, stored) = (ElementType::native(memory), stored.ordered(order.to_vec()));
     let ask = Ask { name: "a".into(), section, spread, memory, stored };
     Arc::new(Transfer {
@@ -249,7 +249,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let (memory, stored) = if wide { (Kind::Float64, Kind::Float32) } else { (Kind::Float32, Kind::Float64) };
         let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
         let stored = Stored::in_file(&shape, element, "f", 0);
-        let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block], None).unwrap());
+        let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block]).unwrap());
         let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
         let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, policies: Policies::default() });
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
@@ -271,7 +271,7 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let (shape, chunk) = (vec![15, 68, 47, 51], vec![15, 40, 26, 33]);
     let element = ElementType::native(Kind::UInt8);
     let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Trailer);
-    let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4], None).unwrap());
+    let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4]).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer {
         direction: Direction::Write,
@@ -319,7 +319,7 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let shape = vec![64 * ROUND / 8];
     let element = ElementType::native(Kind::Float64);
     let stored = Stored::in_file(&shape, element, "data", 0);
-    let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block], None).unwrap());
+    let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block]).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies: Policies::default() });
@@ -377,7 +377,7 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     let element = ElementType::native(Kind::Float64);
     let stored = Stored::in_chunks(&shape, element, &[128, 1024], Keys::nested("a/"), Coding::Trailer);
     let stored = stored.changed(Change::Replace);
-    let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole], None).unwrap());
+    let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole]).unwrap());
     let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });

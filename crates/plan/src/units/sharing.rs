@@ -90,7 +90,7 @@ mod tests {
                     Dim::Blocks(ends.into())
                 }
             };
-            let distribution = Distribution::new(&[extent], &[ranks], &[dim], None).unwrap();
+            let distribution = Distribution::new(&[extent], &[ranks], &[dim]).unwrap();
             let element = ElementType::native(Kind::Int8);
             let stored = Stored::in_file(&[1000], element, "a", 0);
             let spread = Spread::Regular(distribution.clone());

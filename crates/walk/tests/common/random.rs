@@ -97,7 +97,7 @@ pub(crate) fn any_distribution(random: &mut fastrand::Rng, shape: &[u64], ranks:
             }
         })
         .collect();
-    Distribution::new(shape, &mesh, &dims, Some(&over)).expect("a legal distribution")
+    Distribution::over_mesh(shape, &mesh, &dims, &over).expect("a legal distribution")
 }
 
 fn any_chunk(random: &mut fastrand::Rng, shape: &[u64]) -> Vec<u64> {

@@ -1,0 +1,12 @@
+//! What doors of other languages share: options by the names that users write, and arrays whatever their format.
+//!
+//! Programs in Rust need none of it. It changes with the bindings in this repository, without notice.
+
+pub use crate::arrays::Arrays;
+pub use crate::comm::{Observer, Unready};
+pub use crate::course::decode;
+pub use crate::driver::Driver;
+pub use crate::measuring::Measuring;
+pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
+pub use crate::selection::{Pick, select};
+pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};
