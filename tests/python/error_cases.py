@@ -98,7 +98,7 @@ def of_read(comm: Any, path: Path, *arguments: Any, **options: Any) -> Outcome:
 # ---- what one rank does differently ----------------------------------------------------------------------------
 
 
-@case("DisagreementError", "shape of 'a'", "rank 1", "[12, 8]", "[12, 9]")
+@case("DisagreementError", "shape of 'a'", "rank 1", "(12, 8)", "(12, 9)")
 def shapes_differ(comm: Any, path: Path) -> Outcome:
     dist = spread(comm, (12, 9) if comm.rank == ODD else SHAPE)
     return of_write(comm, path, "a", dist.zeros(comm), dist)
@@ -153,7 +153,7 @@ def attributes_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), attributes={"number": int(comm.rank == ODD)})
 
 
-@case("DisagreementError", "chunks is [4, 4] on rank 0", "[4, 5] on rank 1")
+@case("DisagreementError", "chunks is (4, 4) on rank 0", "(4, 5) on rank 1")
 def chunks_differ(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), chunks=(4, 4 + (comm.rank == ODD)))
 
@@ -243,7 +243,7 @@ def a_section_is_negative(comm: Any, path: Path) -> Outcome:
 # ---- what all ranks ask alike, in vain -------------------------------------------------------------------------
 
 
-@case("InvalidError", "section", "[12, 8]")
+@case("InvalidError", "section", "(12, 8)")
 def a_section_is_out_of_range(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "old", mine(comm), spread(comm), section=((3, 1, 12, 1), (0, 1, 8, 1)))
 
@@ -253,12 +253,12 @@ def blocks_of_a_section_overlap(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm, (4, 8)), section=((0, 1, 2, 2), (0, 1, 8, 1)))
 
 
-@case("InvalidError", "shape", "[12, 8]", "[3, 8]", "hint:")
+@case("InvalidError", "shape", "(12, 8)", "(3, 8)", "hint:")
 def a_distribution_does_not_fit_the_section(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), section=(slice(0, 3),))
 
 
-@case("InvalidError", "3 dimensions", "[12, 8]")
+@case("InvalidError", "3 dimensions", "(12, 8)")
 def a_section_has_too_many_dimensions(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", spread(comm), section=(slice(None),) * 3)
 
@@ -321,7 +321,7 @@ def a_fill_value_does_not_fit(comm: Any, path: Path) -> Outcome:
     return of_write(comm, path, "a", mine(comm), spread(comm), dtype="u1", fill_value=-1)
 
 
-@case("InvalidError", "[3, 7]", "[12, 8]", "hint:")
+@case("InvalidError", "(3, 7)", "(12, 8)", "hint:")
 def what_is_appended_does_not_fit(comm: Any, path: Path) -> Outcome:
     dist = spread(comm, (3, 7))
     with survivor(comm, path) as store:
@@ -393,30 +393,30 @@ def of_pieces(comm: Any, path: Path, pieces: hs.Pieces, **options: Any) -> Outco
         return outcome
 
 
-@case("InvalidError", "element [4, 2] of 'a'", "ranks 0 and 2", "overlap", "hint:")
+@case("InvalidError", "element (4, 2) of 'a'", "ranks 0 and 2", "overlap", "hint:")
 def boxes_of_two_ranks_overlap(comm: Any, path: Path) -> Outcome:
     boxes = {0: [(slice(0, 5), slice(0, 8))], 1: [], 2: [((4, 2), (6, 3)), ((8, 0), (12, 8))]}
     return of_pieces(comm, path, hs.Boxes(SHAPE, boxes[comm.rank]))
 
 
-@case("InvalidError", "element [3, 7] of 'a'", "rank 1", "overlap", "hint:")
+@case("InvalidError", "element (3, 7) of 'a'", "rank 1", "overlap", "hint:")
 def boxes_of_one_rank_overlap(comm: Any, path: Path) -> Outcome:
     boxes = [(slice(0, 4), slice(0, 8)), (slice(3, 6), slice(7, 8))] if comm.rank == ODD else []
     return of_pieces(comm, path, hs.Boxes(SHAPE, boxes))
 
 
-@case("InvalidError", "element [1, 5] of 'a'", "ranks 0 and 1", "overlap", "hint:")
+@case("InvalidError", "element (1, 5) of 'a'", "ranks 0 and 1", "overlap", "hint:")
 def maps_of_two_ranks_overlap(comm: Any, path: Path) -> Outcome:
     maps = {0: [13, 0, 95], 1: [1, 13, 2], 2: [3]}
     return of_pieces(comm, path, hs.ElementMap(SHAPE, maps[comm.rank]))
 
 
-@case("InvalidError", "element [1, 5] of 'a'", "rank 1", "overlap", "hint:")
+@case("InvalidError", "element (1, 5) of 'a'", "rank 1", "overlap", "hint:")
 def a_map_names_an_element_twice(comm: Any, path: Path) -> Outcome:
     return of_pieces(comm, path, hs.ElementMap(SHAPE, [13, 4, 13] if comm.rank == ODD else []))
 
 
-@case("InvalidError", "element [0, 3] of 'a'", "ranks 0 and 1", "overlap")
+@case("InvalidError", "element (0, 3) of 'a'", "ranks 0 and 1", "overlap")
 def runs_overlap_in_a_raw_file(comm: Any, path: Path) -> Outcome:
     """The older file stays."""
     name = make_raw(comm, path)
@@ -430,7 +430,7 @@ def runs_overlap_in_a_raw_file(comm: Any, path: Path) -> Outcome:
     return outcome
 
 
-@case("InvalidError", "element [0, 3]", "ranks 0 and 1", "overlap")
+@case("InvalidError", "element (0, 3)", "ranks 0 and 1", "overlap")
 def runs_overlap_in_an_npy_file(comm: Any, path: Path) -> Outcome:
     runs = {0: ([0], [4]), 1: ([3], [2]), 2: ([], [])}[comm.rank]
     pieces = hs.Runs(SHAPE, *runs)
@@ -440,12 +440,12 @@ def runs_overlap_in_an_npy_file(comm: Any, path: Path) -> Outcome:
     return outcome
 
 
-@case("InvalidError", "box 0", "rank 1", "[12, 8]", "hint:")
+@case("InvalidError", "box 0", "rank 1", "(12, 8)", "hint:")
 def a_box_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
     return of_pieces(comm, path, rows(comm, 10, 13))
 
 
-@case("InvalidError", "box 0", "rank 1", "[12, 8]", "hint:")
+@case("InvalidError", "box 0", "rank 1", "(12, 8)", "hint:")
 def a_box_to_read_reaches_beyond_the_array(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", rows(comm, 10, 13))
 
@@ -474,18 +474,18 @@ def there_are_more_arrays_to_read_into_than_boxes(comm: Any, path: Path) -> Outc
     return of_read(comm, path, "old", hs.Boxes(SHAPE, boxes), out=arrays)
 
 
-@case("InvalidError", "local array 0 of 'a'", "[12, 8]", "rank 1", "[8, 12]", "hint:")
+@case("InvalidError", "local array 0 of 'a'", "(12, 8)", "rank 1", "(8, 12)", "hint:")
 def a_local_array_does_not_fit_its_box(comm: Any, path: Path) -> Outcome:
     arrays = [np.zeros((8, 12))] if comm.rank == ODD else []
     return of_write(comm, path, "a", arrays, rows(comm), dtype="f8")
 
 
-@case("InvalidError", "local array 0 of 'old'", "[3]", "rank 1", "[2]", "hint:")
+@case("InvalidError", "local array 0 of 'old'", "(3,)", "rank 1", "(2,)", "hint:")
 def an_array_to_read_into_does_not_fit_the_map(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", hs.ElementMap(SHAPE, [5, 7, 7]), out=np.zeros(2 if comm.rank == ODD else 3))
 
 
-@case("DisagreementError", "'a'", "[12, 8]", "[12, 9]", "rank 1")
+@case("DisagreementError", "'a'", "(12, 8)", "(12, 9)", "rank 1")
 def shapes_of_pieces_differ(comm: Any, path: Path) -> Outcome:
     pieces = hs.ElementMap((12, 9) if comm.rank == ODD else SHAPE, [comm.rank])
     return of_write(comm, path, "a", np.zeros(1), pieces, dtype="f8")
@@ -514,7 +514,7 @@ def an_npy_file_of_no_known_type(comm: Any, path: Path) -> Outcome:
     return outcome
 
 
-@case("InvalidError", "shape", "[12, 8]", "[3, 8]", "hint:")
+@case("InvalidError", "shape", "(12, 8)", "(3, 8)", "hint:")
 def pieces_do_not_fit_the_section(comm: Any, path: Path) -> Outcome:
     return of_read(comm, path, "old", rows(comm), section=(slice(0, 3),))
 

@@ -564,6 +564,30 @@ def attribute_changed(attempt: Attempt) -> None:
         attempt.published = True
 
 
+def rows_left(turn: int) -> int:
+    """How many rows are left when an array was cut so often."""
+    return ROWS - turn * CHUNK_ROWS
+
+
+def rows_of(state: State, name: str) -> int:
+    """How many rows an array is seen to have."""
+    ends = [part.removesuffix("]").rpartition(":")[2] for part in state if part.startswith(f"{name}[")]
+    return max(int(end) for end in ends)
+
+
+@operation(
+    prepare_store,
+    look_at_store,
+    lambda s, a: without(s, "a") | filled("a", 0, range(0, rows_left(a.turn) + 1, CHUNK_ROWS)),
+    turn=lambda state: 1 + (ROWS - rows_of(state, "a")) // CHUNK_ROWS,
+    strategies=(None,),
+)
+def array_cut(attempt: Attempt) -> None:
+    with attempt.store() as store:
+        store["a"].resize((rows_left(attempt.turn), COLUMNS))
+        attempt.published = True
+
+
 @operation(prepare_store, look_at_store, changed, in_place=True, strategies=SHARING)
 def section(attempt: Attempt) -> None:
     with attempt.store() as store:

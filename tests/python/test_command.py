@@ -404,7 +404,7 @@ def test_explain_tells_who_moves_what() -> None:
     assert "advice" in told
     assert told["predicted"]["seconds"] == pytest.approx(sum(told["predicted"]["phases"].values()))
     assert "strategy independent" in run(*shape[:5], "--chunks", "32,32").stdout
-    assert "chunks of 'array' are [64, 64], since [32, 32] would take " in run(*shape[:5]).stdout
+    assert "chunks of 'array' are (64, 64), since (32, 32) would take " in run(*shape[:5]).stdout
     refused = run(*shape, "--strategy", "independent", status=2)
     assert "cannot share a chunk" in refused.stderr
     shared = ("explain", "--shape", "64,64", "--mesh", "2,2", "--layout", "raw", "--strategy", "two-phase")
@@ -423,7 +423,7 @@ def test_explain_knows_raw_files_sections_and_servers() -> None:
     assert told["parameters"]["servers"] == [3, 1]
     assert {row["rank"] for row in told["servers"]} == {1, 3}
     part = run(*raw, "--section", "1:64:2,0:32", "--stored-shape", "64,40", "--rounds", 1, "--ranks", 2).stdout
-    assert "array[1:64:2, 0:32] of [64, 40] float32" in part
+    assert "array[1:64:2, 0:32] of (64, 40) float32" in part
     assert "... and 2 more ranks" in part
     lost = run(*raw, "--section", "1:64:2,0:32", status=2)
     assert "needs the shape" in lost.stderr

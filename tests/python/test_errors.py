@@ -102,7 +102,7 @@ def test_an_error_names_the_ranks_that_it_befell(tmp_path: Path) -> None:
             store.write("a", whole, dist)
         return raised.value.ranks, raised.value.expected, raised.value.found
 
-    assert hs.threads(4, run) == [((2,), "shape [2, 8]", "shape [3, 8]")] * 4
+    assert hs.threads(4, run) == [((2,), "shape (2, 8)", "shape (3, 8)")] * 4
 
 
 def test_requests_say_by_themselves_what_calls_do(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_what_cannot_be_is_said_and_loses_nothing(tmp_path: Path) -> None:
             (
                 lambda: file.append("a", np.zeros((1, 4))),
                 hs.InvalidError,
-                "expected shape \\[1, 3\\], found \\[1, 4\\]",
+                "expected shape \\(1, 3\\), found \\(1, 4\\)",
             ),
             (lambda: file.append({"a": np.zeros((1, 3)), "b": np.zeros(2, "i4")}), hs.InvalidError, "does not fit"),
             (lambda: file.append("a", np.zeros((2, 1)), axis=1), hs.UnsupportedError, "along dimension 1"),

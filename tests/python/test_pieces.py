@@ -188,7 +188,7 @@ def test_overlaps_are_refused_by_every_strategy(form: str, strategy: str, tmp_pa
     shape, values = (40, 30), np.arange(1200.0).reshape(40, 30)
     maps = np.array_split(np.random.default_rng(8).permutation(1200), 3)
     twice = maps[0][17]
-    at = rf"element \[{twice // 30}, {twice % 30}\] of 'a' would be written by ranks 0 and 2"
+    at = rf"element \({twice // 30}, {twice % 30}\) of 'a' would be written by ranks 0 and 2"
 
     def run(comm: Any) -> str:
         mine = np.append(maps[2], twice) if comm.rank == 2 else maps[comm.rank]

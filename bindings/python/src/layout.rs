@@ -1,5 +1,6 @@
 //! Distributions.
 
+use hyperslab::binding::tuple;
 use hyperslab::{Dim, IndexSet};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -184,8 +185,9 @@ pub(crate) fn chunks_for_request(
 ) -> PyResult<Vec<u64>> {
     if shape.len() != request.len() {
         return Err(PyValueError::new_err(format!(
-            "a typical request of {} dimensions cannot be one of an array of shape {shape:?}",
-            request.len()
+            "a typical request of {} dimensions cannot be one of an array of shape {shape}",
+            request.len(),
+            shape = tuple(&shape)
         )));
     }
     let most = chunk_bytes.unwrap_or(hyperslab::CHUNK_BYTES_MAX);

@@ -2,7 +2,7 @@
 
 use crate::holding::Ownership;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, ElementType, Region, View, cut};
+use hyperslab_layout::{Distribution, ElementType, Region, View, cut, tuple};
 use hyperslab_pack::{Memory, MemoryKind};
 use hyperslab_plan::MemoryLayout;
 use hyperslab_world::{Exposed, Fault, FaultKind, InlineCompute, copy_job};
@@ -68,11 +68,11 @@ impl LocalArray {
         if (nothing && mine != 0 && !self.shape.is_empty()) || (!nothing && self.shape != owned.shape()) {
             let expected = match nothing {
                 true => "nothing (the rank is beyond the mesh)".into(),
-                false => format!("shape {:?}", owned.shape()),
+                false => format!("shape {}", tuple(&owned.shape())),
             };
             let what = format!("the local part of '{name}' on rank {rank} does not fit distribution {distribution}");
             return Err(Fault::new(FaultKind::Invalid, what)
-                .expected(expected, format!("shape {:?}", self.shape))
+                .expected(expected, format!("shape {}", tuple(&self.shape)))
                 .hint("local_shape(rank) tells the shape; halo cells are left out by slicing or with halo="));
         }
         self.check(name)?;
@@ -172,9 +172,9 @@ pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) ->
         return Ok(());
     }
     let text = format!(
-        "the distribution of '{name}' is over {} ranks (mesh {:?}), but the communicator has {size}",
+        "the distribution of '{name}' is over {} ranks (mesh {}), but the communicator has {size}",
         distribution.ranks(),
-        distribution.mesh()
+        tuple(distribution.mesh())
     );
     Err(Fault::new(FaultKind::Invalid, text)
         .hint("after a restart on another number of ranks, make the distribution for that number"))

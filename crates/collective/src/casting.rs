@@ -1,7 +1,7 @@
 //! Which changes of the element type a call may make, and that no NaN becomes an integer.
 
 use crate::array::LocalArray;
-use hyperslab_layout::{Casting, ElementType, Kind, Loop, Nest};
+use hyperslab_layout::{Casting, ElementType, Kind, Loop, Nest, tuple};
 use hyperslab_pack::{MemoryKind, first_nan};
 use hyperslab_world::{Fault, FaultKind};
 
@@ -76,8 +76,9 @@ pub fn check_cast(
         if let Some(index) = found {
             let which = if arrays.len() > 1 { format!(" in local array {number}") } else { String::new() };
             let text = format!(
-                "'{name}' has a NaN, which cannot become {}: at local index {index:?}{which} on rank {rank}",
-                to.kind
+                "'{name}' has a NaN, which cannot become {}: at local index {index}{which} on rank {rank}",
+                to.kind,
+                index = tuple(&index)
             );
             return Err(Fault::new(FaultKind::Invalid, text)
                 .hint("let the elements stay floats, or give each NaN a value first"));
@@ -148,10 +149,10 @@ mod tests {
         let check = |arrays: &[LocalArray], to, casting| check_cast("rho", arrays, native(to), casting, 4);
         for (i, j) in (0..3).flat_map(|i| (0..2).map(move |j| (i, j))) {
             let found = check(&[part(Some((i, j)))], Kind::Int16, Casting::Unsafe).unwrap_err();
-            let text = format!("'rho' has a NaN, which cannot become int16: at local index [{i}, {j}] on rank 4");
+            let text = format!("'rho' has a NaN, which cannot become int16: at local index ({i}, {j}) on rank 4");
             assert_eq!((found.kind, found.text()), (FaultKind::Invalid, text));
             let found = check(&[part(None), part(Some((i, j)))], Kind::UInt8, Casting::Unsafe).unwrap_err();
-            assert!(found.text().contains(&format!("[{i}, {j}] in local array 1 on rank 4")), "{found}");
+            assert!(found.text().contains(&format!("({i}, {j}) in local array 1 on rank 4")), "{found}");
         }
         assert_eq!(check(&[part(None)], Kind::Int16, Casting::Unsafe), Ok(()));
         assert_eq!(check(&[], Kind::Int16, Casting::SameKind), Ok(()));

@@ -1,7 +1,7 @@
 //! What ranks compare of the arrays of a call before bytes move.
 
 use crate::request::{ArrayRequest, Selected};
-use hyperslab_layout::{ByteOrder, ElementType, Kind};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, tuple};
 use hyperslab_plan::Direction;
 use hyperslab_walk::{Compared, Fields};
 use std::hash::{Hash, Hasher};
@@ -55,7 +55,7 @@ fn describe(arrays: &[ArrayRequest], direction: Direction) -> Fields {
         fields.push((format!("name of array {}", number + 1), format!("'{name}'")));
         let holding = request.holding.as_deref();
         if let Some(holding) = holding.filter(|&holding| held.replace(holding) != Some(holding)) {
-            fields.push((format!("shape of '{name}'"), format!("{:?}", holding.shape())));
+            fields.push((format!("shape of '{name}'"), tuple(holding.shape()).to_string()));
             fields.push((format!("distribution of '{name}'"), holding.to_string()));
         }
         if std::mem::replace(&mut selected, &request.selected) != &request.selected {

@@ -2,7 +2,7 @@
 
 use crate::array::{LocalArray, check_ranks};
 use hyperslab_layout::mesh::{unravel, volume};
-use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, dense_strides, layers};
+use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, dense_strides, layers, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Mine, Spread};
 use hyperslab_world::{Exposed, Fault, FaultKind};
@@ -52,7 +52,7 @@ impl fmt::Display for Ownership {
             // Ranks compare this text: what is a rank's own is not in it.
             Ownership::Stretch(_) => f.write_str("elements of each rank's own"),
             Ownership::Boxes { .. } | Ownership::Runs { .. } => {
-                write!(f, "{:?} in pieces of each rank's own", self.shape())
+                write!(f, "{} in pieces of each rank's own", tuple(self.shape()))
             }
         }
     }
@@ -205,7 +205,7 @@ impl Ownership {
     /// Checks that pieces lie in the array and ranks in the communicator.
     pub(crate) fn check(&self, name: &str, (rank, size): (u32, u32)) -> Result<(), Fault> {
         let outside = |what: String, why: &str| {
-            let text = format!("{what} of '{name}' on rank {rank} {why} {:?}", self.shape());
+            let text = format!("{what} of '{name}' on rank {rank} {why} {}", tuple(self.shape()));
             Err(Fault::new(FaultKind::Invalid, text).hint("indices count from 0, and the upper bound is not included"))
         };
         match self {
@@ -266,9 +266,9 @@ impl Ownership {
         for (i, (array, shape)) in arrays.iter().zip(self.local_shapes(rank)).enumerate() {
             if array.shape != shape {
                 let what = format!("local array {i} of '{name}' on rank {rank} does not fit its piece");
-                let found = format!("shape {:?}", array.shape);
+                let found = format!("shape {}", tuple(&array.shape));
                 return Err(Fault::new(FaultKind::Invalid, what)
-                    .expected(format!("shape {shape:?}"), found)
+                    .expected(format!("shape {shape}", shape = tuple(&shape)), found)
                     .hint("halo cells are left out by slicing"));
             }
             array.check(name)?;
@@ -352,9 +352,9 @@ impl Part {
 fn stretch_part(name: &str, set: &IndexSet, array: &LocalArray, rank: u32) -> Result<Part, Fault> {
     if volume(&array.shape) != Some(set.len()) {
         let text = format!(
-            "rank {rank} holds {} elements of '{name}', but its local array has shape {:?}",
+            "rank {rank} holds {} elements of '{name}', but its local array has shape {}",
             set.len(),
-            array.shape
+            tuple(&array.shape)
         );
         return Err(Fault::new(FaultKind::Invalid, text).hint("give an array of as many elements"));
     }

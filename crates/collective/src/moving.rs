@@ -1,6 +1,7 @@
 //! What moves between the opening and the closing of a call: pieces that no closed form describes, then all elements.
 
 use crate::holding::Exposure;
+use hyperslab_layout::tuple;
 use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
 use hyperslab_walk::{Consensus, Indexed, Indexing, Party, Question, Telling, Waits, Walk, Walked};
@@ -207,7 +208,8 @@ fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
     let Overlap { array, ranks: (first, second), at } = overlap;
     let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
     let name = &transfer.asks[*array as usize].name;
-    let text = format!("{what}: element {at:?} of '{name}' would be written by {who}: their pieces overlap");
+    let text =
+        format!("{what}: element {at} of '{name}' would be written by {who}: their pieces overlap", at = tuple(at));
     Fault::new(FaultKind::Invalid, text)
         .hint("each element may be written once; leave ghost cells out of the pieces that are written")
 }

@@ -2,7 +2,7 @@
 
 use crate::casting::check_casting;
 use crate::holding::Ownership;
-use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet};
+use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet, tuple};
 use hyperslab_plan::{Ask, Direction};
 use hyperslab_world::{Fault, FaultKind};
 use std::fmt;
@@ -168,9 +168,15 @@ pub fn checked_section(
         return fail(format!("section {section} of '{name}': {text}"), hint);
     }
     if section.shape() != holding {
-        let what = format!("the distribution does not fit section {section} of '{name}', which has shape {shape:?}");
+        let what = format!(
+            "the distribution does not fit section {section} of '{name}', which has shape {shape}",
+            shape = tuple(shape)
+        );
         return Err(Fault::new(FaultKind::Invalid, what)
-            .expected(format!("a distribution of shape {:?}", section.shape()), format!("one of shape {holding:?}"))
+            .expected(
+                format!("a distribution of shape {}", tuple(&section.shape())),
+                format!("one of shape {holding}", holding = tuple(holding)),
+            )
             .hint("a distribution spreads the section's own index space: give it the section's shape"));
     }
     Ok(section)
@@ -180,7 +186,11 @@ pub fn checked_section(
 fn end(name: &str, shape: &[u64], by: &[u64], axis: usize) -> Result<Section, Fault> {
     let others = |d: usize| d == axis || shape[d] == by[d];
     if shape.len() != by.len() || axis >= shape.len() || shape[axis] < by[axis] || !(0..shape.len()).all(others) {
-        let text = format!("what is appended to '{name}' along dimension {axis} has shape {by:?}, the array {shape:?}");
+        let text = format!(
+            "what is appended to '{name}' along dimension {axis} has shape {by}, the array {shape}",
+            by = tuple(by),
+            shape = tuple(shape)
+        );
         return Err(Fault::new(FaultKind::Invalid, text).hint("all other extents must be equal"));
     }
     let mut section = Section::whole(shape);

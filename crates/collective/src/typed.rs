@@ -3,7 +3,7 @@
 
 use crate::array::LocalArray;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, Kind, dense_strides};
+use hyperslab_layout::{ElementType, Kind, dense_strides, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind};
 
@@ -125,7 +125,7 @@ impl LocalArray {
     pub fn from_values<T: Element>(shape: &[u64], values: &[T]) -> Result<LocalArray, Fault> {
         if volume(shape) != Some(values.len() as u64) {
             let text = "a local array needs as many values as its shape says";
-            let expected = format!("values for shape {shape:?}");
+            let expected = format!("values for shape {shape}", shape = tuple(shape));
             return Err(Fault::new(FaultKind::Invalid, text).expected(expected, format!("{} values", values.len())));
         }
         let mut bytes = Vec::with_capacity(size_of_val(values));
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let fault = LocalArray::from_values(&[2, 3], &[1.0f64]).unwrap_err();
-        assert!(fault.text().contains("expected values for shape [2, 3], found 1 values"), "{}", fault.text());
+        assert!(fault.text().contains("expected values for shape (2, 3), found 1 values"), "{}", fault.text());
         let array = LocalArray::from_values(&[1], &[1i32]).unwrap();
         let fault = array.to_values::<f64>().unwrap_err();
         assert!(fault.text().contains("expected int32, found float64"), "{}", fault.text());

@@ -10,3 +10,4 @@ pub use crate::measuring::Measuring;
 pub use crate::options::{casting_named, codecs_named, exchange_named, limit_of, mode_named, strategy_named};
 pub use crate::selection::{Pick, select};
 pub use hyperslab_format::zarr::{fill_from_json, fill_to_json};
+pub use hyperslab_layout::tuple;

@@ -27,6 +27,7 @@ use hyperslab_format::npy::NpyHeader;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::ElementType;
+use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root, fingerprint};
@@ -65,7 +66,7 @@ fn enumerated(arrays: &[FileArray]) -> String {
         let _ = write!(text, "{name:?}");
         let before = number.checked_sub(1).map(|before| &arrays[before]);
         if before.is_none_or(|before| (&before.shape, before.element) != (shape, *element)) {
-            let _ = write!(text, " {shape:?} {element}");
+            let _ = write!(text, " {shape} {element}", shape = tuple(shape));
         }
     }
     text

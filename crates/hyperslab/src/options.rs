@@ -5,7 +5,7 @@ use crate::selection::Sections;
 use crate::zarr::Mode;
 use hyperslab_collective::{Compared, LocalArray, Ownership};
 use hyperslab_format::zarr::{Codecs, Map, Value};
-use hyperslab_layout::{Casting, ElementType};
+use hyperslab_layout::{Casting, ElementType, tuple};
 use hyperslab_plan::{Exchange, Preference, Strategy};
 use hyperslab_world::{Fault, FaultKind};
 use std::fmt;
@@ -147,15 +147,15 @@ fn said_of(each: &[ArrayOptions]) -> String {
 /// What an option is that a rank leaves out.
 const NOT_GIVEN: &str = "not given";
 
-fn plainly<T: fmt::Debug>(given: &Option<T>) -> String {
-    given.as_ref().map_or(NOT_GIVEN.into(), |given| format!("{given:?}"))
+fn plainly(given: &Option<Vec<u64>>) -> String {
+    given.as_ref().map_or(NOT_GIVEN.into(), |given| tuple(given).to_string())
 }
 
-/// A list of which some are left open, as Python writes it.
+/// A tuple of which some are left open, as Python writes it.
 fn some_of<T: fmt::Debug>(given: &Option<Vec<Option<T>>>) -> String {
     let one = |one: &Option<T>| one.as_ref().map_or("None".into(), |one| format!("{one:?}"));
-    let list = |given: &Vec<Option<T>>| format!("[{}]", given.iter().map(one).collect::<Vec<_>>().join(", "));
-    given.as_ref().map_or(NOT_GIVEN.into(), list)
+    let all = |given: &Vec<Option<T>>| tuple(&given.iter().map(one).collect::<Vec<_>>()).to_string();
+    given.as_ref().map_or(NOT_GIVEN.into(), all)
 }
 
 /// Bytes, as Python writes them.
@@ -227,7 +227,7 @@ impl fmt::Display for ShardShape {
         match self {
             ShardShape::Chosen => f.write_str("\"auto\""),
             ShardShape::Never => f.write_str("None"),
-            ShardShape::Given(shape) => write!(f, "{shape:?}"),
+            ShardShape::Given(shape) => tuple(shape).fmt(f),
         }
     }
 }

@@ -6,6 +6,7 @@ mod trials;
 use crate::environment::Explaining;
 use crate::{environment, stderr};
 use hyperslab_collective::{Decision, Report, predicted};
+use hyperslab_layout::tuple;
 use hyperslab_plan::profile::{Nodes, Profile};
 use hyperslab_plan::{
     Candidate, Direction, Infeasible, Limits, Machine, MemoryLayout, Parameters, Planner, Preference, Resource,
@@ -318,9 +319,17 @@ pub(crate) fn said_of_chunks(name: &str, taken: &Taken, usual: &[u64]) -> String
     match taken.times {
         _ if chunk == usual => String::new(),
         times if times.is_finite() => {
-            format!("; chunks of '{name}' are {chunk:?}, since {usual:?} would take {times:.1} times as long to move")
+            format!(
+                "; chunks of '{name}' are {chunk}, since {usual} would take {times:.1} times as long to move",
+                chunk = tuple(chunk),
+                usual = tuple(usual)
+            )
         }
-        _ => format!("; chunks of '{name}' are {chunk:?}, since {usual:?} cannot be"),
+        _ => format!(
+            "; chunks of '{name}' are {chunk}, since {usual} cannot be",
+            chunk = tuple(chunk),
+            usual = tuple(usual)
+        ),
     }
 }
 

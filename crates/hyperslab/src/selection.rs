@@ -1,7 +1,7 @@
 //! What a section means, as users of every language say it.
 
 use crate::error::Error;
-use hyperslab_layout::{Section, Triplet};
+use hyperslab_layout::{Section, Triplet, tuple};
 use hyperslab_world::{Fault, FaultKind};
 
 /// Which part of each array a call moves.
@@ -90,8 +90,12 @@ pub enum Pick {
 /// When there are too many, or one of them is not valid.
 pub fn select(picks: &[Pick], shape: Option<&[u64]>) -> Result<Section, Error> {
     if let Some(shape) = shape.filter(|shape| picks.len() > shape.len()) {
-        let text =
-            format!("the section has {} dimensions, the array {} with shape {shape:?}", picks.len(), shape.len());
+        let text = format!(
+            "the section has {} dimensions, the array {} with shape {shape}",
+            picks.len(),
+            shape.len(),
+            shape = tuple(shape)
+        );
         return Err(Error::invalid(text));
     }
     let extent = |dim: usize| shape.map(|shape| shape[dim]);
@@ -186,7 +190,7 @@ mod tests {
         assert!(said(&[Pick::Index(-5)], Some(&[4])).contains("has a negative number: start, stride"));
         assert_eq!(
             said(&[Pick::Index(0), Pick::Index(0)], Some(&[4])),
-            "the section has 2 dimensions, the array 1 with shape [4]"
+            "the section has 2 dimensions, the array 1 with shape (4,)"
         );
     }
 

@@ -6,6 +6,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Store};
 use hyperslab_collective::{Element, LocalArray, Report};
 use hyperslab_layout::Distribution;
+use hyperslab_layout::tuple;
 use hyperslab_world::{Fault, FaultKind};
 use ndarray::{ArrayD, ArrayView, Dimension, IxDyn};
 
@@ -14,7 +15,7 @@ fn copied<T: Element, D: Dimension>(part: &[u64], view: ArrayView<'_, T, D>) -> 
     let shape: Vec<u64> = view.shape().iter().map(|&extent| extent as u64).collect();
     if shape != part {
         let text = "a view needs the shape of this rank's part";
-        return Err(Fault::new(FaultKind::Invalid, text).expected(format!("{part:?}"), format!("{shape:?}")));
+        return Err(Fault::new(FaultKind::Invalid, text).expected(tuple(part).to_string(), tuple(&shape).to_string()));
     }
     match view.as_slice() {
         Some(values) => LocalArray::from_values(part, values),

@@ -14,6 +14,7 @@
 //! Trailing ranks may hold less than others, or nothing. Mesh dimensions that no array dimension uses replicate.
 
 use crate::mesh::{unravel, unravel_into, volume};
+use crate::tuple;
 use crate::{Holdings, IndexSet, Region};
 use std::fmt;
 use std::sync::Arc;
@@ -127,16 +128,17 @@ impl Distribution {
         let fail = |text: String| Err(DistributionError(text));
         if dims.len() != shape.len() {
             return fail(format!(
-                "the shape {shape:?} has {} dimensions, but {} distributions are given\n  hint: give one of BLOCK, BLOCK(n), CYCLIC, CYCLIC(k), * for each dimension",
+                "the shape {shape} has {} dimensions, but {} distributions are given\n  hint: give one of BLOCK, BLOCK(n), CYCLIC, CYCLIC(k), * for each dimension",
                 shape.len(),
-                dims.len()
+                dims.len(),
+                shape = tuple(shape)
             ));
         }
         if mesh.contains(&0) || volume(mesh).is_none_or(|ranks| ranks > u64::from(u32::MAX)) {
-            return fail(format!("the mesh {mesh:?} must have between 1 and {} ranks", u32::MAX));
+            return fail(format!("the mesh {mesh} must have between 1 and {} ranks", u32::MAX, mesh = tuple(mesh)));
         }
         if volume(shape).is_none_or(|elements| elements > ELEMENTS_MAX) {
-            return fail(format!("the shape {shape:?} has more than 2^60 elements"));
+            return fail(format!("the shape {shape} has more than 2^60 elements", shape = tuple(shape)));
         }
         let over = assign(dims, mesh, over)?;
         for (d, (dim, &mesh_dim)) in dims.iter().zip(&over).enumerate() {
@@ -149,8 +151,9 @@ impl Distribution {
             };
             if bad {
                 return fail(format!(
-                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh:?}\n  hint: a block size is at least 1, BLOCK(n) needs n * ranks >= extent, and GEN_BLOCK one size for each rank that add up to the extent",
-                    shape[d]
+                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh}\n  hint: a block size is at least 1, BLOCK(n) needs n * ranks >= extent, and GEN_BLOCK one size for each rank that add up to the extent",
+                    shape[d],
+                    mesh = tuple(mesh)
                 ));
             }
         }
@@ -361,7 +364,7 @@ impl Distribution {
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dims: Vec<String> = self.dims.iter().map(Dim::to_string).collect();
-        write!(f, "{:?} as ({}) over mesh {:?}", self.shape, dims.join(", "), self.mesh)?;
+        write!(f, "{} as ({}) over mesh {}", tuple(&self.shape), dims.join(", "), tuple(&self.mesh))?;
         let natural: Vec<usize> = (0..self.over.iter().flatten().count()).collect();
         let used: Vec<usize> = self.over.iter().flatten().copied().collect();
         if used != natural { write!(f, " dimensions {used:?}") } else { Ok(()) }
@@ -450,7 +453,9 @@ fn assign(dims: &[Dim], mesh: &[u64], over: Option<&[usize]>) -> Result<Vec<Opti
     let twice_or_missing = order.iter().any(|&m| m >= mesh.len() || std::mem::replace(&mut used[m], true));
     if order.len() != distributed || twice_or_missing {
         return Err(DistributionError(format!(
-            "{distributed} distributed dimensions need as many different dimensions of the mesh {mesh:?}, found {order:?}\n  hint: mark dimensions that are not distributed with *, or give the mesh one extent for each distributed dimension"
+            "{distributed} distributed dimensions need as many different dimensions of the mesh {mesh}, found {order}\n  hint: mark dimensions that are not distributed with *, or give the mesh one extent for each distributed dimension",
+            mesh = tuple(mesh),
+            order = tuple(&order)
         )));
     }
     let mut next = order.into_iter();
@@ -594,7 +599,7 @@ mod tests {
         };
         assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
         assert!(new(&[2], &[const { Dim::Block }; 2], None).contains("2 distributed dimensions"));
-        assert!(new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("[0, 0]"));
+        assert!(new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("(0, 0)"));
         assert!(new(&[0, 2], &[const { Dim::Block }; 2], None).contains("between 1 and"));
         assert!(new(&[2, 2], &[Dim::Block, Dim::BlockOf(4)], None).contains("BLOCK(4)"));
         assert!(new(&[2, 2], &[Dim::Block, Dim::Cyclic(0)], None).contains("CYCLIC(0)"));

@@ -19,6 +19,7 @@ pub mod quantity;
 mod region;
 mod section;
 pub mod stored;
+mod tuple;
 mod view;
 
 pub use chunking::{chunks_for_request, cut, natural_chunks, near_shapes, schema_chunks};
@@ -34,4 +35,5 @@ pub use policies::{Durability, EndOfFile, Holes, Overlapping, Policies};
 pub use region::Region;
 pub use section::{Section, SectionError, Triplet};
 pub use stored::{Object, Stored};
+pub use tuple::{Tuple, tuple};
 pub use view::{Axis, Listed, View, dense_strides, nests};

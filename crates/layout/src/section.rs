@@ -1,6 +1,7 @@
 //! Sections: regular selections of an array, as HDF5 hyperslabs and Fortran triplets.
 
 use crate::IndexSet;
+use crate::tuple;
 use std::fmt;
 use std::ops::Range;
 
@@ -124,9 +125,10 @@ impl Section {
     pub fn check(&self, shape: &[u64]) -> Result<(), SectionError> {
         if self.dims.len() != shape.len() {
             return Err(SectionError(format!(
-                "the section has {} dimensions, the array {} with shape {shape:?}",
+                "the section has {} dimensions, the array {} with shape {shape}",
                 self.dims.len(),
-                shape.len()
+                shape.len(),
+                shape = tuple(shape)
             )));
         }
         for (d, (triplet, &extent)) in self.dims.iter().zip(shape).enumerate() {
@@ -140,8 +142,9 @@ impl Section {
             let high = set.hull().map_or(start, |(_, high)| high);
             if high > extent {
                 return Err(SectionError(format!(
-                    "dimension {d} of the section ({told}) reaches index {}, but the array has extent {extent} there (shape {shape:?})",
-                    high.max(1) - 1
+                    "dimension {d} of the section ({told}) reaches index {}, but the array has extent {extent} there (shape {shape})",
+                    high.max(1) - 1,
+                    shape = tuple(shape)
                 )));
             }
         }

@@ -8,6 +8,7 @@ use crate::strategy::{Infeasible, Parameters};
 use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
+use hyperslab_layout::tuple;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -69,8 +70,9 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
         };
         if let Some((d, index)) = shared_chunk(ask, distribution, chunk) {
             let reason = format!(
-                "two ranks hold parts of one chunk of array '{}' (at index {index} of dimension {d}; chunks {chunk:?}, distribution {distribution}), and {strategy} writers cannot share a chunk",
-                ask.name
+                "two ranks hold parts of one chunk of array '{}' (at index {index} of dimension {d}; chunks {chunk}, distribution {distribution}), and {strategy} writers cannot share a chunk",
+                ask.name,
+                chunk = tuple(chunk)
             );
             return Err(Infeasible { reason, hint });
         }

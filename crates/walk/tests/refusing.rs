@@ -150,7 +150,7 @@ fn writers_that_would_share_a_chunk() {
         let blocks = transfer(Direction::Write, chunks(100, &Codecs::plain(true)), spread(Dim::Block));
         let text = refused(&blocks, &parameters);
         let expected = format!(
-            "two ranks hold parts of one chunk of array 'rho' (at index 250 of dimension 0; chunks [100], distribution [1000] as (BLOCK) over mesh [4]), and {strategy} writers cannot share a chunk"
+            "two ranks hold parts of one chunk of array 'rho' (at index 250 of dimension 0; chunks (100,), distribution (1000,) as (BLOCK) over mesh (4,)), and {strategy} writers cannot share a chunk"
         );
         assert_eq!(text, expected);
         let own = transfer(Direction::Write, chunks(100, &Codecs::plain(true)), Spread::Explicit);

@@ -44,7 +44,7 @@ def expanded(section: Any, shape: Sequence[int]) -> list[Selector]:
         raise InvalidError(message)
     ndim = len(shape)
     if len(given) - len(dots) > ndim:
-        message = f"the section has {len(given) - len(dots)} dimensions, the array {ndim} with shape {list(shape)}"
+        message = f"the section has {len(given) - len(dots)} dimensions, the array {ndim} with shape {tuple(shape)}"
         raise InvalidError(message)
     at = dots[0] if dots else len(given)
     left_out = [slice(None)] * (ndim - len(given) + len(dots))

@@ -6,7 +6,7 @@ use crate::zarr::ArrayWrite;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, Stored};
+use hyperslab_layout::{ElementType, Stored, tuple};
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,7 +28,10 @@ impl FileArray {
             .and_then(|elements| elements.checked_mul(self.element.bytes()))
             .filter(|&b| b < 1 << 62)
             .ok_or_else(|| {
-                Fault::new(FaultKind::Invalid, format!("array '{}' of shape {:?} is too large", self.name, self.shape))
+                Fault::new(
+                    FaultKind::Invalid,
+                    format!("array '{}' of shape {} is too large", self.name, tuple(&self.shape)),
+                )
             })
     }
 }

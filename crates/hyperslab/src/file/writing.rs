@@ -9,7 +9,7 @@ use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed, named, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
 use hyperslab_collective::{Arguments, Compared, Decision, LocalArray, Ownership, Report, Target, check_cast};
-use hyperslab_layout::{Casting, Durability, Holes, Policies, Section, Stored, Triplet};
+use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Stored, Triplet, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
@@ -219,8 +219,26 @@ impl File {
             let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
             options.section.check(asks.len())?;
             WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
-            Ok(Prepared { numbers: self.numbers(&names)?, sections: options.section.clone(), asks })
+            let numbers = self.numbers(&names)?;
+            self.check_element(options.element, &numbers)?;
+            Ok(Prepared { numbers, sections: options.section.clone(), asks })
         })
+    }
+
+    /// Refuses another type of the stored elements than arrays have that are there.
+    fn check_element(&self, asked: Option<ElementType>, numbers: &[usize]) -> Result<(), Fault> {
+        let Some(asked) = asked else { return Ok(()) };
+        let inside = self.inside();
+        let arrays = numbers.iter().map(|&number| inside.form.array(number));
+        match arrays.into_iter().find(|array| array.element.kind != asked.kind) {
+            None => Ok(()),
+            Some(array) => {
+                let text = format!("the type of the stored elements of '{}' cannot be changed", array.name);
+                Err(Fault::new(FaultKind::Invalid, text)
+                    .expected(array.element.numpy(), asked.numpy())
+                    .hint("leave dtype out: elements are converted to what is stored, as casting allows"))
+            }
+        }
     }
 
     /// Makes arrays longer along their first dimension, all of a call by the same extent: those of the file that grow, of which
@@ -395,7 +413,7 @@ impl File {
                 let expected = [&[by], array.shape.get(1..).unwrap_or_default()].concat();
                 let text = format!("what is appended to '{}' does not fit", ask.name);
                 return Err(Fault::new(FaultKind::Invalid, text)
-                    .expected(format!("shape {expected:?}"), format!("{given:?}"))
+                    .expected(format!("shape {expected}", expected = tuple(&expected)), tuple(given).to_string())
                     .hint("all arrays of a call get as many records; all other extents stay"));
             }
         }

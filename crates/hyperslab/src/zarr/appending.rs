@@ -13,6 +13,7 @@ use hyperslab_collective::attempts::{Growing, MARKER, Marker};
 use hyperslab_collective::{ArrayRequest, Decision, Target};
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::stored::Stored;
+use hyperslab_layout::tuple;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::sync::Arc;
@@ -179,14 +180,15 @@ fn grow(name: &str, shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, 
     let fits =
         shape.len() == by.len() && axis < shape.len() && (0..shape.len()).all(|d| d == axis || shape[d] == by[d]);
     if axis >= shape.len() {
-        let text = format!("'{name}' of shape {shape:?} has no dimension {axis} to be appended along");
+        let text =
+            format!("'{name}' of shape {shape} has no dimension {axis} to be appended along", shape = tuple(shape));
         return Err(Fault::new(FaultKind::Invalid, text).hint("axis= counts dimensions from 0"));
     }
     if !fits {
         let text = format!("what is appended to '{name}' along dimension {axis} does not fit");
-        let expected = format!("shape {shape:?}, of any extent along dimension {axis}");
+        let expected = format!("shape {shape}, of any extent along dimension {axis}", shape = tuple(shape));
         return Err(Fault::new(FaultKind::Invalid, text)
-            .expected(expected, format!("shape {by:?}"))
+            .expected(expected, format!("shape {by}", by = tuple(by)))
             .hint("all other extents must be equal"));
     }
     let mut grown = shape.to_vec();

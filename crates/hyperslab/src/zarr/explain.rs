@@ -10,7 +10,7 @@ use hyperslab_collective::{Ownership, checked_section, natural_chunks, number_pa
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::mesh::{balanced, volume};
-use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section};
+use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section, tuple};
 use hyperslab_plan::{
     Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Strategy, Transfer,
     explain as explain_transfer,
@@ -101,7 +101,7 @@ fn all_facts(
         if let Some(overlap) = facts.overlap(transfer, &choice.parameters) {
             let name = &transfer.asks[overlap.array as usize].name;
             let (a, b) = overlap.ranks;
-            let text = format!("ranks {a} and {b} both write element {:?} of '{name}'", overlap.at);
+            let text = format!("ranks {a} and {b} both write element {} of '{name}'", tuple(&overlap.at));
             return Err(Fault::new(FaultKind::Invalid, text).hint("let one rank write each element"));
         }
     }
@@ -235,8 +235,12 @@ impl Planned {
     fn in_file(&self, name: &str, shape: &[u64], order: Order, offset: u64) -> Result<(Stored, u64), Fault> {
         let element = ElementType::native(self.element.kind);
         let bytes = volume(shape).and_then(|elements| elements.checked_mul(element.bytes())).filter(|&b| b < 1 << 60);
-        let bytes = bytes
-            .ok_or_else(|| Fault::new(FaultKind::Invalid, format!("array '{name}' of shape {shape:?} is too large")))?;
+        let bytes = bytes.ok_or_else(|| {
+            Fault::new(
+                FaultKind::Invalid,
+                format!("array '{name}' of shape {shape} is too large", shape = tuple(shape)),
+            )
+        })?;
         Ok((Stored::in_file(shape, element, "file", offset).ordered(order.of_dimensions(shape.len())), bytes))
     }
 }
@@ -289,7 +293,7 @@ mod tests {
         let mut overlapping = held;
         overlapping[1] = rank(vec![vec![(1, 3), (0, 2)]]);
         let refused = explain(&planned(overlapping, Layout::Zarr(Box::default()))).unwrap_err().to_string();
-        assert!(refused.contains("ranks 0 and 1 both write element [1, 0] of 'a'"), "{refused}");
+        assert!(refused.contains("ranks 0 and 1 both write element (1, 0) of 'a'"), "{refused}");
         let mixed = explain(&planned(vec![rank(Vec::new()), blocks()], Layout::Zarr(Box::default())));
         assert!(mixed.unwrap_err().to_string().contains("one global shape"));
     }

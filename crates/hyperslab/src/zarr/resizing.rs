@@ -10,7 +10,7 @@ use crate::error::{Error, format_fault};
 use crate::options::WriteOptions;
 use hyperslab_collective::LocalArray;
 use hyperslab_format::zarr::ArrayMetadata;
-use hyperslab_layout::{Dim, Distribution};
+use hyperslab_layout::{Dim, Distribution, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, Names};
 
@@ -29,7 +29,7 @@ impl Store {
         if found.shape.len() != shape.len() {
             let text = format!("{what}: the number of dimensions stays");
             let fault = Fault::new(FaultKind::Invalid, text)
-                .expected(format!("{} extents", found.shape.len()), format!("{shape:?}"));
+                .expected(format!("{} extents", found.shape.len()), tuple(shape).to_string());
             return Err(self.comm.attend_with(&what, fault));
         }
         let mut now: Vec<u64> = found.shape.iter().zip(shape).map(|(old, new)| *old.min(new)).collect();
@@ -70,7 +70,7 @@ impl Store {
     /// Sets the shape in the metadata, and removes the chunks that lie outside of it, also such as were left before.
     fn set_shape(&self, what: &str, name: &str, shape: &[u64]) -> Result<(), Error> {
         let (shape, of) = (shape.to_vec(), name.to_string());
-        let fields = vec![("shape".to_string(), format!("{shape:?}"))];
+        let fields = vec![("shape".to_string(), tuple(&shape).to_string())];
         self.edit(what.to_string(), fields, name, move |editing| {
             let sweep = |metadata: &ArrayMetadata| remove_outside(editing, metadata);
             let mut cut = None;

@@ -10,7 +10,7 @@ use crate::options::WriteOptions;
 use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes};
+use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes, tuple};
 use hyperslab_plan::{Ask, Direction, MemoryLayout, Preference, Spread, Transfer, Use};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
@@ -38,8 +38,10 @@ impl WriteOptions {
         match &self.typical {
             Some(request) if request.len() != shape.len() => {
                 let ndim = request.len();
-                let text =
-                    format!("a typical request of {ndim} dimensions cannot be one of '{name}' of shape {shape:?}");
+                let text = format!(
+                    "a typical request of {ndim} dimensions cannot be one of '{name}' of shape {shape}",
+                    shape = tuple(shape)
+                );
                 Err(Fault::new(FaultKind::Invalid, text).hint("give an extent, or none, for each dimension"))
             }
             _ => Ok(()),

@@ -6,7 +6,7 @@ use crate::error::format_fault;
 use crate::options::{ShardShape, WriteOptions};
 use hyperslab_format::zarr::{ArrayMetadata, Codecs, SHARD_CHUNKS_MAX, Sharding};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{Kind, cut};
+use hyperslab_layout::{Kind, cut, tuple};
 use hyperslab_plan::{Parameters, Use};
 use hyperslab_world::{Fault, FaultKind};
 
@@ -84,7 +84,11 @@ fn saving_files(
         return None;
     }
     let sharded = in_shards(name, metadata, &shard).ok()?;
-    let said = format!("; chunks {chunk:?} of '{name}' lie in shards {shard:?}, since {before} files become {after}");
+    let said = format!(
+        "; chunks {chunk} of '{name}' lie in shards {shard}, since {before} files become {after}",
+        chunk = tuple(chunk),
+        shard = tuple(&shard)
+    );
     Some((sharded, said))
 }
 
@@ -126,7 +130,7 @@ mod tests {
         let (shard, said) = chosen(&[4000, 1000], &[2, 1000], &[1000, 1000], 1 << 28).unwrap();
         assert_eq!(shard, [1000, 1000]);
         assert!(
-            said.ends_with("chunks [2, 1000] of 'a' lie in shards [1000, 1000], since 2000 files become 4"),
+            said.ends_with("chunks (2, 1000) of 'a' lie in shards (1000, 1000), since 2000 files become 4"),
             "{said}"
         );
         assert!(chosen(&[2004, 1000], &[2, 1000], &[1000, 1000], 1 << 28).is_none(), "999 files are saved");

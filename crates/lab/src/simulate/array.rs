@@ -4,7 +4,7 @@ use super::spec::{Array, Dim, Store};
 use hyperslab::{Error, LocalArray};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::stored::{Change, Coding, Keys};
-use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet};
+use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Ask, Spread, Stored};
 
@@ -64,16 +64,19 @@ fn check(array: &Array, clients: u32) -> Result<(), Error> {
         (bytes <= BYTES_MAX).then_some(bytes)
     };
     if sizes.into_iter().any(|size| fits(size).is_none()) {
-        return refuse(format!("{} of shape {:?} take more than 2^60 B", array.count, array.shape));
+        return refuse(format!("{} of shape {} take more than 2^60 B", array.count, tuple(&array.shape)));
     }
     match volume(&array.mesh) {
         Some(ranks) if ranks <= u64::from(clients) => {}
-        _ => return refuse(format!("a mesh of {:?} needs more ranks than the {clients} clients", array.mesh)),
+        _ => return refuse(format!("a mesh of {} needs more ranks than the {clients} clients", tuple(&array.mesh))),
     }
     if let Store::Chunks(chunk) = &array.store
         && (chunk.len() != ndim || chunk.contains(&0))
     {
-        return refuse(format!("a chunk of {chunk:?}, but the array has {ndim} dimension(s), and no extent may be 0"));
+        return refuse(format!(
+            "a chunk of {chunk}, but the array has {ndim} dimension(s), and no extent may be 0",
+            chunk = tuple(chunk)
+        ));
     }
     if array.local.halo.as_ref().is_some_and(|halo| halo.len() != ndim) {
         return refuse(format!("halo for other than its {ndim} dimension(s)"));

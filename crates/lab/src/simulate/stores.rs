@@ -6,8 +6,8 @@ use super::spec::{Array, BeginStore, Store as Place, TransferSpec};
 use crate::imagined::{ChosenCall, ProgramPart, ProgramState, Programs};
 use hyperslab::binding::strategy_named;
 use hyperslab::{
-    ArrayWrite, Casting, Comm, Contents, Error, File, LocalArray, Mode, OpenOptions, Order, ReadOptions, Section, Step,
-    Store, WriteOptions,
+    ArrayWrite, Casting, Comm, Contents, Error, File, LocalArray, Mode, OpenOptions, ReadOptions, Section, Step, Store,
+    WriteOptions,
 };
 use hyperslab_sim::Scene;
 use std::cell::RefCell;

@@ -7,6 +7,7 @@ use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
 use crate::transfer::{Ask, Direction, Exchange};
 use hyperslab_layout::quantity::{InUnit, bytes};
+use hyperslab_layout::tuple;
 use std::fmt::{self, Display, Formatter};
 
 /// Arrays and servers that are named one by one.
@@ -220,7 +221,7 @@ impl Display for Asked<'_> {
         let order = match stored.order() {
             order if *order == natural => "row-major".to_string(),
             order if order.iter().rev().eq(&natural) => "column-major".to_string(),
-            order => format!("dimensions {order:?} from the slowest to the fastest"),
+            order => format!("dimensions {order} from the slowest to the fastest", order = tuple(order)),
         };
         let place = match (stored.object(), stored.chunk()) {
             (Some((object, offset)), _) => format!("file '{object}' from byte {offset}, {order}"),
@@ -231,12 +232,12 @@ impl Display for Asked<'_> {
                     (false, false) => "",
                 };
                 let (new, chunk) = (if stored.makes_objects() { "new " } else { "" }, chunk.unwrap_or_default());
-                format!("{new}chunks {chunk:?}, {order}{encoded}")
+                format!("{new}chunks {chunk}, {order}{encoded}", chunk = tuple(chunk))
             }
         };
         let (memory, element, shape) = (memory.to_string(), stored.element.to_string(), &stored.shape);
         let element = if memory == element { element } else { format!("{element} ({memory} in memory)") };
-        write!(f, "{name}{section} of {shape:?} {element} in {place}: {spread}")
+        write!(f, "{name}{section} of {shape} {element} in {place}: {spread}", shape = tuple(shape))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::rounds::Rounds;
 use crate::strategy::{Infeasible, Parameters, Role, Sequence, Spec, Strategy};
 use crate::transfer::{Direction, Exchange, Transfer};
 use crate::units::Units;
-use hyperslab_layout::{Holes, Region, View};
+use hyperslab_layout::{Holes, Region, View, tuple};
 use std::sync::Arc;
 
 /// Subchunks of servers \[B\].
@@ -154,7 +154,7 @@ fn has_addresses(transfer: &Transfer) -> Result<(), Infeasible> {
         let mut touched = units.touched(array as u32, Region::whole(&ask.section.shape()));
         while let Some(unit) = touched.unit() {
             if !ask.stored.has_place(&unit.at) {
-                let reason = format!("chunk {:?} of '{}' has no place in a file yet", unit.at, ask.name);
+                let reason = format!("chunk {} of '{}' has no place in a file yet", tuple(&unit.at), ask.name);
                 return Err(Infeasible { reason, hint: hint() });
             }
             touched.advance();
