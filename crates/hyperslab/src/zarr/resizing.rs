@@ -13,6 +13,7 @@ use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::{Dim, Distribution, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::cell::RefCell;
 
 impl Store {
     /// Gives an array another shape. Collective. Readers see the new shape at once; where it grows over chunks that are
@@ -73,8 +74,8 @@ impl Store {
         let fields = vec![("shape".to_string(), tuple(&shape).to_string())];
         self.edit(what.to_string(), fields, name, move |editing| {
             let sweep = |metadata: &ArrayMetadata| remove_outside(editing, metadata);
-            let mut cut = None;
-            let changed = editing.amend(
+            let cut = RefCell::new(None);
+            editing.amend(
                 |bytes, _| {
                     let mut metadata = ArrayMetadata::parse(bytes, &editing.key()).map_err(format_fault)?;
                     // What an earlier cut left shall not be seen when the array grows.
@@ -82,14 +83,24 @@ impl Store {
                     metadata.shape = shape;
                     metadata.check(&of).map_err(format_fault)?;
                     let json = metadata.to_json(&of).map_err(format_fault)?;
-                    cut = Some(metadata);
+                    cut.replace(Some(metadata));
                     Ok(json)
                 },
-                || Ok(()),
-            );
-            changed.and_then(|()| cut.as_ref().map_or(Ok(()), sweep))
+                // Still under the marker: who appends next may make chunks there again.
+                || {
+                    let swept = cut.borrow().as_ref().map_or(Ok(()), sweep);
+                    swept.map_err(chunks_left)
+                },
+            )
         })
     }
+}
+
+/// The shape is the new one for all readers, but something that nobody reads is left.
+fn chunks_left(why: Fault) -> Fault {
+    why.as_kind(FaultKind::Unsynced)
+        .context("the array has its new shape, but chunks outside of it are left")
+        .hint("resize it to the same shape again; it cannot grow over them before")
 }
 
 /// Removes chunks that lie outside of an array's grid.

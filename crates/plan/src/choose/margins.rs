@@ -2,7 +2,7 @@
 
 /// By how much prices must differ to be told apart, as a share.
 pub(super) const MARGIN: f64 = 0.05;
-/// By how much direct I/O must be cheaper on a real machine than what goes through it, as a share:
+/// By how much direct I/O must be cheaper on a real machine than the cache, as a share:
 /// how far a sync finds done what was sent to the disk meanwhile, and how far busy cores keep a disk waiting, is known roughly.
 /// In 30 durable dumps of 2 to 192 MiB, by 2 to 8 ranks on 2 cores, it took 1.05 to 1.7 times as long as the best that goes
 /// through the cache.
