@@ -584,7 +584,7 @@ def rows_of(state: State, name: str) -> int:
 )
 def array_cut(attempt: Attempt) -> None:
     with attempt.store() as store:
-        store["a"].resize((rows_left(attempt.turn), COLUMNS))
+        store.resize("a", (rows_left(attempt.turn), COLUMNS))
         attempt.published = True
 
 

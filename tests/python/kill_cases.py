@@ -335,6 +335,10 @@ class Judge:
             return False
         return back is not None or self.case.operation == "several new arrays"
 
+    def _may_be_half_done(self, base: State) -> bool:
+        """Whether the next opening may change what is seen: several files that change together were decided upon."""
+        return base != self.before or self.case.operation == "pair append"
+
     # ---- the third attempt -----------------------------------------------------------------------------------
 
     def look_at_third(self, ends: dict[int, Ended]) -> None:
@@ -346,7 +350,7 @@ class Judge:
         base, self.state = self.state, self.made.look(self.directory)
         if self.made.in_place:
             self.expect_parts({3}, "a fresh attempt told of success")
-        elif self.turns.get(2) is None and base not in (self.before, self.after(self.before, 1)):
+        elif self.turns.get(2) is None and (base != self.after(self.before, 1) and self._may_be_half_done(base)):
             # What was half done when it opened the store has been ended, or undone, by the opening.
             allowed = [self.after(state, 3) for state in (self.before, self.after(self.before, 1))]
             self.expect(allowed, "a fresh attempt told of success")

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ import numpy as np
 from fault_library import CLASSES, Fault, Faults
 from fault_operations import Attempt, Operation, State, carry_out
 from kill_cases import CHANGING, Case, Ended, Judge
+
+#: Calls by which things become visible: few, and a death between two of them is what journals are for.
+PUBLISHING = ("rename", "exchange")
 
 
 def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -91,12 +94,16 @@ def judged(case: Case, directory: Path, before: State) -> list[str]:
 
 
 def chosen(counts: dict[str, int], random: np.random.Generator, number: int | None) -> list[Fault]:
-    """Calls to die at: all of them, or some, of which each class has the same part."""
+    """Calls to die at: all of them, or some, of which each class has the same part, and all that publish something."""
+
+    def every(names: Sequence[str]) -> list[Fault]:
+        return [Fault(name, call, "kill") for name in names for call in range(1, counts[name] + 1)]
+
     if number is None:
-        return [Fault(name, call, "kill") for name in CLASSES for call in range(1, counts[name] + 1)]
+        return every(CLASSES)
     names = [name for name in CLASSES if counts[name] > 0]
     some = [str(random.choice(names)) for _ in range(number)]
-    return [Fault(name, int(random.integers(1, counts[name] + 1)), "kill") for name in some]
+    return every(PUBLISHING) + [Fault(name, int(random.integers(1, counts[name] + 1)), "kill") for name in some]
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 use super::home::Home;
 use super::owner::{line_of, lines};
 use super::records::{ASIDE, NEW, is_attempt};
-use crate::naming::is_path;
+use crate::naming::is_path_of_data;
 use hyperslab_world::{Fault, FaultKind, Names};
 use serde_json::{Map, Value};
 
@@ -55,7 +55,7 @@ pub(super) fn entries_in(home: &Home, root: &str, note: &[u8]) -> Vec<Noted> {
     let entry = |line: &Map<String, Value>| {
         let text = |name: &str| line.get(name)?.as_str();
         let from = text("from").filter(|from| is_attempt(from))?;
-        let to = text("to").filter(|to| to.is_empty() || is_path(to))?;
+        let to = text("to").filter(|to| to.is_empty() || is_path_of_data(to))?;
         let replaces = line.get("replaces")?.as_bool()?;
         let entry = Entry { from: format!("{root}/{from}"), to: home.name(to), replaces };
         Some(Noted { entry, over: text("over").map(String::from) })
@@ -119,4 +119,27 @@ pub(super) fn end_journal(names: &dyn Names, entries: &[Entry], journal: &str) -
         names.remove(&format!("{}/{NEW}", entry.to))?;
     }
     names.remove(journal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyperslab_world::MemoryTree;
+
+    #[test]
+    fn a_journal_names_what_is_in_the_store_and_nothing_else() {
+        let tree = MemoryTree::new();
+        let home = Home::beside(tree.at(&tree.full("")), "a.zarr");
+        let entry = |to: &str| Entry { from: "root/1-metadata-".into(), to: home.name(to), replaces: true };
+        let read = |to: &str| {
+            let journal = journal_of(&home, &[Noted { entry: entry(to), over: Some("7".into()) }]);
+            entries_in(&home, "root", &journal).into_iter().map(|noted| noted.entry).collect::<Vec<_>>()
+        };
+        for to in ["a", "b/c", "a/zarr.json", "b/c/zarr.json", "zarr.json", ""] {
+            assert_eq!(read(to), [entry(to)], "{to:?}");
+        }
+        for to in ["..", "a/../../x", "/etc", ".hidden", "a/.hyperslab-update", "a//b"] {
+            assert!(read(to).is_empty(), "{to:?}");
+        }
+    }
 }

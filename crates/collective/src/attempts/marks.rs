@@ -32,7 +32,7 @@ pub struct Marker {
     pub(super) name: String,
     pub(super) shown: String,
     pub(super) lock: Box<dyn Lock>,
-    /// Length of the note of an earlier update that did not end \[B\].
+    /// Length of the note of an earlier owner \[B\]; of one who died before he changed anything, 0.
     pub(super) before: Option<u64>,
     /// What the marker holds now.
     pub(super) contents: u64,
@@ -41,7 +41,7 @@ pub struct Marker {
 impl Marker {
     /// Whether an earlier update did not end.
     pub fn was_there(&self) -> bool {
-        self.before.is_some()
+        self.before.is_some_and(|before| before > 0)
     }
 
     /// By what another rank knows that it sees this marker.
@@ -190,8 +190,9 @@ impl Opening {
     /// The update is over; where it replaced nothing of an earlier one that did not end, that one's marker stays.
     pub fn unmark(&self, marker: Marker, stays: bool) -> Result<(), Fault> {
         match marker.before {
-            Some(before) if stays => marker.lock.cut(before),
+            Some(before) if stays && before > 0 => marker.lock.cut(before),
             None => self.remove_marker(&marker),
+            // It was listed as unfinished.
             Some(_) => {
                 self.remove_marker(&marker)?;
                 self.home.strike(&unfinished_line(&marker.shown))
@@ -201,10 +202,12 @@ impl Opening {
 
     /// Where something else has taken the place of what was marked, a marker of this name is somebody else's.
     fn remove_marker(&self, marker: &Marker) -> Result<(), Fault> {
-        if !marker.lock.has_its_name() {
+        // What fails once may not fail twice.
+        let is_elsewhere = || !marker.lock.has_its_name();
+        if is_elsewhere() && is_elsewhere() {
             return Ok(());
         }
-        // What fails once may not fail twice, and a marker that stays speaks of an update that is over. A sync that has failed
+        // The same here, and a marker that stays speaks of an update that is over. A sync that has failed
         // is told all the same: the next one says nothing of what it lost.
         let remove = || self.names().remove(&marker.name);
         remove().inspect_err(|_| drop(remove()))
@@ -213,10 +216,7 @@ impl Opening {
     /// The update ended before anything was changed.
     pub fn withdraw(&self, marker: Marker) {
         // The call fails already; a marker too many only warns.
-        let _ = match marker.before {
-            Some(before) => marker.lock.cut(before),
-            None => self.remove_marker(&marker),
-        };
+        let _ = self.unmark(marker, true);
     }
 
     /// The update ended in the middle: its marker stays without an owner, and the next opening names it.
