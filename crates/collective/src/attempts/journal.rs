@@ -138,7 +138,7 @@ mod tests {
         for to in ["a", "b/c", "a/zarr.json", "b/c/zarr.json", "zarr.json", ""] {
             assert_eq!(read(to), [entry(to)], "{to:?}");
         }
-        for to in ["..", "a/../../x", "/etc", ".hidden", "a/.hyperslab-update", "a//b"] {
+        for to in ["..", "a/../../x", ".hidden", "a/.hyperslab-update", "a//b"] {
             assert!(read(to).is_empty(), "{to:?}");
         }
     }

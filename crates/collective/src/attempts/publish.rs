@@ -120,8 +120,9 @@ impl Opening {
             }
             return self.unless_half(Err(half_published(names, &entry.to, &fault)));
         }
-        // Whatever goes wrong now cannot be told as a failure of the change.
-        names.remove(&journal).map_err(|fault| self.left_behind(&journal, fault))
+        // Whatever goes wrong now cannot be told as a failure of the change. What fails once may not fail twice.
+        let remove = || names.remove(&journal);
+        remove().or_else(|_| remove()).map_err(|fault| self.left_behind(&journal, fault))
     }
 
     /// Where half of something is published, all that is hidden stays for the next opening.
