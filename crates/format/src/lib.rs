@@ -8,6 +8,7 @@
 mod base64;
 mod error;
 mod fields;
+pub mod hdf5;
 pub mod netcdf;
 pub mod npy;
 pub mod raw;

@@ -1,0 +1,144 @@
+//! What a file holds, as it is found by reading.
+
+use super::Datatype;
+use crate::error::Error;
+
+/// Where the bytes of a file come from. It is asked for stretches of metadata only, which are short.
+pub trait Source {
+    /// Length of the file \[B\].
+    fn length(&self) -> u64;
+
+    /// These bytes, all of them.
+    ///
+    /// # Errors
+    /// When the file does not have them, or cannot be read.
+    fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, Error>;
+}
+
+/// What a group has under a name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// The name, without a path.
+    pub name: String,
+    /// What it leads to.
+    pub member: Member,
+}
+
+/// What a name leads to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Member {
+    /// An object of this file, by the address of its header \[B\].
+    Object(u64),
+    /// Another path of this file.
+    Soft(String),
+    /// A path of another file.
+    External {
+        /// The other file, as it was named.
+        file: String,
+        /// The path in it.
+        path: String,
+    },
+    /// A kind of link that only its maker knows, by its number.
+    Unknown(u8),
+}
+
+/// What an attribute or a fill value is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// Elements behind each other, as they are stored.
+    Elements(Vec<u8>),
+    /// Strings of variable length.
+    Texts(Vec<String>),
+    /// Lists of variable length, each with the stored bytes of its elements.
+    Lists(Vec<Vec<u8>>),
+}
+
+/// A named value of a group or a dataset.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub datatype: Datatype,
+    /// Its shape: `[]` for one element, `None` where it has no elements at all (a null dataspace).
+    pub shape: Option<Vec<u64>>,
+    /// Its elements.
+    pub value: Value,
+}
+
+/// A step of the filter pipeline, in the order of encoding.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Filter {
+    /// Its registered number: 1 deflate, 2 shuffle, 3 fletcher32.
+    pub number: u16,
+    /// Its name, where the file has it.
+    pub name: String,
+    /// Whether a chunk may be stored without it.
+    pub optional: bool,
+    /// What it was set up with.
+    pub values: Vec<u32>,
+}
+
+/// How the addresses of chunks are found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChunkIndex {
+    /// No chunk exists.
+    Empty,
+    /// There is one chunk, whole; with its stored bytes and the filters that it lacks, where there are filters.
+    Single { at: u64, filtered: Option<(u64, u32)> },
+    /// All exist, one after another, unfiltered.
+    Implicit { at: u64 },
+    /// A fixed array.
+    FixedArray { at: u64 },
+    /// An extensible array: one dimension is unlimited.
+    ExtensibleArray { at: u64 },
+    /// A B-tree of version 2: several dimensions are unlimited.
+    TreeV2 { at: u64 },
+    /// A B-tree of version 1, as files have that are for old libraries, too.
+    TreeV1 { at: u64 },
+}
+
+/// Where the elements of a dataset lie.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// In its header.
+    Compact(Vec<u8>),
+    /// In one stretch; nowhere as long as nothing was written.
+    Contiguous { at: Option<u64>, bytes: u64 },
+    /// In chunks of this shape, those at the edge stored whole.
+    Chunked { chunk: Vec<u64>, index: ChunkIndex },
+    /// Somewhere that is not supported, and why: external files, virtual datasets, versions of the future.
+    Unsupported(String),
+}
+
+/// A dataset, which elsewhere is called an array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dataset {
+    /// Address of its header \[B\].
+    pub at: u64,
+    /// Type of its elements.
+    pub datatype: Datatype,
+    /// Its shape; `None` where it has no elements at all (a null dataspace).
+    pub shape: Option<Vec<u64>>,
+    /// How far each dimension may grow; `None` without limit. Equal to the shape where nothing grows.
+    pub limits: Vec<Option<u64>>,
+    /// One element for what was never written, as stored; `None` where it is undefined or zero by default.
+    pub fill: Option<Vec<u8>>,
+    /// Where its elements lie.
+    pub storage: Storage,
+    /// What chunks went through, in the order of encoding.
+    pub filters: Vec<Filter>,
+}
+
+/// A chunk that exists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// Its coordinates in the grid of chunks.
+    pub coordinates: Vec<u64>,
+    /// Its first byte \[B\].
+    pub at: u64,
+    /// How many bytes are stored.
+    pub bytes: u64,
+    /// A bit for each filter that it did not go through.
+    pub lacks: u32,
+}

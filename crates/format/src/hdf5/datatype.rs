@@ -1,0 +1,56 @@
+//! Types of elements, as files describe them.
+
+use hyperslab_layout::ByteOrder;
+
+/// What is behind the text of a fixed string.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TextEnd {
+    /// A zero, always.
+    Terminated,
+    /// Zeros up to the end, perhaps none.
+    Zeros,
+    /// Spaces.
+    Spaces,
+}
+
+/// A type of elements.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Datatype {
+    /// An integer that fills all its bits.
+    Integer { bytes: u32, signed: bool, order: ByteOrder },
+    /// A float of IEEE 754 with 2, 4 or 8 bytes.
+    Float { bytes: u32, order: ByteOrder },
+    /// A string of fixed length.
+    Text { bytes: u32, end: TextEnd, utf8: bool },
+    /// A string of variable length.
+    VariableText { utf8: bool },
+    /// A list of variable length.
+    List(Box<Datatype>),
+    /// Bytes, and a name for what they are.
+    Opaque { bytes: u32, tag: String },
+    /// Bits that count nothing.
+    Bits { bytes: u32, order: ByteOrder },
+    /// Fields with names.
+    Compound { bytes: u32, fields: Vec<Field> },
+    /// Named values of an integer, as stored.
+    Enumeration { base: Box<Datatype>, members: Vec<(String, Vec<u8>)> },
+    /// An array of fixed shape.
+    Array { shape: Vec<u32>, base: Box<Datatype> },
+    /// The address of an object's header.
+    ObjectReference,
+    /// A region of a dataset.
+    RegionReference,
+    /// Something else of so many bytes, and what: floats of other makes, times, integers with padding, new references.
+    Unsupported { bytes: u32, what: String },
+}
+
+/// A field of a compound.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its first byte in the element \[B\].
+    pub offset: u32,
+    /// Its type.
+    pub datatype: Datatype,
+}

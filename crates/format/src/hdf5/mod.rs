@@ -1,0 +1,19 @@
+//! HDF5 files: what their bytes mean, for the part of the format that arrays need.
+//!
+//! ```text
+//! | superblock | elements of datasets, whole or in chunks, and headers, links, indexes, heaps in any order |
+//! ```
+//!
+//! Reading follows addresses from the superblock on, and asks a [`Source`] for no more than it needs; writing makes the
+//! metadata of a file whose elements others put where it was said. What is read may be hostile: sizes are checked before
+//! anything is allocated, depth and steps are bounded, and nonsense is an [`crate::Error`]. The format is that of the
+//! "HDF5 File Format Specification Version 3.0" of The HDF Group; sections are named where they are carried out.
+
+mod content;
+mod datatype;
+
+pub use content::{Attribute, Chunk, ChunkIndex, Dataset, Filter, Link, Member, Source, Storage, Value};
+pub use datatype::{Datatype, Field, TextEnd};
+
+/// An address that means nowhere.
+pub(crate) const NOWHERE: u64 = u64::MAX;
