@@ -5,6 +5,10 @@
 //! checked before anything is allocated from them, and the answer to nonsense is an [`Error`], never a panic.
 #![forbid(unsafe_code)]
 
+// Tests of the crate include what those from outside use.
+#[cfg(test)]
+extern crate self as hyperslab_format;
+
 mod base64;
 mod error;
 mod fields;

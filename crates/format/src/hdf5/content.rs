@@ -79,8 +79,9 @@ pub struct Filter {
     pub values: Vec<u32>,
 }
 
-/// How the addresses of chunks are found.
+/// How the addresses of chunks are found; `at` is where its index, or its first chunk, begins \[B\].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "what fields are is said above, or with their variant")]
 pub enum ChunkIndex {
     /// No chunk exists.
     Empty,
@@ -98,8 +99,9 @@ pub enum ChunkIndex {
     TreeV1 { at: u64 },
 }
 
-/// Where the elements of a dataset lie.
+/// Where the elements of a dataset lie; `at` is their first byte \[B\].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "what fields are is said above, or with their variant")]
 pub enum Storage {
     /// In its header.
     Compact(Vec<u8>),

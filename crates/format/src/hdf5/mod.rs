@@ -11,9 +11,16 @@
 
 mod content;
 mod datatype;
+mod element;
+mod lookup3;
+mod pipeline;
+mod policy;
+mod reading;
 
 pub use content::{Attribute, Chunk, ChunkIndex, Dataset, Filter, Link, Member, Source, Storage, Value};
 pub use datatype::{Datatype, Field, TextEnd};
+pub use pipeline::Pipeline;
+pub use reading::{Hdf5File, NamedAttribute, ObjectKind};
 
 /// An address that means nowhere.
 pub(crate) const NOWHERE: u64 = u64::MAX;

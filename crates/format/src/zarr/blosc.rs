@@ -11,6 +11,7 @@ mod blosclz;
 mod order;
 
 use crate::error::{Context, Error};
+pub(crate) use order::from_bits as unshuffle_bits;
 use std::io::{Read, Write};
 
 /// What compresses a block.
@@ -205,7 +206,7 @@ impl Blosc {
 }
 
 /// The chunk that something encoded, of at most so many bytes.
-pub(super) fn decode(stored: &[u8], bound: u64, context: Context) -> Result<Vec<u8>, Error> {
+pub(crate) fn decode(stored: &[u8], bound: u64, context: Context) -> Result<Vec<u8>, Error> {
     let wrong = |found: String| context.corrupt("blosc data", found);
     let Some((&[version, _, flags, element, ref sizes @ ..], _)) = stored.split_first_chunk::<16>() else {
         return Err(wrong(format!("{} B, without a header", stored.len())));

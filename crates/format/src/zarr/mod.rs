@@ -26,6 +26,7 @@ pub mod v2;
 
 pub use attributes::AttributeEdit;
 pub use blosc::{Blosc, Compressor, Shuffle};
+pub(crate) use blosc::{decode as decode_blosc, unshuffle_bits};
 pub use bytes_codec::BytesCodec;
 pub use chain::{CHECKSUM_BYTES, Chain};
 pub use codecs::{Codecs, Sharding};

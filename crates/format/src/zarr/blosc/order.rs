@@ -32,7 +32,7 @@ pub(super) fn by_bits(block: &[u8], element: usize) -> Vec<u8> {
 }
 
 /// The reverse of [`by_bits`].
-pub(super) fn from_bits(ordered: &[u8], element: usize, out: &mut [u8]) {
+pub(crate) fn from_bits(ordered: &[u8], element: usize, out: &mut [u8]) {
     out.copy_from_slice(ordered);
     for_each_group(ordered.len(), element, |inside, planes| {
         let bits = transposed(u64::from_le_bytes(planes.map(|at| ordered[at])));

@@ -1,0 +1,214 @@
+//! Which element of an array a type is, where it is one.
+
+use super::datatype::{Datatype, Field, TextEnd};
+use crate::error::{Context, Error, excerpt};
+use crate::fields::{self, FieldType};
+use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
+use std::collections::BTreeSet;
+
+impl Datatype {
+    /// The element that arrays of this type have: numbers; truth values, which h5py stores as an enumeration of `FALSE` and
+    /// `TRUE`; complex numbers, of HDF5 2.0 or as compounds of `r` and `i`; dates of NumPy; structured types; other bytes.
+    /// `name` is the name of the dataset in errors.
+    ///
+    /// # Errors
+    /// When arrays cannot have such elements: text, values of variable length, references.
+    pub fn element(&self, name: &str) -> Result<ElementType, Error> {
+        self.as_element().map_err(|found| {
+            let error = Context::new("use HDF5 dataset", name).unsupported("elements of fixed size", found);
+            error.with_hint("read it with h5py")
+        })
+    }
+
+    fn as_element(&self) -> Result<ElementType, String> {
+        let native = |kind| ElementType { kind, order: ByteOrder::Little };
+        let (kind, order) = match self {
+            Datatype::Integer { bytes, signed, order } => (integer(*bytes, *signed)?, *order),
+            Datatype::Float { bytes, order } => (float(*bytes), *order),
+            Datatype::ShortFloat { kind, order } => (*kind, *order),
+            Datatype::Complex(base) => complex(base).ok_or("complex numbers of other floats")?,
+            Datatype::Opaque { bytes, tag } => return opaque(*bytes, tag),
+            Datatype::Bits { bytes, .. } => return Ok(native(Kind::opaque(*bytes))),
+            Datatype::Enumeration { base, members } => {
+                let is_truth = base.bytes() == 1 && is_truth(members);
+                return if is_truth { Ok(native(Kind::Bool)) } else { base.as_element() };
+            }
+            Datatype::Compound { bytes, fields } => match halves(fields, *bytes) {
+                Some((kind, order)) => (kind, order),
+                None => return Ok(native(structured(fields, *bytes)?)),
+            },
+            // Characters of netCDF, which are numbers in its classic files, too.
+            Datatype::Text { bytes: 1, .. } => return Ok(native(Kind::UInt8)),
+            Datatype::Text { bytes, utf8, .. } => {
+                return Err(format!("text of {bytes} B in {}", if *utf8 { "UTF-8" } else { "ASCII" }));
+            }
+            Datatype::VariableText { .. } => return Err("text of variable length".into()),
+            Datatype::List(_) => return Err("lists of variable length".into()),
+            Datatype::Array { shape, .. } => return Err(format!("arrays of shape {shape:?} as elements")),
+            Datatype::ObjectReference | Datatype::RegionReference => return Err("references to objects".into()),
+            Datatype::Unsupported { what, .. } => return Err(excerpt(what)),
+        };
+        Ok(ElementType { kind, order })
+    }
+}
+
+fn integer(bytes: u32, signed: bool) -> Result<Kind, String> {
+    Ok(match (bytes, signed) {
+        (1, true) => Kind::Int8,
+        (2, true) => Kind::Int16,
+        (4, true) => Kind::Int32,
+        (8, true) => Kind::Int64,
+        (1, false) => Kind::UInt8,
+        (2, false) => Kind::UInt16,
+        (4, false) => Kind::UInt32,
+        (8, false) => Kind::UInt64,
+        _ => return Err(format!("integers of {bytes} B")),
+    })
+}
+
+fn float(bytes: u32) -> Kind {
+    match bytes {
+        2 => Kind::Float16,
+        4 => Kind::Float32,
+        _ => Kind::Float64,
+    }
+}
+
+/// Complex numbers of such parts.
+fn complex(part: &Datatype) -> Option<(Kind, ByteOrder)> {
+    match *part {
+        Datatype::Float { bytes: 4, order } => Some((Kind::Complex64, order)),
+        Datatype::Float { bytes: 8, order } => Some((Kind::Complex128, order)),
+        _ => None,
+    }
+}
+
+/// Compounds that are complex numbers, as h5py writes them.
+fn halves(fields: &[Field], bytes: u32) -> Option<(Kind, ByteOrder)> {
+    let [real, imaginary] = fields else { return None };
+    let named = real.name == "r" && imaginary.name == "i" && real.datatype == imaginary.datatype;
+    let (kind, order) = complex(&real.datatype).filter(|_| named)?;
+    let fits = real.offset == 0 && imaginary.offset * 2 == bytes && u64::from(bytes) == kind.bytes();
+    fits.then_some((kind, order))
+}
+
+fn is_truth(members: &[(String, Vec<u8>)]) -> bool {
+    let has = |name: &str, value: u8| members.iter().any(|(known, stored)| known == name && stored == &[value]);
+    members.len() == 2 && has("FALSE", 0) && has("TRUE", 1)
+}
+
+/// Bytes with a tag. That of NumPy's types is their code, with a byte order.
+fn opaque(bytes: u32, tag: &str) -> Result<ElementType, String> {
+    let numpy = tag.strip_prefix("NUMPY:").and_then(ElementType::from_numpy);
+    let dated = numpy.filter(|element| element.bytes() == u64::from(bytes) && element.kind.is_opaque());
+    Ok(dated.unwrap_or(ElementType::native(Kind::opaque(bytes))))
+}
+
+/// A structured type, whose fields NumPy lists in the order of their offsets, with gaps as fields without names.
+fn structured(members: &[Field], bytes: u32) -> Result<Kind, String> {
+    fields::structured(&listed(members, bytes)?)
+}
+
+fn listed(members: &[Field], bytes: u32) -> Result<Vec<fields::Field>, String> {
+    let mut order: Vec<&Field> = members.iter().collect();
+    order.sort_by_key(|field| field.offset);
+    let gap = |bytes: u32| {
+        let holds = FieldType::Element(ElementType::native(Kind::opaque(bytes)));
+        fields::Field { name: String::new(), holds, shape: Vec::new() }
+    };
+    let (mut all, mut end, mut names) = (Vec::new(), 0, BTreeSet::new());
+    for member in order {
+        if !names.insert(&member.name) {
+            return Err(format!("two fields called {:?}", excerpt(&member.name)));
+        }
+        let skipped = member.offset.checked_sub(end).ok_or("fields that lie in each other")?;
+        if member.name.is_empty() || member.name.chars().any(char::is_control) {
+            return Err(format!("a field called {:?}", excerpt(&member.name)));
+        }
+        if skipped > 0 {
+            all.push(gap(skipped));
+        }
+        let mut shape = Vec::new();
+        let holds = held(&member.datatype, &mut shape)?;
+        all.push(fields::Field { name: member.name.clone(), holds, shape });
+        end = member.offset.saturating_add(member.datatype.bytes());
+    }
+    match bytes.checked_sub(end).ok_or("fields behind their end")? {
+        0 => (),
+        rest => all.push(gap(rest)),
+    }
+    Ok(all)
+}
+
+/// What a field holds; the extents of arrays are added to `shape`.
+fn held(datatype: &Datatype, shape: &mut Vec<u64>) -> Result<FieldType, String> {
+    Ok(match datatype {
+        Datatype::Array { shape: extents, base } => {
+            shape.extend(extents.iter().map(|&extent| u64::from(extent)));
+            return held(base, shape);
+        }
+        // Spaces behind text mean something to others only.
+        Datatype::Text { bytes, end: TextEnd::Terminated | TextEnd::Zeros, .. } => FieldType::Bytes(*bytes),
+        Datatype::Compound { bytes, fields } if halves(fields, *bytes).is_none() => {
+            FieldType::Fields(listed(fields, *bytes)?)
+        }
+        other => {
+            let element = other.as_element()?;
+            match element.kind {
+                Kind::BFloat16 => FieldType::Element(ElementType::native(Kind::opaque(2))),
+                Kind::Opaque(opaque) if opaque.float().is_some() => {
+                    FieldType::Element(ElementType::native(Kind::Opaque(Opaque::plain(opaque.bytes()))))
+                }
+                _ => FieldType::Element(element),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REAL: Datatype = Datatype::Float { bytes: 4, order: ByteOrder::Big };
+
+    fn field(name: &str, offset: u32, datatype: Datatype) -> Field {
+        Field { name: name.into(), offset, datatype }
+    }
+
+    #[test]
+    fn compounds_are_complex_or_structured() {
+        let compound = |bytes, fields| Datatype::Compound { bytes, fields };
+        let complex = compound(8, vec![field("r", 0, REAL), field("i", 4, REAL)]);
+        assert_eq!(complex.element("d").unwrap().numpy(), ">c8");
+        assert_eq!(Datatype::Complex(Box::new(REAL)).element("d").unwrap().numpy(), ">c8");
+        let text = Datatype::Text { bytes: 3, end: TextEnd::Zeros, utf8: false };
+        let array = Datatype::Array { shape: vec![2, 3], base: Box::new(complex.clone()) };
+        let fields = vec![field("b", 12, text.clone()), field("a", 0, complex), field("c", 16, array)];
+        let element = compound(72, fields).element("d").unwrap();
+        let told = "|V72[('a', '>c8'), ('', '|V4'), ('b', '|S3'), ('', '|V1'), ('c', '>c8', (2, 3)), ('', '|V8')]";
+        assert_eq!(element.numpy(), told);
+        let over = compound(8, vec![field("a", 0, REAL), field("b", 2, REAL)]).element("d").unwrap_err();
+        assert!(over.is_unsupported() && over.to_string().contains("fields that lie in each other"), "{over}");
+        let twice = compound(8, vec![field("a", 0, REAL), field("a", 4, REAL)]).element("d").unwrap_err();
+        assert!(twice.to_string().contains("two fields called \"a\""), "{twice}");
+        assert!(text.element("d").unwrap_err().to_string().contains("found text of 3 B in ASCII"));
+    }
+
+    #[test]
+    fn truth_and_dates_are_known() {
+        let byte = Datatype::Integer { bytes: 1, signed: true, order: ByteOrder::Little };
+        let truth = |last: u8| Datatype::Enumeration {
+            base: Box::new(byte.clone()),
+            members: vec![("FALSE".into(), vec![0]), ("TRUE".into(), vec![last])],
+        };
+        assert_eq!(truth(1).element("d").unwrap().numpy(), "|b1");
+        let character = Datatype::Text { bytes: 1, end: TextEnd::Terminated, utf8: false };
+        assert_eq!(character.element("d").unwrap().numpy(), "|u1");
+        assert_eq!(truth(2).element("d").unwrap().numpy(), "|i1");
+        let opaque = |tag: &str| Datatype::Opaque { bytes: 8, tag: tag.into() }.element("d").unwrap().numpy();
+        assert_eq!(opaque("NUMPY:<M8[ns]"), "<M8[ns]");
+        assert_eq!(opaque("NUMPY:|V8"), "|V8");
+        assert_eq!(opaque("NUMPY:<f8"), "|V8");
+        assert_eq!(opaque("other"), "|V8");
+    }
+}

@@ -1,0 +1,254 @@
+//! Filters that chunks go through (section IV.A.2.l, and the filters that The HDF Group has registered).
+
+mod bitshuffle;
+mod checksum;
+mod lz;
+mod shuffle;
+
+use super::content::Filter;
+use super::policy::FILTERS_MAX;
+use crate::error::{Context, Error, excerpt};
+use crate::zarr::decode_blosc;
+use hyperslab_layout::stored::Coding;
+use hyperslab_layout::{Codec, CodecError, ShardIndex};
+use std::borrow::Cow;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// Filters in the order of encoding, for those who know no format.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Pipeline(Vec<FilterStep>);
+
+/// A filter that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum FilterStep {
+    /// zlib, of this level.
+    Deflate(u32),
+    /// Bytes of elements of this size \[B\].
+    Shuffle(u32),
+    Fletcher32,
+    /// LZF of h5py and PyTables.
+    Lzf,
+    /// Blosc, whose chunks say how they were made.
+    Blosc,
+    /// LZ4, in blocks of this size \[B\].
+    Lz4(u32),
+    /// Zstandard, of this level.
+    Zstd(u32),
+    /// Bitshuffle of elements of this size \[B\], and what compresses then.
+    Bitshuffle(u32, bitshuffle::Inside),
+}
+
+/// Bytes that tell of one step: its number, and its value.
+const STEP_BYTES: usize = 8;
+
+impl Pipeline {
+    /// What these filters of the dataset called `name` do.
+    ///
+    /// # Errors
+    /// When one of them is not supported; its number and name are said.
+    pub fn of(filters: &[Filter], name: &str) -> Result<Pipeline, Error> {
+        let context = Context::new("use HDF5 dataset", name);
+        let step = |filter: &Filter| {
+            let first = filter.values.first().copied();
+            let value = if filter.number == 32008 { bitshuffle::of_values(&filter.values) } else { first };
+            FilterStep::of(filter.number, value).ok_or_else(|| {
+                let known = match filter.number {
+                    4 => "szip",
+                    5 => "nbit",
+                    6 => "scaleoffset",
+                    307 => "bzip2",
+                    32008 => "bitshuffle without LZ4 or Zstandard",
+                    32013 => "zfp",
+                    32026 => "blosc2",
+                    _ => &filter.name,
+                };
+                let found = format!("filter {} ({})", filter.number, excerpt(known));
+                let expected = "filters deflate, shuffle, fletcher32, lzf, blosc, lz4, bitshuffle and zstd";
+                context.unsupported(expected, found).with_hint("read it with h5py and hdf5plugin")
+            })
+        };
+        filters.iter().map(step).collect::<Result<_, _>>().map(Pipeline)
+    }
+
+    /// Without the filters that a chunk lacks, by its mask ([`super::Chunk::lacks`]).
+    #[must_use]
+    pub fn without(&self, lacks: u32) -> Pipeline {
+        let kept = self.0.iter().enumerate().filter(|&(number, _)| number >= FILTERS_MAX || lacks >> number & 1 == 0);
+        Pipeline(kept.map(|(_, step)| *step).collect())
+    }
+
+    /// Whether stored chunks are their elements.
+    pub fn is_plain(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What those need to know of it who know no format.
+    pub fn coding(&self) -> Coding {
+        if self.is_plain() { Coding::Plain } else { Coding::Encoded(Arc::new(self.clone())) }
+    }
+
+    /// The pipeline that [`Codec::to_bytes`] told of; nothing if there is none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Pipeline> {
+        let (steps, rest) = bytes.as_chunks::<STEP_BYTES>();
+        let step = |&[a, b, c, d, value @ ..]: &[u8; STEP_BYTES]| {
+            let number = u16::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
+            FilterStep::of(number, Some(u32::from_le_bytes(value)))
+        };
+        let all: Option<Vec<FilterStep>> = steps.iter().map(step).collect();
+        all.filter(|all| rest.is_empty() && all.len() <= FILTERS_MAX).map(Pipeline)
+    }
+}
+
+impl FilterStep {
+    /// The filter with this number, and its first value.
+    fn of(number: u16, value: Option<u32>) -> Option<FilterStep> {
+        Some(match number {
+            1 => FilterStep::Deflate(value.unwrap_or(6).min(9)),
+            2 => FilterStep::Shuffle(value?),
+            3 => FilterStep::Fletcher32,
+            32000 => FilterStep::Lzf,
+            32001 => FilterStep::Blosc,
+            32004 => FilterStep::Lz4(value.unwrap_or(0)),
+            32008 => return bitshuffle::of_value(value?),
+            32015 => FilterStep::Zstd(value.unwrap_or(3)),
+            _ => return None,
+        })
+    }
+
+    fn number_and_value(self) -> (u16, u32) {
+        match self {
+            FilterStep::Deflate(level) => (1, level),
+            FilterStep::Shuffle(bytes) => (2, bytes),
+            FilterStep::Fletcher32 => (3, 0),
+            FilterStep::Lzf => (32000, 0),
+            FilterStep::Blosc => (32001, 0),
+            FilterStep::Lz4(block) => (32004, block),
+            FilterStep::Zstd(level) => (32015, level),
+            FilterStep::Bitshuffle(bytes, inside) => (32008, bytes | (inside as u32) << 24),
+        }
+    }
+
+    /// Most bytes that are stored for so many, with room for encoders less careful than ours \[B\].
+    fn bytes_max(self, bytes: u64) -> u64 {
+        match self {
+            FilterStep::Shuffle(_) => bytes,
+            FilterStep::Fletcher32 => bytes.saturating_add(4),
+            _ => bytes.saturating_add(bytes / 8).saturating_add(1024),
+        }
+    }
+
+    fn encode(self, bytes: &[u8], context: Context) -> Result<Vec<u8>, Error> {
+        let failed = |cause: std::io::Error| context.invalid("an encoder that succeeds", cause.to_string());
+        match self {
+            FilterStep::Deflate(level) => {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(level));
+                encoder.write_all(bytes).map_err(failed)?;
+                encoder.finish().map_err(failed)
+            }
+            FilterStep::Shuffle(element) => Ok(shuffle::shuffled(bytes, element as usize)),
+            FilterStep::Fletcher32 => Ok([bytes, &checksum::fletcher32(bytes).to_le_bytes()].concat()),
+            FilterStep::Lz4(block) => lz::encode_lz4(bytes, block, context),
+            FilterStep::Zstd(level) => zstd::bulk::compress(bytes, level.min(22) as i32).map_err(failed),
+            FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) => {
+                let error = context.unsupported("filters that are written here", format!("{self:?}"));
+                Err(error.with_hint("use deflate, zstd or lz4"))
+            }
+        }
+    }
+
+    /// What was encoded, which is at most `bound` bytes.
+    fn decode<'a>(self, bytes: Cow<'a, [u8]>, bound: u64, context: Context) -> Result<Cow<'a, [u8]>, Error> {
+        let decoded = match self {
+            FilterStep::Deflate(_) => {
+                read_all(flate2::bufread::ZlibDecoder::new(&*bytes), bytes.len(), bound, context)?
+            }
+            FilterStep::Shuffle(element) => shuffle::unshuffled(&bytes, element as usize),
+            FilterStep::Fletcher32 => {
+                let length = checksum::verified(&bytes, context)?;
+                return Ok(match bytes {
+                    Cow::Borrowed(borrowed) => Cow::Borrowed(&borrowed[..length]),
+                    Cow::Owned(mut owned) => {
+                        owned.truncate(length);
+                        Cow::Owned(owned)
+                    }
+                });
+            }
+            FilterStep::Lzf => lz::decode_lzf(&bytes, bound, context)?,
+            FilterStep::Blosc => decode_blosc(&bytes, bound, context)?,
+            FilterStep::Lz4(_) => lz::decode_lz4(&bytes, bound, context)?,
+            FilterStep::Bitshuffle(element, inside) => bitshuffle::decode(&bytes, element, inside, bound, context)?,
+            FilterStep::Zstd(_) => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(&*bytes);
+                let decoder = decoder.map_err(|cause| context.corrupt("zstd data", cause.to_string()))?;
+                read_all(decoder, bytes.len(), bound, context)?
+            }
+        };
+        Ok(Cow::Owned(decoded))
+    }
+}
+
+impl Codec for Pipeline {
+    fn encode(&self, plain: &[u8], object: &str) -> Result<Vec<u8>, CodecError> {
+        let context = Context::new("encode chunk", object);
+        let mut bytes = Cow::Borrowed(plain);
+        for step in &self.0 {
+            bytes = Cow::Owned(step.encode(&bytes, context).map_err(told)?);
+        }
+        Ok(bytes.into_owned())
+    }
+
+    fn decode(&self, stored: &[u8], plain_bytes: u64, object: &str) -> Result<Vec<u8>, CodecError> {
+        let context = Context::new("decode chunk", object);
+        // Sizes before each filter, as large as they may be.
+        let (mut bound, mut bounds) = (plain_bytes, Vec::with_capacity(self.0.len()));
+        for step in &self.0 {
+            bounds.push(bound);
+            bound = step.bytes_max(bound);
+        }
+        let mut bytes = Cow::Borrowed(stored);
+        for (step, bound) in self.0.iter().zip(bounds).rev() {
+            bytes = step.decode(bytes, bound, context).map_err(told)?;
+        }
+        if bytes.len() as u64 == plain_bytes {
+            return Ok(bytes.into_owned());
+        }
+        let error = context.corrupt(format!("{plain_bytes} B of elements"), format!("{} B", bytes.len()));
+        Err(told(error.with_hint("the chunk was cut short, or written with another shape or type")))
+    }
+
+    fn encoded_bytes_max(&self, plain_bytes: u64) -> u64 {
+        self.0.iter().fold(plain_bytes, |bytes, step| step.bytes_max(bytes))
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let one = |step: &FilterStep| {
+            let (number, value) = step.number_and_value();
+            [u32::from(number).to_le_bytes(), value.to_le_bytes()].concat()
+        };
+        self.0.iter().flat_map(one).collect()
+    }
+
+    fn index(&self) -> Option<&dyn ShardIndex> {
+        None
+    }
+}
+
+fn told(error: Error) -> CodecError {
+    CodecError(error.to_string())
+}
+
+/// All that a decoder gives, but at most `bound` bytes; memory grows with what really comes.
+fn read_all(decoder: impl Read, stored: usize, bound: u64, context: Context) -> Result<Vec<u8>, Error> {
+    let likely = (stored as u64).saturating_mul(64).max(1 << 20);
+    let mut out = Vec::with_capacity(bound.min(likely) as usize);
+    let read = decoder.take(bound.saturating_add(1)).read_to_end(&mut out);
+    read.map_err(|cause| context.corrupt("compressed data", format!("{stored} B that do not decode: {cause}")))?;
+    if out.len() as u64 > bound {
+        return Err(context.corrupt(format!("at most {bound} B"), format!("more, from {stored} B stored")));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Limits of what is read: a file that needs more is refused.
+
+/// Most bytes of metadata that are read as one \[B\]: more than the largest local heap of a group with ten million links.
+pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 29;
+
+/// What may be read besides a small multiple of the file, so that short files can be read several times \[B\].
+pub(crate) const SLACK_BYTES: u64 = 1 << 20;
+
+/// How often the bytes of a file may be read in one call. Metadata that are well formed are read once or twice.
+pub(crate) const TIMES_MAX: u64 = 4;
+
+/// How many levels types may be nested.
+pub(crate) const TYPE_DEPTH_MAX: u32 = 32;
+
+/// How many levels a tree may have: one of 2^64 records in the smallest nodes has fewer.
+pub(crate) const TREE_DEPTH_MAX: u32 = 64;
+
+/// What is read of an object's header at once, which most headers do not exceed \[B\].
+pub(crate) const HEADER_BYTES_LIKELY: u64 = 512;
+
+/// Filters that a pipeline may have, each with a bit in the mask of those left out.
+pub(crate) const FILTERS_MAX: usize = 32;
+
+/// The largest number that any library gave to a kind of message. Others that must be known are refused.
+pub(crate) const MESSAGE_KIND_LAST: u16 = 0x18;
+
+/// Blocks of LZ4 unless a pipeline says otherwise \[B\].
+pub(crate) const LZ4_BLOCK_BYTES: usize = 1 << 30;

@@ -1,0 +1,130 @@
+//! Attributes: messages in the header of their object, or in a heap where there are many (sections IV.A.2.m and v).
+
+use super::datatypes::datatype;
+use super::fetch::Fetcher;
+use super::fields::{FieldReader, text};
+use super::header::{MessageKind, ObjectHeader};
+use super::heap_fractal::FractalHeap;
+use super::messages::{committed, dataspace};
+use super::superblock::Hdf5File;
+use super::tree_v2::all_records;
+use super::values::value;
+use crate::error::{Context, Error};
+use crate::hdf5::content::{Attribute, Source};
+use std::borrow::Cow;
+
+/// An attribute by its name, or why it cannot be read.
+pub type NamedAttribute = (String, Result<Attribute, Error>);
+
+impl Hdf5File {
+    /// The attributes of the object whose header is at `address`: in the order in which they were made where the file has
+    /// it, or else by name. One that cannot be read does not hide the others.
+    ///
+    /// # Errors
+    /// When the header, or where it keeps its attributes, is damaged.
+    pub fn attributes_at(&self, source: &dyn Source, address: u64) -> Result<Vec<NamedAttribute>, Error> {
+        let fetcher = Fetcher::new(source, self.widths, Context::new("read HDF5 attributes of", &self.name));
+        let header = ObjectHeader::read(&fetcher, address)?;
+        let mut found = Vec::new();
+        for message in header.messages.iter().filter(|message| message.is(MessageKind::Attribute)) {
+            let attribute = if message.is_shared() {
+                let cause = fetcher.context.unsupported("attributes in headers", "one in a table of shared messages");
+                (String::new(), Err(cause))
+            } else {
+                attribute(&fetcher, &message.body)
+            };
+            found.push((message.order.map(u32::from), attribute));
+        }
+        if let Some(message) = header.find(MessageKind::AttributeInfo) {
+            dense(&fetcher, &message.body, &mut found)?;
+        }
+        if found.iter().all(|(order, _)| order.is_some()) {
+            found.sort_by_key(|(order, _)| *order);
+        } else {
+            found.sort_by(|(_, one), (_, other)| one.0.cmp(&other.0));
+        }
+        Ok(found.into_iter().map(|(_, attribute)| attribute).collect())
+    }
+}
+
+/// Attributes in a heap, to which records of a tree lead.
+fn dense(fetcher: &Fetcher, info: &[u8], found: &mut Vec<(Option<u32>, NamedAttribute)>) -> Result<(), Error> {
+    let mut fields = fetcher.fields(info, "attribute info message");
+    fields.version(0..=0)?;
+    let flags = fields.byte()?;
+    fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
+    let (heap, names) = (fields.address()?, fields.address()?);
+    let Some((heap, names)) = heap.zip(names) else { return Ok(()) };
+    let heap = FractalHeap::read(fetcher, heap)?;
+    let (_, records) = all_records(fetcher, names, &[8])?;
+    for record in &records {
+        let mut fields = fetcher.fields(record, "record of an attribute");
+        let id = fields.take(heap.id_bytes())?;
+        let (message_flags, order) = (fields.byte()?, fields.four()?);
+        let attribute = if message_flags & 2 != 0 {
+            let cause = fetcher.context.unsupported("attributes of their own", "one in a table of shared messages");
+            (String::new(), Err(cause))
+        } else {
+            attribute(fetcher, &heap.object(id)?)
+        };
+        found.push(((flags & 1 != 0).then_some(order), attribute));
+    }
+    Ok(())
+}
+
+/// Attribute message, versions 1 to 3.
+fn attribute(fetcher: &Fetcher, message: &[u8]) -> NamedAttribute {
+    let mut fields = fetcher.fields(message, "attribute message");
+    match AttributeParts::of(&mut fields) {
+        Ok(parts) => (parts.name.clone(), parts.read(fetcher)),
+        Err(cause) => (String::new(), Err(cause)),
+    }
+}
+
+/// The parts of an attribute message.
+struct AttributeParts<'a> {
+    name: String,
+    datatype: FieldReader<'a>,
+    has_committed_type: bool,
+    dataspace: FieldReader<'a>,
+    elements: &'a [u8],
+}
+
+impl<'a> AttributeParts<'a> {
+    fn of(fields: &mut FieldReader<'a>) -> Result<AttributeParts<'a>, Error> {
+        let version = fields.version(1..=3)?;
+        let flags = fields.byte()?;
+        let sizes = [fields.two()?, fields.two()?, fields.two()?];
+        if version == 3 {
+            fields.skip(1)?;
+        }
+        // AttributeParts of version 1 are padded to multiples of 8 B.
+        let [name, datatype, dataspace] = sizes.map(u64::from);
+        let padded = |bytes: u64| if version == 1 { bytes.next_multiple_of(8) } else { bytes };
+        let name = text(fields.take(padded(name))?);
+        if version > 1 && flags & 2 != 0 {
+            return Err(fields.context.unsupported("attributes with shapes", "one with a shared dataspace"));
+        }
+        Ok(AttributeParts {
+            name,
+            datatype: FieldReader { rest: fields.take(padded(datatype))?, what: "datatype message", ..*fields },
+            has_committed_type: version > 1 && flags & 1 != 0,
+            dataspace: FieldReader { rest: fields.take(padded(dataspace))?, what: "dataspace message", ..*fields },
+            elements: fields.rest,
+        })
+    }
+
+    fn read(mut self, fetcher: &Fetcher) -> Result<Attribute, Error> {
+        let described = if self.has_committed_type {
+            Cow::Owned(committed(&mut self.datatype)?.read(fetcher)?)
+        } else {
+            Cow::Borrowed(self.datatype.rest)
+        };
+        let datatype = datatype(&mut fetcher.fields(&described, "datatype message"))?;
+        let shape = dataspace(&mut self.dataspace)?.shape;
+        let count = shape.as_ref().map_or(Some(0), |shape| crate::size::array_bytes(shape, 1));
+        let count = count.ok_or_else(|| fetcher.context.corrupt("attributes below 2^63 elements", "a larger one"))?;
+        let value = value(fetcher, &datatype, count, self.elements)?;
+        Ok(Attribute { name: self.name, datatype, shape, value })
+    }
+}

@@ -1,0 +1,56 @@
+//! Elements of attributes, which may be lists and texts in heaps.
+
+use super::fetch::Fetcher;
+use super::heap_global::GlobalHeaps;
+use crate::error::Error;
+use crate::hdf5::content::Value;
+use crate::hdf5::datatype::Datatype;
+
+/// So many elements of a type.
+pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: &[u8]) -> Result<Value, Error> {
+    let bytes = count.checked_mul(datatype.bytes().into());
+    let elements = bytes.and_then(|bytes| stored.get(..usize::try_from(bytes).ok()?));
+    let elements = elements.ok_or_else(|| {
+        let expected = format!("{count} elements of {} B", datatype.bytes());
+        fetcher.context.corrupt(expected, format!("{} B", stored.len()))
+    })?;
+    let mut heaps = GlobalHeaps::default();
+    let each = elements.chunks_exact(datatype.bytes() as usize);
+    let mut content = |element, each| heaps.value(fetcher, &mut fetcher.fields(element, "element"), each);
+    match datatype {
+        Datatype::VariableText { .. } => {
+            let texts = each.map(|element| content(element, 1).and_then(|bytes| decoded(fetcher, bytes)));
+            texts.collect::<Result<_, _>>().map(Value::Texts)
+        }
+        Datatype::List(base) if !base.has_variable() => {
+            let lists = each.map(|element| content(element, base.bytes().into()));
+            lists.collect::<Result<_, _>>().map(Value::Lists)
+        }
+        other if other.has_variable() => {
+            let expected = "values of variable length by themselves";
+            Err(fetcher.context.unsupported(expected, "ones inside of other types"))
+        }
+        _ => Ok(Value::Elements(elements.to_vec())),
+    }
+}
+
+fn decoded(fetcher: &Fetcher, mut bytes: Vec<u8>) -> Result<String, Error> {
+    let end = bytes.iter().position(|&byte| byte == 0);
+    bytes.truncate(end.unwrap_or(bytes.len()));
+    String::from_utf8(bytes).map_err(|cause| fetcher.context.unsupported("text in UTF-8", cause.to_string()))
+}
+
+impl Datatype {
+    /// Whether elements refer to what is stored elsewhere and has variable length.
+    pub fn has_variable(&self) -> bool {
+        match self {
+            Datatype::VariableText { .. } | Datatype::List(_) => true,
+            Datatype::Compound { fields, .. } => fields.iter().any(|field| field.datatype.has_variable()),
+            Datatype::Array { base, .. } | Datatype::Enumeration { base, .. } | Datatype::Complex(base) => {
+                base.has_variable()
+            }
+            Datatype::Unsupported { what, .. } => what.contains("variable length"),
+            _ => false,
+        }
+    }
+}
