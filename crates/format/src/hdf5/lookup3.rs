@@ -20,6 +20,12 @@ pub(crate) fn lookup3(bytes: &[u8]) -> u32 {
     state[2]
 }
 
+/// These bytes with their checksum behind them.
+pub(crate) fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend(lookup3(&bytes).to_le_bytes());
+    bytes
+}
+
 fn add(state: &mut [u32; 3], group: &[u8]) {
     for (word, bytes) in state.iter_mut().zip(group.as_chunks::<4>().0) {
         *word = word.wrapping_add(u32::from_le_bytes(*bytes));

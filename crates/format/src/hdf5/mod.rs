@@ -16,11 +16,13 @@ mod lookup3;
 mod pipeline;
 mod policy;
 mod reading;
+mod writing;
 
 pub use content::{Attribute, Chunk, ChunkIndex, Dataset, Filter, Link, Member, Source, Storage, Value};
 pub use datatype::{Datatype, Field, TextEnd};
 pub use pipeline::Pipeline;
 pub use reading::{Hdf5File, NamedAttribute, ObjectKind};
+pub use writing::{CHUNK_BYTES_MAX, Metadata, NewDataset, NewGroup, NewMember, NewStorage, Place, SUPERBLOCK_BYTES};
 
 /// An address that means nowhere.
 pub(crate) const NOWHERE: u64 = u64::MAX;

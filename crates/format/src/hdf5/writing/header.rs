@@ -1,0 +1,40 @@
+//! Object headers, of version 2 (section IV.A.1.b of the specification).
+
+use crate::hdf5::lookup3::checked;
+
+/// Most bytes of a message: its length has 16 bits, and libraries use a little less.
+pub(super) const MESSAGE_BYTES_MAX: usize = 65_535 - 16;
+
+/// Bytes of the length of the header are counted with 32 bits; the order of attributes is kept, and an index of it promised.
+const FLAGS: u8 = 0b0000_1110;
+
+/// A header that is being made.
+#[derive(Default)]
+pub(super) struct Header {
+    messages: Vec<u8>,
+}
+
+impl Header {
+    /// Adds a message of this type.
+    pub(super) fn message(&mut self, kind: u8, body: &[u8]) {
+        self.ordered(kind, 0, body);
+    }
+
+    /// The same, which was made as this one among those of its kind.
+    pub(super) fn ordered(&mut self, kind: u8, order: u16, body: &[u8]) {
+        self.messages.push(kind);
+        self.messages.extend((body.len() as u16).to_le_bytes());
+        self.messages.push(0);
+        self.messages.extend(order.to_le_bytes());
+        self.messages.extend_from_slice(body);
+    }
+
+    /// All of it.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = b"OHDR".to_vec();
+        bytes.extend([2, FLAGS]);
+        bytes.extend((self.messages.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&self.messages);
+        checked(bytes)
+    }
+}

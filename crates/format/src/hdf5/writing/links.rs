@@ -1,0 +1,115 @@
+//! What is in a group: links in its header, or, where there are many, a table that is sorted by name.
+//!
+//! A header is searched from its begin, so that a thousand openings of a group of a thousand look at a million links. The table
+//! is that of the oldest format (sections III.A.1, III.B and III.D of the specification): a B-tree of nodes of symbols, whose
+//! names lie in a local heap. It does not know in which order links were made.
+
+use super::header::Header;
+use super::messages;
+use crate::hdf5::NOWHERE;
+
+/// Most links that a header has.
+pub(super) const COMPACT_MAX: usize = 4096;
+
+/// Symbols of a node, and children of a node of the tree, that is full: what libraries assume.
+const SYMBOLS_MAX: usize = 8;
+const CHILDREN_MAX: usize = 32;
+const SYMBOL_NODE_BYTES: usize = 8 + SYMBOLS_MAX * 40;
+const TREE_NODE_BYTES: usize = 24 + (2 * CHILDREN_MAX + 1) * 8;
+const HEAP_HEAD_BYTES: u64 = 32;
+
+/// Adds links to a header, in the order in which they were made.
+pub(super) fn compact(header: &mut Header, all: &[(&str, u64)]) {
+    header.message(messages::LINK_INFO, &messages::link_info(all.len()));
+    header.message(messages::GROUP_INFO, &messages::GROUP_INFO_BODY);
+    for (order, (name, at)) in all.iter().enumerate() {
+        header.message(messages::LINK, &messages::link(name, order as u64, *at));
+    }
+}
+
+/// The message of a table that begins at this address: its heap comes first.
+pub(super) fn table_message(at: u64) -> Vec<u8> {
+    [(at + HEAP_HEAD_BYTES).to_le_bytes(), at.to_le_bytes()].concat()
+}
+
+/// Heap head, tree with its root first, symbols, names; from this address on.
+pub(super) fn table(all: &[(&str, u64)], at: u64) -> Vec<u8> {
+    let mut sorted = all.to_vec();
+    sorted.sort_unstable_by_key(|(name, _)| name.as_bytes());
+    let levels = node_counts(sorted.len().div_ceil(SYMBOLS_MAX));
+    let nodes: usize = levels.iter().sum();
+    let tree_at = at + HEAP_HEAD_BYTES;
+    let symbols_at = tree_at + (nodes * TREE_NODE_BYTES) as u64;
+    let names_at = symbols_at + (sorted.len().div_ceil(SYMBOLS_MAX) * SYMBOL_NODE_BYTES) as u64;
+
+    // The empty name is first: it is smaller than all.
+    let mut names = vec![0; 8];
+    let mut symbols = Vec::new();
+    let mut children = Vec::new();
+    for some in sorted.chunks(SYMBOLS_MAX) {
+        let child_at = symbols_at + symbols.len() as u64;
+        let (node, last) = symbol_node(some, &mut names);
+        symbols.extend(node);
+        children.push((child_at, last));
+    }
+    let mut made = b"HEAP\0\0\0\0".to_vec();
+    // Nothing is free: the list of what is has the head 1.
+    for number in [names.len() as u64, 1, names_at] {
+        made.extend(number.to_le_bytes());
+    }
+    made.extend(tree(children, &levels, tree_at));
+    [made, symbols, names].concat()
+}
+
+fn node_counts(leaves: usize) -> Vec<usize> {
+    let mut counts = vec![leaves.div_ceil(CHILDREN_MAX)];
+    while let Some(&count) = counts.last().filter(|&&count| count > 1) {
+        counts.push(count.div_ceil(CHILDREN_MAX));
+    }
+    counts
+}
+
+/// A node of these symbols, and where the name of the last lies in the heap.
+fn symbol_node(some: &[(&str, u64)], names: &mut Vec<u8>) -> (Vec<u8>, u64) {
+    let mut node = b"SNOD\x01\0".to_vec();
+    node.extend((some.len() as u16).to_le_bytes());
+    let mut last = 0;
+    for (name, at) in some {
+        last = names.len() as u64;
+        names.extend_from_slice(name.as_bytes());
+        names.resize((names.len() + 1).next_multiple_of(8), 0);
+        node.extend(last.to_le_bytes());
+        node.extend(at.to_le_bytes());
+        node.extend([0; 24]);
+    }
+    node.resize(SYMBOL_NODE_BYTES, 0);
+    (node, last)
+}
+
+/// The tree over these nodes, each of which has the last name in it as the key on its right.
+fn tree(mut children: Vec<(u64, u64)>, levels: &[usize], at: u64) -> Vec<u8> {
+    let mut tree = vec![0; levels.iter().sum::<usize>() * TREE_NODE_BYTES];
+    for (level, &count) in levels.iter().enumerate() {
+        let first: usize = levels[level + 1..].iter().sum();
+        let place = |number: usize| at + ((first + number) * TREE_NODE_BYTES) as u64;
+        let (mut above, mut before) = (Vec::with_capacity(count), 0);
+        for (number, some) in children.chunks(CHILDREN_MAX).enumerate() {
+            let mut node = b"TREE".to_vec();
+            node.extend([0, level as u8]);
+            node.extend((some.len() as u16).to_le_bytes());
+            node.extend(number.checked_sub(1).map_or(NOWHERE, place).to_le_bytes());
+            node.extend(if number + 1 < count { place(number + 1) } else { NOWHERE }.to_le_bytes());
+            node.extend(u64::to_le_bytes(before));
+            for (child, last) in some {
+                node.extend(child.to_le_bytes());
+                node.extend(last.to_le_bytes());
+                before = *last;
+            }
+            let begin = (first + number) * TREE_NODE_BYTES;
+            tree[begin..begin + node.len()].copy_from_slice(&node);
+            above.push((place(number), before));
+        }
+        children = above;
+    }
+    tree
+}

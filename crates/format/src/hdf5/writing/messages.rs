@@ -1,0 +1,175 @@
+//! What headers consist of (section IV.A.2 of the specification).
+
+use super::scales::Named;
+use super::{CHUNK_BYTES_MAX, NewDataset, NewStorage, datatypes};
+use crate::error::{Context, Error};
+use crate::hdf5::{Filter, NOWHERE};
+use crate::size::{array_bytes, shape_text};
+
+pub(super) const DATASPACE: u8 = 0x01;
+pub(super) const LINK_INFO: u8 = 0x02;
+pub(super) const DATATYPE: u8 = 0x03;
+pub(super) const FILL_VALUE: u8 = 0x05;
+pub(super) const LINK: u8 = 0x06;
+pub(super) const LAYOUT: u8 = 0x08;
+pub(super) const GROUP_INFO: u8 = 0x0a;
+pub(super) const FILTERS: u8 = 0x0b;
+pub(super) const ATTRIBUTE: u8 = 0x0c;
+pub(super) const SYMBOL_TABLE: u8 = 0x11;
+pub(super) const ATTRIBUTE_INFO: u8 = 0x15;
+
+/// Most dimensions of a dataset; of one in chunks, one less.
+const NDIM_MAX: usize = 32;
+
+/// Refuses a dataset for which there is no place.
+pub(super) fn check(dataset: &NewDataset, context: &Context) -> Result<(), Error> {
+    let NewDataset { shape, limits, datatype, fill, storage, .. } = dataset;
+    let element = u64::from(datatype.bytes());
+    if shape.len() > NDIM_MAX {
+        return Err(context.invalid(format!("at most {NDIM_MAX} dimensions"), shape.len().to_string()));
+    }
+    if element == 0 || array_bytes(shape, element).is_none() {
+        let found = format!("shape {} with elements of {element} B", shape_text(shape));
+        return Err(context.invalid("an array of less than 2^63 B", found));
+    }
+    let limited = limits.iter().zip(shape).all(|(limit, extent)| limit.is_none_or(|limit| limit >= *extent));
+    if !(limits.is_empty() || limits.len() == shape.len()) || !limited {
+        let found = format!("{} limits for shape {}", limits.len(), shape_text(shape));
+        return Err(context.invalid("a limit for each dimension, none below its extent", found));
+    }
+    if let Some(fill) = fill.as_ref().filter(|fill| fill.len() as u64 != element) {
+        return Err(context.invalid(format!("a fill value of {element} B"), format!("{} B", fill.len())));
+    }
+    match storage {
+        NewStorage::Contiguous(_) if dataset.grows() || !dataset.filters.is_empty() => {
+            Err(context.invalid("chunks, since it grows or has filters", "one stretch"))
+        }
+        NewStorage::Contiguous(_) => Ok(()),
+        NewStorage::Chunked { chunk, places } => check_chunks(shape, chunk, places.len(), element, context),
+    }
+}
+
+fn check_chunks(shape: &[u64], chunk: &[u64], places: usize, element: u64, context: &Context) -> Result<(), Error> {
+    let bytes = chunk.iter().try_fold(element, |bytes, extent| bytes.checked_mul(*extent));
+    let fits = bytes.is_some_and(|bytes| bytes > 0 && bytes <= CHUNK_BYTES_MAX);
+    if chunk.is_empty() || chunk.len() >= NDIM_MAX || chunk.len() != shape.len() || !fits {
+        let expected = format!("chunks of 1 to {} dimensions, as many as the array, and 1 to 2^32 - 1 B", NDIM_MAX - 1);
+        let found = format!("chunks {} of shape {}", shape_text(chunk), shape_text(shape));
+        return Err(context.invalid(expected, found));
+    }
+    let count = shape.iter().zip(chunk).try_fold(1u64, |count, (s, c)| count.checked_mul(s.div_ceil(*c)));
+    if count != Some(places as u64) {
+        return Err(context.invalid(format!("places for {} chunks", count.unwrap_or(u64::MAX)), places.to_string()));
+    }
+    Ok(())
+}
+
+/// Section IV.A.2.b, version 2; without a shape, of no elements at all.
+pub(super) fn dataspace(shape: Option<&[u64]>, limits: &[Option<u64>]) -> Vec<u8> {
+    let Some(shape) = shape else { return vec![2, 0, 0, 2] };
+    let mut bytes = vec![2, shape.len() as u8, u8::from(!limits.is_empty()), u8::from(!shape.is_empty())];
+    shape.iter().for_each(|extent| bytes.extend(extent.to_le_bytes()));
+    limits.iter().for_each(|limit| bytes.extend(limit.unwrap_or(u64::MAX).to_le_bytes()));
+    bytes
+}
+
+/// Section IV.A.2.f, version 3: space is given when it is needed, and filled if there is a value.
+pub(super) fn fill(dataset: &NewDataset) -> Vec<u8> {
+    const IF_SET: u8 = 2 << 2;
+    let given = match dataset.storage {
+        NewStorage::Contiguous(_) => 2,
+        NewStorage::Chunked { .. } => 3,
+    };
+    match &dataset.fill {
+        None => vec![3, IF_SET | given],
+        Some(value) => {
+            let mut bytes = vec![3, IF_SET | given | 1 << 5];
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(value);
+            bytes
+        }
+    }
+}
+
+/// Section IV.A.2.i, version 3.
+pub(super) fn layout(dataset: &NewDataset, index: u64) -> Vec<u8> {
+    match &dataset.storage {
+        NewStorage::Contiguous(at) => {
+            let bytes = dataset.shape.iter().product::<u64>() * u64::from(dataset.datatype.bytes());
+            [&[3, 1][..], &at.unwrap_or(NOWHERE).to_le_bytes(), &bytes.to_le_bytes()].concat()
+        }
+        NewStorage::Chunked { chunk, .. } => {
+            let mut bytes = vec![3, 2, chunk.len() as u8 + 1];
+            bytes.extend(index.to_le_bytes());
+            chunk.iter().for_each(|extent| bytes.extend((*extent as u32).to_le_bytes()));
+            bytes.extend(dataset.datatype.bytes().to_le_bytes());
+            bytes
+        }
+    }
+}
+
+/// Section IV.A.2.l, version 2: names of filters that everybody knows are left out.
+pub(super) fn filters(filters: &[Filter]) -> Vec<u8> {
+    let mut bytes = vec![2, filters.len() as u8];
+    for filter in filters {
+        bytes.extend(filter.number.to_le_bytes());
+        let name = match filter.number {
+            0..256 => Vec::new(),
+            _ => [filter.name.as_bytes(), b"\0"].concat(),
+        };
+        if filter.number >= 256 {
+            bytes.extend((name.len() as u16).to_le_bytes());
+        }
+        bytes.extend(u16::from(filter.optional).to_le_bytes());
+        bytes.extend((filter.values.len() as u16).to_le_bytes());
+        bytes.extend(name);
+        filter.values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+    }
+    bytes
+}
+
+/// Section IV.A.2.c: links in the header, in the order in which they were made.
+pub(super) fn link_info(links: usize) -> Vec<u8> {
+    let mut bytes = vec![0, 0b11];
+    bytes.extend((links as u64).to_le_bytes());
+    bytes.extend([0xff; 24]);
+    bytes
+}
+
+/// Section IV.A.2.k, with all as it is by default.
+pub(super) const GROUP_INFO_BODY: [u8; 2] = [0, 0];
+
+/// Section IV.A.2.g: a hard link.
+pub(super) fn link(name: &str, order: u64, at: u64) -> Vec<u8> {
+    // Two bytes of length, an order, and a character set.
+    let mut bytes = vec![1, 0b1_0101];
+    bytes.extend(order.to_le_bytes());
+    bytes.push(1);
+    bytes.extend((name.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend(at.to_le_bytes());
+    bytes
+}
+
+/// Section IV.A.2.v: attributes in the header, in the order in which they were made.
+pub(super) fn attribute_info(attributes: usize) -> Vec<u8> {
+    let mut bytes = vec![0, 0b11];
+    bytes.extend((attributes as u16).to_le_bytes());
+    bytes.extend([0xff; 24]);
+    bytes
+}
+
+/// Section IV.A.2.m, version 3.
+pub(super) fn attribute(attribute: &Named, elements: &[u8], context: &Context) -> Result<Vec<u8>, Error> {
+    let name = [attribute.name.as_bytes(), b"\0"].concat();
+    let datatype = datatypes::encoded(&attribute.datatype, context)?;
+    let space = dataspace(attribute.shape.as_deref(), &[]);
+    let mut bytes = vec![3, 0];
+    for length in [name.len(), datatype.len(), space.len()] {
+        let length =
+            u16::try_from(length).map_err(|_| context.invalid("a part of at most 65535 B", length.to_string()));
+        bytes.extend(length?.to_le_bytes());
+    }
+    bytes.push(1);
+    Ok([bytes, name, datatype, space, elements.to_vec()].concat())
+}

@@ -1,0 +1,309 @@
+//! The metadata of a new file, as a tree of what it holds, made into bytes.
+//!
+//! The elements of datasets are written by others, where it was decided; what is made here lies behind them, and the superblock,
+//! which makes the file valid, comes last. Headers, links and attributes are those of HDF5 1.8 (headers of version 2, links
+//! and attributes in them, in the order in which they were made, as netCDF-4 wants it), and chunks are found by B-trees of
+//! version 1, which every library of HDF5 reads.
+
+mod datatypes;
+mod header;
+mod heap;
+mod links;
+mod messages;
+mod scales;
+mod tree;
+
+use super::{Attribute, Datatype, Filter};
+use crate::error::{Context, Error};
+use header::Header;
+use heap::Heap;
+use std::collections::BTreeSet;
+
+/// A group that is to be made.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NewGroup {
+    /// Its name; that of the root does not matter.
+    pub name: String,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// What is in it, in the order in which it was made.
+    pub members: Vec<NewMember>,
+}
+
+/// Something in a group that is to be made.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NewMember {
+    /// A group.
+    Group(NewGroup),
+    /// A dataset.
+    Dataset(NewDataset),
+}
+
+impl NewMember {
+    fn name(&self) -> &str {
+        match self {
+            NewMember::Group(group) => &group.name,
+            NewMember::Dataset(dataset) => &dataset.name,
+        }
+    }
+}
+
+/// A dataset that is to be made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewDataset {
+    /// Its name.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// How far each dimension may grow; `None` without limit. Empty where nothing grows.
+    pub limits: Vec<Option<u64>>,
+    /// Type of its elements.
+    pub datatype: Datatype,
+    /// One element for what was never written, as stored.
+    pub fill: Option<Vec<u8>>,
+    /// Where its elements lie.
+    pub storage: NewStorage,
+    /// What chunks went through, in the order of encoding.
+    pub filters: Vec<Filter>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// Names of its dimensions, each of which is a dimension of netCDF-4 in its group or above; empty where it has none.
+    pub dimensions: Vec<String>,
+}
+
+impl NewDataset {
+    /// Whether any dimension may grow.
+    fn grows(&self) -> bool {
+        self.limits.iter().zip(&self.shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent))
+    }
+}
+
+/// Where the elements of a new dataset lie.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NewStorage {
+    /// In one stretch from this address on; nowhere where nothing was written.
+    Contiguous(Option<u64>),
+    /// In chunks of this shape, which lie at these places, in the order of the grid.
+    Chunked {
+        /// Their shape.
+        chunk: Vec<u64>,
+        /// Where they lie.
+        places: Vec<Place>,
+    },
+}
+
+/// Where a chunk of a new dataset lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its first byte \[B\]; [`Place::ABSENT`] has none.
+    pub at: u64,
+    /// How many bytes are stored.
+    pub bytes: u32,
+    /// A bit for each filter that it did not go through.
+    pub lacks: u32,
+}
+
+impl Place {
+    /// The place of a chunk that does not exist.
+    pub const ABSENT: Place = Place { at: super::NOWHERE, bytes: 0, lacks: 0 };
+}
+
+/// What a file consists of besides the elements of its datasets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// What lies from the given address on, to the end of the file.
+    pub bytes: Vec<u8>,
+    /// What lies at address 0, and makes the file valid.
+    pub superblock: Vec<u8>,
+}
+
+/// Bytes of a superblock, before which no dataset begins \[B\].
+pub const SUPERBLOCK_BYTES: u64 = 48;
+
+/// Most bytes that a chunk may have \[B\]: the index counts them with 32 bits.
+pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
+
+impl Metadata {
+    /// The metadata of a file with this root, that lie from this address on.
+    ///
+    /// # Errors
+    /// When names, shapes, attributes or chunks are not such that HDF5 has a place for them.
+    pub fn of(root: &NewGroup, at: u64) -> Result<Metadata, Error> {
+        check_names(root, "/")?;
+        let at = at.next_multiple_of(8).max(SUPERBLOCK_BYTES);
+        let scaled = scales::with_scales(root)?;
+        // Nothing in a header depends on addresses in its length, so the first pass finds all lengths with any.
+        let mut first = Layout::default();
+        first.group(&scaled, "/")?;
+        let mut places = Places { at, ..Places::default() };
+        places.give(&first);
+        let mut second = Layout { places, ..Layout::default() };
+        let root_at = second.group(&scaled, "/")?;
+        let bytes = second.bytes(at);
+        let superblock = superblock(root_at, at + bytes.len() as u64);
+        Ok(Metadata { bytes, superblock })
+    }
+}
+
+/// Section II.A of the specification, version 2.
+fn superblock(root: u64, end: u64) -> Vec<u8> {
+    let mut bytes = b"\x89HDF\r\n\x1a\n".to_vec();
+    bytes.extend([2, 8, 8, 0]);
+    for address in [0, super::NOWHERE, end, root] {
+        bytes.extend(address.to_le_bytes());
+    }
+    super::lookup3::checked(bytes)
+}
+
+fn check_names(group: &NewGroup, path: &str) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    for member in &group.members {
+        let name = member.name();
+        let context = Context::new("make the HDF5 object", name);
+        if name.is_empty() || name == "." || name.contains(['/', '\0']) {
+            return Err(context.invalid("a name that is not empty or `.`, without `/` and zeros", name));
+        }
+        if !seen.insert(name) {
+            return Err(context.invalid(format!("one object of this name in group `{path}`"), "two"));
+        }
+        if let NewMember::Group(group) = member {
+            check_names(group, &format!("{path}{name}/"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Addresses of everything, in the order in which it is met.
+#[derive(Default)]
+struct Places {
+    at: u64,
+    headers: Vec<u64>,
+    indexes: Vec<u64>,
+    tables: Vec<u64>,
+    heap: u64,
+}
+
+impl Places {
+    /// Gives addresses to what a pass has made.
+    fn give(&mut self, made: &Layout) {
+        let mut next = self.at;
+        let mut take = |bytes: u64| {
+            let at = next;
+            next = (next + bytes).next_multiple_of(8);
+            at
+        };
+        self.headers = made.headers.iter().map(|header| take(header.len() as u64)).collect();
+        self.indexes = made.indexes.iter().map(|index| take(index.len() as u64)).collect();
+        self.tables = made.tables.iter().map(|table| take(table.len() as u64)).collect();
+        self.heap = take(0);
+    }
+}
+
+/// A pass over the tree, which makes all bytes with the addresses that it was given.
+#[derive(Default)]
+struct Layout {
+    places: Places,
+    headers: Vec<Vec<u8>>,
+    /// Indexes of chunks.
+    indexes: Vec<Vec<u8>>,
+    /// Links of groups that have many.
+    tables: Vec<Vec<u8>>,
+    heap: Heap,
+}
+
+impl Layout {
+    /// The address of the header with this number; any in the first pass.
+    fn header_at(&self, number: usize) -> u64 {
+        self.places.headers.get(number).copied().unwrap_or(0)
+    }
+
+    /// Makes a group and all that is in it; gives its address.
+    fn group(&mut self, group: &scales::Scaled, path: &str) -> Result<u64, Error> {
+        // A place in the list, which its members come behind.
+        let number = self.headers.len();
+        self.headers.push(Vec::new());
+        let mut links = Vec::new();
+        for (name, member) in &group.members {
+            let path = format!("{path}{name}");
+            let at = match member {
+                scales::Node::Group(group) => self.group(group, &format!("{path}/"))?,
+                scales::Node::Dataset(dataset) => self.dataset(dataset, &path)?,
+            };
+            links.push((name.as_str(), at));
+        }
+        let mut header = Header::default();
+        self.links(&mut header, &links);
+        self.attributes(&mut header, &group.attributes, path)?;
+        self.headers[number] = header.bytes();
+        Ok(self.header_at(number))
+    }
+
+    fn links(&mut self, header: &mut Header, all: &[(&str, u64)]) {
+        if all.len() <= links::COMPACT_MAX {
+            return links::compact(header, all);
+        }
+        let at = self.places.tables.get(self.tables.len()).copied().unwrap_or(0);
+        self.tables.push(links::table(all, at));
+        header.message(messages::SYMBOL_TABLE, &links::table_message(at));
+    }
+
+    fn dataset(&mut self, scaled: &scales::ScaledDataset, path: &str) -> Result<u64, Error> {
+        let dataset = &*scaled.dataset;
+        let context = Context::new("make the HDF5 dataset", path);
+        messages::check(dataset, &context)?;
+        let number = self.headers.len();
+        self.headers.push(Vec::new());
+        let mut header = Header::default();
+        header.message(messages::DATASPACE, &messages::dataspace(Some(&dataset.shape), &dataset.limits));
+        header.message(messages::DATATYPE, &datatypes::encoded(&dataset.datatype, &context)?);
+        header.message(messages::FILL_VALUE, &messages::fill(dataset));
+        let index = match &dataset.storage {
+            NewStorage::Contiguous(_) => super::NOWHERE,
+            NewStorage::Chunked { chunk, places } => {
+                let at = self.places.indexes.get(self.indexes.len()).copied().unwrap_or(0);
+                let made = tree::index(&dataset.shape, (chunk, dataset.datatype.bytes().into()), places, at);
+                let at = if made.is_empty() { super::NOWHERE } else { at };
+                self.indexes.push(made);
+                at
+            }
+        };
+        header.message(messages::LAYOUT, &messages::layout(dataset, index));
+        if !dataset.filters.is_empty() {
+            header.message(messages::FILTERS, &messages::filters(&dataset.filters));
+        }
+        self.attributes(&mut header, &scaled.attributes, path)?;
+        self.headers[number] = header.bytes();
+        Ok(self.header_at(number))
+    }
+
+    fn attributes(&mut self, header: &mut Header, all: &[scales::Named], path: &str) -> Result<(), Error> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len()));
+        for (order, attribute) in all.iter().enumerate() {
+            let elements = attribute.elements(&mut self.heap, self.places.heap, &self.places.headers);
+            let context = Context::new("make the HDF5 attribute", &attribute.name);
+            let made = messages::attribute(attribute, &elements, &context)?;
+            if made.len() > header::MESSAGE_BYTES_MAX {
+                let found = format!("{} B at `{path}`", made.len());
+                let error = context.invalid(format!("at most {} B", header::MESSAGE_BYTES_MAX), found);
+                return Err(error.with_hint("keep large values in a dataset"));
+            }
+            header.ordered(messages::ATTRIBUTE, order as u16, &made);
+        }
+        Ok(())
+    }
+
+    /// All of it, from this address on, where everything lies as it was given.
+    fn bytes(&self, at: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for part in self.headers.iter().chain(&self.indexes).chain(&self.tables) {
+            bytes.extend_from_slice(part);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        }
+        debug_assert_eq!(at + bytes.len() as u64, self.places.heap);
+        bytes.extend(self.heap.bytes());
+        bytes
+    }
+}

@@ -1,0 +1,348 @@
+//! What netCDF-4 adds: dimensions, as datasets that say that they are one, and references between them and what they measure.
+//!
+//! Facts are those of the appendix "File Format Specifications" of the netCDF User's Guide and of HDF5's "Dimension Scale
+//! Specification": a dimension is a dataset of the attribute `CLASS`; a dataset lists those of its dimensions in
+//! `DIMENSION_LIST`, and each of them has in `REFERENCE_LIST` who does. A dimension without a variable is a dataset whose `NAME` says
+//! so; a variable that has the name of a dimension and is none gets another name.
+
+use super::heap::Heap;
+use super::{NewDataset, NewGroup, NewMember, NewStorage};
+use crate::error::{Context, Error};
+use crate::hdf5::{Attribute, Datatype, Field, TextEnd, Value};
+use hyperslab_layout::ByteOrder;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most datasets that a dimension names: more do not fit into an attribute. Readers find dimensions by the other list.
+const USES_MAX: usize = 4000;
+/// What the name of a variable begins with that is called like a dimension of its group and is none.
+pub(in crate::hdf5) const NO_COORDINATE: &str = "_nc4_non_coord_";
+/// What the name of a dimension says that has no variable; its length follows, in ten places.
+pub(in crate::hdf5) const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable.";
+
+/// What an attribute holds: a value, or references to datasets, by their numbers in the order in which headers are made.
+pub(super) enum Content {
+    Value(Value),
+    /// Of each dimension, the dataset that it is.
+    Dimensions(Vec<usize>),
+    /// Which dataset has it as which dimension.
+    Uses(Vec<(usize, u32)>),
+}
+
+/// An attribute that is to be made.
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) datatype: Datatype,
+    pub(super) shape: Option<Vec<u64>>,
+    content: Content,
+}
+
+impl Named {
+    fn of(attribute: &Attribute) -> Named {
+        let Attribute { name, datatype, shape, value } = attribute.clone();
+        Named { name, datatype, shape, content: Content::Value(value) }
+    }
+
+    /// Its elements as they are stored; what has variable length is kept in the heap, which begins at this address.
+    pub(super) fn elements(&self, heap: &mut Heap, heap_at: u64, headers: &[u64]) -> Vec<u8> {
+        let header = |number: &usize| headers.get(*number).copied().unwrap_or(0).to_le_bytes();
+        match &self.content {
+            Content::Value(Value::Elements(bytes)) => bytes.clone(),
+            Content::Value(Value::Texts(texts)) => {
+                texts.iter().flat_map(|text| heap.keep(text.as_bytes(), text.len() as u32, heap_at)).collect()
+            }
+            Content::Value(Value::Lists(lists)) => {
+                let one = match &self.datatype {
+                    Datatype::List(base) => base.bytes().max(1) as usize,
+                    _ => 1,
+                };
+                lists.iter().flat_map(|list| heap.keep(list, (list.len() / one) as u32, heap_at)).collect()
+            }
+            Content::Dimensions(scales) => {
+                scales.iter().flat_map(|scale| heap.keep(&header(scale), 1, heap_at)).collect()
+            }
+            Content::Uses(uses) => {
+                let one = |(dataset, dimension): &(usize, u32)| {
+                    [&header(dataset)[..], &dimension.to_le_bytes(), &[0; 4]].concat()
+                };
+                uses.iter().flat_map(one).collect()
+            }
+        }
+    }
+}
+
+/// A group with all that netCDF-4 adds.
+pub(super) struct Scaled<'a> {
+    pub(super) attributes: Vec<Named>,
+    pub(super) members: Vec<(String, Node<'a>)>,
+}
+
+pub(super) enum Node<'a> {
+    Group(Scaled<'a>),
+    Dataset(Box<ScaledDataset<'a>>),
+}
+
+/// A dataset with all that netCDF-4 adds.
+pub(super) struct ScaledDataset<'a> {
+    pub(super) dataset: Cow<'a, NewDataset>,
+    pub(super) attributes: Vec<Named>,
+}
+
+/// A dimension.
+struct Dimension {
+    length: u64,
+    unlimited: bool,
+    /// Number of the header of its dataset.
+    number: usize,
+    uses: Vec<(usize, u32)>,
+    /// Its number among all.
+    id: i32,
+}
+
+/// Dimensions by the path of their group and their name.
+#[derive(Default)]
+struct Known {
+    all: Vec<Dimension>,
+    by_group: BTreeMap<String, BTreeMap<String, usize>>,
+}
+
+impl Known {
+    /// The dimension of this name that a group defines.
+    fn own(&self, group: &str, name: &str) -> Option<usize> {
+        self.by_group.get(group)?.get(name).copied()
+    }
+
+    /// The dimension of this name that a group sees, if it is as long; its own first, then those above.
+    fn seen(&self, group: &str, name: &str, length: u64, unlimited: bool) -> Option<usize> {
+        let mut path = group;
+        loop {
+            let found = self.own(path, name);
+            let fits = |&one: &usize| self.all[one].length == length && self.all[one].unlimited == unlimited;
+            if found.is_some() && (path == group || found.as_ref().is_some_and(fits)) {
+                return found;
+            }
+            path = path.trim_end_matches('/');
+            path = &path[..path.rfind('/')? + 1];
+        }
+    }
+}
+
+/// The same tree with what makes it a netCDF-4 file, where any dataset has names of dimensions.
+pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
+    let mut known = Known::default();
+    let mut next = 0;
+    number(root, "/", &mut known, &mut next)?;
+    let mut made = scaled(root, "/", &known, &mut 0);
+    if !known.all.is_empty() && !made.attributes.iter().any(|named| named.name == "_NCProperties") {
+        made.attributes.push(text("_NCProperties", concat!("version=2,hyperslab=", env!("CARGO_PKG_VERSION"))));
+    }
+    Ok(made)
+}
+
+/// Dimensions that a group must define, in the order in which its datasets name them.
+fn new_dimensions(group: &NewGroup, path: &str, known: &Known) -> Result<Vec<(String, u64, bool)>, Error> {
+    let mut new: Vec<(String, u64, bool)> = Vec::new();
+    for dataset in group.members.iter().filter_map(as_dataset).filter(|dataset| !dataset.dimensions.is_empty()) {
+        let context = Context::new("give dimensions to", &dataset.name);
+        if dataset.dimensions.len() != dataset.shape.len() {
+            let expected = format!("{} names of dimensions", dataset.shape.len());
+            return Err(context.invalid(expected, dataset.dimensions.len().to_string()));
+        }
+        for (d, (name, &length)) in dataset.dimensions.iter().zip(&dataset.shape).enumerate() {
+            let unlimited = dataset.limits.get(d).is_some_and(Option::is_none);
+            if name.is_empty() || name.contains(['/', '\0']) {
+                return Err(context.invalid("a name of a dimension that is not empty, without `/`", name.as_str()));
+            }
+            if let Some((_, other, others)) = new.iter().find(|(known, ..)| known == name) {
+                if (*other, *others) != (length, unlimited) {
+                    let expected = format!("dimension '{name}' of length {other}{}", said(*others));
+                    return Err(context.invalid(expected, format!("{length}{}", said(unlimited))));
+                }
+            } else if known.seen(path, name, length, unlimited).is_none() {
+                new.push((name.clone(), length, unlimited));
+            }
+        }
+    }
+    Ok(new)
+}
+
+fn said(unlimited: bool) -> &'static str {
+    if unlimited { ", unlimited" } else { "" }
+}
+
+fn as_dataset(member: &NewMember) -> Option<&NewDataset> {
+    match member {
+        NewMember::Dataset(dataset) => Some(dataset),
+        NewMember::Group(_) => None,
+    }
+}
+
+/// Whether a dataset is the variable of a dimension that its group defines.
+fn is_coordinate(dataset: &NewDataset) -> bool {
+    dataset.dimensions.first() == Some(&dataset.name)
+}
+
+/// Numbers headers in the order in which they will be made, and notes dimensions and their uses.
+fn number(group: &NewGroup, path: &str, known: &mut Known, next: &mut usize) -> Result<(), Error> {
+    *next += 1;
+    let new = new_dimensions(group, path, known)?;
+    for (name, length, unlimited) in &new {
+        let id = known.all.len() as i32;
+        known.by_group.entry(path.to_string()).or_default().insert(name.clone(), known.all.len());
+        let (length, unlimited) = (*length, *unlimited);
+        known.all.push(Dimension { length, unlimited, number: usize::MAX, uses: Vec::new(), id });
+    }
+    // Those without a variable come first.
+    let coordinates = coordinates(group);
+    let first = known.all.len() - new.len();
+    for (at, _) in new.iter().enumerate().filter(|(_, (name, ..))| !coordinates.contains(name.as_str())) {
+        known.all[first + at].number = *next;
+        *next += 1;
+    }
+    for member in &group.members {
+        match member {
+            NewMember::Group(inner) => number(inner, &format!("{path}{}/", inner.name), known, next)?,
+            NewMember::Dataset(dataset) => {
+                let own = known.own(path, &dataset.name);
+                if let Some(own) = own.filter(|_| is_coordinate(dataset)) {
+                    known.all[own].number = *next;
+                }
+                let is_scale = own.is_some() && is_coordinate(dataset);
+                for (d, (name, &length)) in dataset.dimensions.iter().zip(&dataset.shape).enumerate() {
+                    let unlimited = dataset.limits.get(d).is_some_and(Option::is_none);
+                    let at = known.seen(path, name, length, unlimited);
+                    if let Some(at) = at.filter(|_| !is_scale) {
+                        known.all[at].uses.push((*next, d as u32));
+                    }
+                }
+                *next += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names of the dimensions of a group that have a variable in it.
+fn coordinates(group: &NewGroup) -> BTreeSet<&str> {
+    let datasets = group.members.iter().filter_map(as_dataset);
+    datasets.filter(|dataset| is_coordinate(dataset)).map(|dataset| dataset.name.as_str()).collect()
+}
+
+fn scaled<'a>(group: &'a NewGroup, path: &str, known: &Known, next: &mut usize) -> Scaled<'a> {
+    *next += 1;
+    let mut made = Scaled { attributes: group.attributes.iter().map(Named::of).collect(), members: Vec::new() };
+    let coordinates = coordinates(group);
+    let own = known.by_group.get(path).into_iter().flatten();
+    let mut here: Vec<(&String, &Dimension)> = own
+        .filter(|(name, _)| !coordinates.contains(name.as_str()))
+        .map(|(name, at)| (name, &known.all[*at]))
+        .collect();
+    here.sort_unstable_by_key(|(_, dimension)| dimension.id);
+    for (name, dimension) in here {
+        debug_assert_eq!(dimension.number, *next);
+        *next += 1;
+        let dataset = ScaledDataset { dataset: Cow::Owned(without_variable(name, dimension)), attributes: Vec::new() };
+        let says = format!("{NO_VARIABLE}{:10}", dimension.length);
+        made.members.push((name.clone(), Node::Dataset(Box::new(as_scale(dataset, dimension, &says)))));
+    }
+    for member in &group.members {
+        let node = match member {
+            NewMember::Group(inner) => {
+                let node = scaled(inner, &format!("{path}{}/", inner.name), known, next);
+                (inner.name.clone(), Node::Group(node))
+            }
+            NewMember::Dataset(dataset) => {
+                *next += 1;
+                let (name, node) = with_dimensions(dataset, path, known);
+                (name, Node::Dataset(Box::new(node)))
+            }
+        };
+        made.members.push(node);
+    }
+    made
+}
+
+/// A dataset with the attributes of its dimensions, and the name that it has in the file.
+fn with_dimensions<'a>(dataset: &'a NewDataset, path: &str, known: &Known) -> (String, ScaledDataset<'a>) {
+    let attributes = dataset.attributes.iter().map(Named::of).collect();
+    let mut made = ScaledDataset { dataset: Cow::Borrowed(dataset), attributes };
+    let own = known.own(path, &dataset.name).map(|at| &known.all[at]);
+    let scales = dataset.dimensions.iter().zip(&dataset.shape).enumerate().map(|(d, (name, &length))| {
+        let unlimited = dataset.limits.get(d).is_some_and(Option::is_none);
+        known.seen(path, name, length, unlimited).unwrap_or(0)
+    });
+    let scales: Vec<usize> = scales.collect();
+    match own {
+        Some(own) if is_coordinate(dataset) => {
+            if scales.len() > 1 {
+                let ids = scales.iter().map(|at| known.all[*at].id).collect::<Vec<_>>();
+                made.attributes.push(integers("_Netcdf4Coordinates", &ids, Some(vec![ids.len() as u64])));
+            }
+            return (dataset.name.clone(), as_scale(made, own, &dataset.name));
+        }
+        _ => {}
+    }
+    if !scales.is_empty() {
+        let numbers = scales.iter().map(|at| known.all[*at].number).collect::<Vec<_>>();
+        made.attributes.push(Named {
+            name: "DIMENSION_LIST".into(),
+            datatype: Datatype::List(Box::new(Datatype::ObjectReference)),
+            shape: Some(vec![numbers.len() as u64]),
+            content: Content::Dimensions(numbers),
+        });
+    }
+    let name = if own.is_some() { format!("{NO_COORDINATE}{}", dataset.name) } else { dataset.name.clone() };
+    (name, made)
+}
+
+/// A dataset that is a dimension, with what says so.
+fn as_scale<'a>(mut made: ScaledDataset<'a>, dimension: &Dimension, says: &str) -> ScaledDataset<'a> {
+    made.attributes.push(text("CLASS", "DIMENSION_SCALE"));
+    made.attributes.push(text("NAME", says));
+    made.attributes.push(integers("_Netcdf4Dimid", &[dimension.id], Some(Vec::new())));
+    if !dimension.uses.is_empty() && dimension.uses.len() <= USES_MAX {
+        let field = |name: &str, offset, datatype| Field { name: name.into(), offset, datatype };
+        let index = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
+        let fields = vec![field("dataset", 0, Datatype::ObjectReference), field("dimension", 8, index)];
+        made.attributes.push(Named {
+            name: "REFERENCE_LIST".into(),
+            datatype: Datatype::Compound { bytes: 16, fields },
+            shape: Some(vec![dimension.uses.len() as u64]),
+            content: Content::Uses(dimension.uses.clone()),
+        });
+    }
+    made
+}
+
+/// The dataset of a dimension that has no variable: nobody reads its elements.
+fn without_variable(name: &str, dimension: &Dimension) -> NewDataset {
+    let chunked = NewStorage::Chunked { chunk: vec![1024], places: absent(dimension.length.div_ceil(1024)) };
+    NewDataset {
+        name: name.into(),
+        shape: vec![dimension.length],
+        limits: if dimension.unlimited { vec![None] } else { Vec::new() },
+        datatype: Datatype::Float { bytes: 4, order: ByteOrder::Big },
+        fill: None,
+        storage: if dimension.unlimited { chunked } else { NewStorage::Contiguous(None) },
+        filters: Vec::new(),
+        attributes: Vec::new(),
+        dimensions: Vec::new(),
+    }
+}
+
+fn absent(chunks: u64) -> Vec<super::Place> {
+    vec![super::Place::ABSENT; chunks as usize]
+}
+
+/// A text of ASCII with a zero behind it, as libraries write those that they look for.
+fn text(name: &str, says: &str) -> Named {
+    let bytes = [says.as_bytes(), b"\0"].concat();
+    let datatype = Datatype::Text { bytes: bytes.len() as u32, end: TextEnd::Terminated, utf8: false };
+    Named { name: name.into(), datatype, shape: Some(Vec::new()), content: Content::Value(Value::Elements(bytes)) }
+}
+
+fn integers(name: &str, values: &[i32], shape: Option<Vec<u64>>) -> Named {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let datatype = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
+    Named { name: name.into(), datatype, shape, content: Content::Value(Value::Elements(bytes)) }
+}

@@ -1,0 +1,105 @@
+//! Where chunks lie: a B-tree of version 1 (section III.A.1 of the specification, node type 1).
+//!
+//! ```text
+//! node = head | key 0 | child 0 | key 1 | child 1 | ... | key n
+//! key  = bytes of the chunk | filters that it lacks | its first index in each dimension | 0
+//! ```
+//!
+//! The last key of a node is that of the node on its right; behind the last chunk, one that is larger in every dimension.
+
+use super::Place;
+use crate::hdf5::NOWHERE;
+
+/// Children of a node that is full: twice 32, what libraries assume unless a superblock says something else.
+const CHILDREN_MAX: usize = 64;
+
+/// A node, or a chunk, as a node above sees it.
+struct Child {
+    key: Vec<u8>,
+    at: u64,
+}
+
+/// The tree over these chunks of elements of so many bytes, from this address on, with its root first; no bytes where there is no chunk.
+pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[Place], at: u64) -> Vec<u8> {
+    let mut children = chunks(shape, chunk, places);
+    let Some(last) = children.last() else { return Vec::new() };
+    let end = past(&last.key, chunk, element);
+    let key_bytes = end.len();
+    let node_bytes = 24 + (CHILDREN_MAX + 1) * key_bytes + CHILDREN_MAX * 8;
+    // The root is first, so that its address does not depend on how much there is below it.
+    let nodes = node_counts(children.len());
+    let mut tree = vec![0; nodes.iter().sum::<usize>() * node_bytes];
+    for (level, &count) in nodes.iter().enumerate() {
+        let first: usize = nodes[level + 1..].iter().sum();
+        let place = |number: usize| at + ((first + number) * node_bytes) as u64;
+        let mut above = Vec::with_capacity(count);
+        for (number, some) in children.chunks(CHILDREN_MAX).enumerate() {
+            let next = children.get((number + 1) * CHILDREN_MAX).map_or(&end, |child| &child.key);
+            let left = number.checked_sub(1).map_or(NOWHERE, place);
+            let right = if number + 1 < count { place(number + 1) } else { NOWHERE };
+            let node = node(level as u8, some, next, (left, right));
+            let begin = (first + number) * node_bytes;
+            tree[begin..begin + node.len()].copy_from_slice(&node);
+            above.push(Child { key: some[0].key.clone(), at: place(number) });
+        }
+        children = above;
+    }
+    tree
+}
+
+/// How many nodes each level has, from the leaves to the root.
+fn node_counts(chunks: usize) -> Vec<usize> {
+    let mut counts = vec![chunks.div_ceil(CHILDREN_MAX)];
+    while let Some(&count) = counts.last().filter(|&&count| count > 1) {
+        counts.push(count.div_ceil(CHILDREN_MAX));
+    }
+    counts
+}
+
+fn node(level: u8, children: &[Child], next: &[u8], (left, right): (u64, u64)) -> Vec<u8> {
+    let mut bytes = b"TREE".to_vec();
+    bytes.extend([1, level]);
+    bytes.extend((children.len() as u16).to_le_bytes());
+    bytes.extend(left.to_le_bytes());
+    bytes.extend(right.to_le_bytes());
+    for child in children {
+        bytes.extend_from_slice(&child.key);
+        bytes.extend(child.at.to_le_bytes());
+    }
+    bytes.extend_from_slice(next);
+    bytes
+}
+
+/// The chunks that exist.
+fn chunks(shape: &[u64], chunk: &[u64], places: &[Place]) -> Vec<Child> {
+    let grid: Vec<u64> = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect();
+    let mut at = vec![0; grid.len()];
+    let mut found = Vec::new();
+    for place in places {
+        if place.at != NOWHERE {
+            let mut key = Vec::with_capacity(16 + 8 * grid.len());
+            key.extend(place.bytes.to_le_bytes());
+            key.extend(place.lacks.to_le_bytes());
+            at.iter().zip(chunk).for_each(|(at, chunk): (&u64, &u64)| key.extend((at * chunk).to_le_bytes()));
+            key.extend([0; 8]);
+            found.push(Child { key, at: place.at });
+        }
+        for (at, extent) in at.iter_mut().zip(&grid).rev() {
+            *at += 1;
+            if *at < *extent {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    found
+}
+
+/// A key that is larger in every dimension than this one. The last dimension is that of the bytes of an element \[B\].
+fn past(key: &[u8], chunk: &[u64], element: u64) -> Vec<u8> {
+    let mut past = vec![0; 8];
+    for (index, chunk) in key[8..].as_chunks::<8>().0.iter().zip(chunk.iter().chain([&element])) {
+        past.extend((u64::from_le_bytes(*index) + chunk).to_le_bytes());
+    }
+    past
+}
