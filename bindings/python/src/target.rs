@@ -8,8 +8,8 @@ use crate::memory::Place;
 use crate::options::{Name, OpenKeywords, ReadKeywords, WriteKeywords, map};
 use hyperslab::binding::Arrays;
 use hyperslab::{
-    ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Info, Layout, Limits, Mode,
-    NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
+    ArrayWrite, AttributeEdit, Contents, Direction, ElementType, Error, File, FileArray, Hdf5Options, Info, Layout,
+    Limits, Mode, NetcdfOptions, NetcdfVersion, Order, Planned, Step, Store, Strategy, Value,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -397,6 +397,23 @@ impl Target {
         let version = new.0.as_ref().map(|name| NetcdfVersion::named(name).ok_or_else(|| unknown(name)));
         (options.version, options.unlimited) = (version.transpose()?, new.1);
         let opened = py.detach(move || File::open_netcdf(&comm, place, mode, opening, options));
+        opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
+    }
+
+    /// Attributes of a new file, as JSON, and whether it is one of netCDF-4.
+    #[staticmethod]
+    fn open_hdf5(
+        py: Python<'_>,
+        comm: &Comm,
+        place: Place,
+        mode_name: &str,
+        keywords: OpenKeywords,
+        new: (String, bool),
+    ) -> PyResult<Target> {
+        let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
+        let options = Hdf5Options::default().attributes(map(&new.0)?);
+        let options = if new.1 { options.netcdf() } else { options };
+        let opened = py.detach(move || File::open_hdf5(&comm, place, mode, opening, options));
         opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
     }
 

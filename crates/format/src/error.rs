@@ -67,6 +67,16 @@ impl Error {
         self.0.hint.as_deref()
     }
 
+    /// That the bytes of a file, which a parser asked for, cannot be read, and why.
+    pub fn unreadable(object: &str, why: impl Into<String>) -> Error {
+        Context::new("read", object).corrupt("its bytes", why)
+    }
+
+    /// That a file has fewer bytes than what it says of itself.
+    pub fn cut_short(object: &str, expected: impl Into<String>, found: impl Into<String>) -> Error {
+        Context::new("read", object).corrupt(expected, found)
+    }
+
     /// The same error with a hint.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());

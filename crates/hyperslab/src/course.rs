@@ -5,6 +5,7 @@ use crate::comm::{Comm, Member, Observer};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
 use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, served};
+use hyperslab_format::hdf5::Pipeline;
 use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::Codec;
 use hyperslab_real::Machine;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Makes a codec of what another rank told of it.
 pub fn decode(bytes: &[u8]) -> Option<Arc<dyn Codec>> {
-    codec_from_bytes(bytes)
+    let filters = Pipeline::from_bytes(bytes).map(|filters| Arc::new(filters) as Arc<dyn Codec>);
+    filters.or_else(|| codec_from_bytes(bytes))
 }
 
 /// How often an observer is told.

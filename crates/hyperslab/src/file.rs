@@ -3,6 +3,7 @@
 
 mod disk;
 mod form;
+pub(crate) mod hdf5;
 mod looking;
 pub(crate) mod netcdf;
 mod reading;
@@ -20,7 +21,7 @@ use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::FileArray;
-use form::{Form, Raw};
+use form::{Closing, Form, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
@@ -392,7 +393,8 @@ impl File {
         let inside = self.inside();
         let all = inside.form.names();
         let known: HashMap<&str, usize> = all.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-        names.iter().map(|name| known.get(name).copied().ok_or_else(|| no_array(name, &all))).collect()
+        let missing = |name: &str| missing(&*inside.form, name, &all);
+        names.iter().map(|name| known.get(name).copied().ok_or_else(|| missing(name))).collect()
     }
 
     /// How arrays with these numbers in the file are stored.
@@ -457,12 +459,16 @@ impl File {
                 return attempts.end();
             }
             let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            let beginning = inside.form.beginning();
-            match &inside.begun {
-                None => attempts.make_file(&beginning, inside.form.extent().bytes)?,
-                // Only now all of it is known, such as how many records there are.
-                Some(begun) if *begun != beginning => attempts.begin_file(&beginning)?,
-                Some(_) => {}
+            let Closing { beginning, ending } = inside.form.closing()?;
+            if inside.begun.is_none() {
+                attempts.make_file(&beginning, inside.form.extent().bytes)?;
+            }
+            if !ending.is_empty() {
+                attempts.end_file(inside.form.extent().bytes, &ending)?;
+            }
+            // Only now all of it is known, such as how many records there are.
+            if inside.begun.as_ref().is_some_and(|begun| *begun != beginning) {
+                attempts.begin_file(&beginning)?;
             }
             drop(inside);
             attempts.publish_file(replaces, &disk::marker(&name))
@@ -479,7 +485,12 @@ impl File {
 
 const NPY_NAME: &str = "array";
 
-fn no_array(name: &str, all: &[&str]) -> Fault {
+/// Why there is no array of this name among those that are shown.
+fn missing(form: &dyn Form, name: &str, all: &[&str]) -> Fault {
+    if let Some(why) = form.why_not(name) {
+        let text = format!("'{name}' is in the file, but is no array that can be read here: {why}");
+        return Fault::new(FaultKind::Unsupported, text).hint("read it with h5py, on one rank");
+    }
     let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(all));
     Fault::new(FaultKind::NotFound, text)
 }

@@ -92,6 +92,7 @@ mod zarr;
 pub use arrays::Info;
 pub use comm::Comm;
 pub use error::Error;
+pub use file::hdf5::Hdf5Options;
 pub use file::netcdf::NetcdfOptions;
 pub use file::{Contents, File, FileArray};
 pub use hyperslab_collective::attempts::{Cleaned, clean};

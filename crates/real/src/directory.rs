@@ -171,6 +171,22 @@ impl Names for Directory {
         Ok(Some(prefix))
     }
 
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        use std::io::{Read, Seek, SeekFrom};
+        progress::note();
+        let path = self.path(name);
+        let (mut file, length) = match regular::open_known(&path, false) {
+            Ok((file, known)) => (file, known.len()),
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(posix_fault("reading", &path, &error)),
+        };
+        let room = length.saturating_sub(at).min(bytes_max).min(PREFIX_BYTES);
+        let mut part = Vec::with_capacity(room as usize);
+        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.take(bytes_max).read_to_end(&mut part));
+        read.map_err(|error| posix_fault("reading", &path, &error))?;
+        Ok(Some(part))
+    }
+
     fn length(&self, name: &str) -> Option<u64> {
         progress::note();
         fs::metadata(self.path(name)).ok().filter(|metadata| !metadata.is_dir()).map(|metadata| metadata.len())
@@ -286,6 +302,14 @@ impl Names for Directory {
             file.write_all_at(prefix, 0)?;
             if sync { file.sync_data() } else { Ok(()) }
         });
+        overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
+    }
+
+    fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+        use std::os::unix::fs::FileExt;
+        progress::note();
+        let path = self.path(name);
+        let overwritten = regular::open(&path, true).and_then(|file| file.write_all_at(bytes, at));
         overwritten.map_err(|error| posix_fault("overwriting", &path, &error))
     }
 

@@ -394,6 +394,16 @@ impl Names for StripedDirectory {
         })
     }
 
+    fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.each(name, |number, directory, inner| {
+            let held = self.stripes.held(number, at, bytes.len() as u64);
+            held.into_iter().try_for_each(|stripe| {
+                let part = &bytes[stripe.skip as usize..(stripe.skip + stripe.bytes) as usize];
+                directory.overwrite_part(inner, stripe.local, part)
+            })
+        })
+    }
+
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {
         self.renamed(from, to, |first, from, to| first.rename(from, to).map(|()| true)).map(drop)
     }

@@ -166,6 +166,11 @@ pub trait Names: Send + Sync {
     /// The first bytes of a file, at most this many; `None` when nothing has the name. What is no regular file is refused,
     /// without opening it for good: a pipe or a device may never answer.
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault>;
+    /// The bytes of a file from this one on, at most so many, and none behind its end; otherwise the same.
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        let prefix = self.read_prefix(name, at.saturating_add(bytes_max))?;
+        Ok(prefix.map(|mut prefix| prefix.split_off(prefix.len().min(usize::try_from(at).unwrap_or(usize::MAX)))))
+    }
 
     /// Makes a directory and those above it; one that exists is fine.
     fn make(&self, name: &str) -> Result<(), Fault>;
@@ -243,6 +248,8 @@ pub trait Names: Send + Sync {
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault>;
     /// Overwrites the first bytes of a file that exists and has as many. With `sync`, they are durable.
     fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault>;
+    /// Overwrites bytes of a file that exists and has as many, from this one on.
+    fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, in a directory that exists; or a file over a file.
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault>;
     /// Renames something to a name that does not exist, at once. Returns whether that was done; not if the name is taken.

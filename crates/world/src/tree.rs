@@ -341,7 +341,12 @@ impl Names for MemoryTree {
     }
 
     fn overwrite(&self, name: &str, prefix: &[u8], _sync: bool) -> Result<(), Fault> {
-        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(prefix));
+        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(0, prefix));
+        overwritten.map_err(|why| why.fault("overwriting", &self.full(name)))
+    }
+
+    fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let overwritten = self.file(name).ok_or(Why::NotFound).map(|file| file.overwrite(at, bytes));
         overwritten.map_err(|why| why.fault("overwriting", &self.full(name)))
     }
 

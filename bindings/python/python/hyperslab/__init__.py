@@ -40,6 +40,7 @@ from hyperslab.errors import (
 from hyperslab.explaining import Explanation, explain
 from hyperslab.files import RawFile, load_npy, open_raw, save_npy
 from hyperslab.group import Group, Report
+from hyperslab.hdf5 import Hdf5File
 from hyperslab.memory import MemoryPath, MemoryStore, ObjectMemory
 from hyperslab.netcdf import NetcdfFile
 from hyperslab.opening import open
@@ -69,6 +70,7 @@ __all__ = [
     "Explanation",
     "Finding",
     "Group",
+    "Hdf5File",
     "InterruptedError",
     "InvalidError",
     "Machine",

@@ -21,10 +21,6 @@ _OTHER_FORMATS = {
         "a Zarr store in a zip file, which cannot be written in parallel",
         "write a directory, 'run.zarr'; zip it when it is complete, or unzip it before reading",
     ),
-    (".h5", ".hdf5", ".hdf", ".he5", ".nc4"): (
-        "an HDF5 file, which this version neither reads nor writes",
-        "write Zarr, 'run.zarr', or NetCDF classic, 'run.nc'; h5py reads what is there",
-    ),
     (".npz",): (
         "an archive of NumPy, which cannot be written in parallel",
         "write Zarr, 'run.zarr'; or one array with save_npy",

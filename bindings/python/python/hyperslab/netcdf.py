@@ -16,25 +16,8 @@ __all__ = ["NetcdfFile"]
 ENDS = (".nc", ".nc3", ".cdf")
 
 
-class NetcdfFile(Group):
-    """An open NetCDF classic file; made by `open`.
-
-    Its arrays are what NetCDF calls variables. Methods are those of `Group`, but for groups and steps, which such files
-    do not have. A new file becomes visible whole when it is closed; one that exists is changed in place (``r+``), and
-    arrays along its unlimited dimension may be appended to.
-
-    Examples
-    --------
-    >>> import numpy as np, hyperslab as hs, tempfile
-    >>> path = tempfile.mkdtemp() + "/run.nc"
-    >>> with hs.open(path, "w", unlimited="time") as file:
-    ...     report = file.write({"time": (["time"], np.zeros(0)), "rho": (["time", "x"], np.zeros((0, 3)))})
-    >>> with hs.open(path, "r+") as file:
-    ...     for time in (0.5, 1.0):
-    ...         report = file.append({"time": np.array([time]), "rho": np.full((1, 3), time)})
-    ...     file["rho"].shape
-    (2, 3)
-    """
+class FileGroup(Group):
+    """What files have alike that are groups: no steps, and an end that publishes a new one."""
 
     _unfinished_means = "its bytes may be old or new"
 
@@ -54,3 +37,24 @@ class NetcdfFile(Group):
     ) -> None:
         """Close the file, or give it up on all ranks after an exception on this one."""
         end(self._core, error)
+
+
+class NetcdfFile(FileGroup):
+    """An open NetCDF classic file, or one of netCDF-4 that exists; made by `open`.
+
+    Its arrays are what NetCDF calls variables. Methods are those of `Group`, but for groups and steps, which such files
+    do not have. A new file becomes visible whole when it is closed; one that exists is changed in place (``r+``), and
+    arrays along its unlimited dimension may be appended to.
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/run.nc"
+    >>> with hs.open(path, "w", unlimited="time") as file:
+    ...     report = file.write({"time": (["time"], np.zeros(0)), "rho": (["time", "x"], np.zeros((0, 3)))})
+    >>> with hs.open(path, "r+") as file:
+    ...     for time in (0.5, 1.0):
+    ...         report = file.append({"time": np.array([time]), "rho": np.full((1, 3), time)})
+    ...     file["rho"].shape
+    (2, 3)
+    """

@@ -14,8 +14,10 @@ from hyperslab._launch import LEFT_OUT, alone
 from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab.comm import connect
-from hyperslab.errors import InvalidError
+from hyperslab.errors import InvalidError, UnsupportedError
 from hyperslab.group import Group
+from hyperslab.hdf5 import ENDS as HDF5_ENDS
+from hyperslab.hdf5 import ENDS_OF_NETCDF4, Hdf5File
 from hyperslab.memory import Place, place_of, place_text
 from hyperslab.netcdf import ENDS, NetcdfFile
 from hyperslab.striped import Striped
@@ -52,10 +54,32 @@ def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKe
     return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
 
 
+def _open_hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
+    return _hdf5(member, place, mode, given, new, netcdf=False)
+
+
+def _open_netcdf4(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
+    return _hdf5(member, place, mode, given, new, netcdf=True)
+
+
+def _hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New, *, netcdf: bool) -> Group:
+    if new.unlimited is not None:
+        message = (
+            "unlimited= cannot be given for an HDF5 file: its arrays do not grow in this version\n"
+            "  hint: Zarr arrays do, and those of NetCDF classic files"
+        )
+        raise UnsupportedError(message)
+    said = (json_of(new.attributes), netcdf)
+    return Hdf5File(_core.Target.open_hdf5(member, place, mode, given, said), member)
+
+
 #: How something of a format is opened, and how names end that are of it.
 _FORMATS: dict[str, tuple[Callable[..., Group], tuple[str, ...]]] = {
     "zarr": (_open_zarr, ()),
     "netcdf3": (_open_netcdf, ENDS),
+    "hdf5": (_open_hdf5, HDF5_ENDS),
+    "netcdf4": (_open_netcdf4, ENDS_OF_NETCDF4),
+    "NETCDF4": (_open_netcdf4, ()),
     "NETCDF3_CLASSIC": (_open_netcdf, ()),
     "NETCDF3_64BIT_OFFSET": (_open_netcdf, ()),
     "NETCDF3_64BIT": (_open_netcdf, ()),
@@ -107,26 +131,27 @@ def open(  # noqa: A001 (as zarr has it)
     exchange: str | None = None,
     trace: str | PathLike[str] | None = None,
 ) -> Group:
-    """Open a Zarr v3 store or a NetCDF classic file on all ranks of a communicator. Collective.
+    """Open a Zarr store, or a NetCDF or HDF5 file, on all ranks of a communicator. Collective.
 
     Parameters
     ----------
     path : path or MemoryStore
-        A directory, or the name of a file that ends in ``.nc``; also ``~/run.zarr`` and ``file:///data/run.zarr``. All
-        ranks must see the same file system. Or a `MemoryStore`, or a name in one; a file may be `Striped`. Object
-        stores behind a URL (``s3://``) and HDF5 files are not there yet.
+        A directory, or the name of a file that ends in ``.nc`` or ``.h5``; also ``~/run.zarr`` and
+        ``file:///data/run.zarr``. All ranks must see the same file system. Or a `MemoryStore`, or a name in one; a file
+        may be `Striped`. Object stores behind a URL (``s3://``) are not there yet.
     mode : {"r", "r+", "a", "w", "x"}
         ``r`` reads, ``r+`` changes what exists, ``a`` changes it or makes it where it is missing, ``w`` replaces it,
         ``x`` makes something new only. A new file becomes visible when it is closed.
     format : str, optional
-        ``"zarr"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the name when not given. For a
-        new file the version can be said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
+        ``"zarr"``, ``"hdf5"``, ``"netcdf4"``, or ``"netcdf3"`` for a NetCDF classic file of whatever version; by the
+        name when not given, and of a NetCDF file that exists by what it is. For a new classic file the version can be
+        said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
         ``NETCDF3_64BIT_OFFSET`` (CDF-2), ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools
         read, or the third where only that has the types or the room.
     unlimited : str, optional
         Of a new NetCDF file: the name of the dimension that may grow. Zarr arrays may grow along all.
     attributes : mapping, optional
-        Attributes of a new NetCDF file.
+        Attributes of a new NetCDF or HDF5 file.
     comm : communicator or None, optional
         Any intracommunicator of mpi4py, or one of `threads` or `dedicate`; ``None`` for this rank alone. Without it,
         each rank opens by itself, and in a program of several ranks (of MPI, or by what its launcher says) may only
@@ -156,7 +181,7 @@ def open(  # noqa: A001 (as zarr has it)
     Returns
     -------
     Group
-        A context manager, too; of a NetCDF file, a `NetcdfFile`.
+        A context manager, too; of a NetCDF file, a `NetcdfFile`, of an HDF5 file, an `Hdf5File`.
 
     Notes
     -----

@@ -156,6 +156,12 @@ impl Opening {
         self.names().overwrite(&self.file(), header, false)
     }
 
+    /// Gives a new raw file of so many bytes, as long as it is hidden, more of them.
+    pub fn end_file(&self, length: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.names().resize(&self.file(), length + bytes.len() as u64)?;
+        self.names().overwrite_part(&self.file(), length, bytes)
+    }
+
     /// Makes a root and lists its owner, both while nobody else looks at the list: a root without its lock would be taken
     /// for that of a dead owner.
     pub(super) fn make(

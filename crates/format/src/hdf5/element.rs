@@ -20,6 +20,40 @@ impl Datatype {
         })
     }
 
+    /// The type of elements of arrays, as h5py stores them: truth values as an enumeration, complex numbers as a compound,
+    /// dates as bytes with a tag. `name` is the name of the array in errors.
+    ///
+    /// # Errors
+    /// When HDF5 has no such type, or no library yet that reads it.
+    pub fn of_element(element: ElementType, name: &str) -> Result<Datatype, Error> {
+        let order = element.order;
+        let integer = |signed| Datatype::Integer { bytes: element.bytes() as u32, signed, order };
+        let complex = |bytes: u32| Datatype::Compound {
+            bytes: 2 * bytes,
+            fields: [("r", 0), ("i", bytes)].map(|(name, offset)| part(name, offset, bytes, order)).into(),
+        };
+        Ok(match element.kind {
+            Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => integer(true),
+            Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => integer(false),
+            Kind::Float16 | Kind::Float32 | Kind::Float64 => Datatype::Float { bytes: element.bytes() as u32, order },
+            Kind::Complex64 => complex(4),
+            Kind::Complex128 => complex(8),
+            Kind::Bool => Datatype::Enumeration {
+                base: Box::new(integer(true)),
+                members: vec![("FALSE".into(), vec![0]), ("TRUE".into(), vec![1])],
+            },
+            Kind::Opaque(opaque) if opaque.float().is_none() && opaque.fields().is_none() => {
+                let tag = if opaque.is_ordered() { format!("NUMPY:{}", element.numpy()) } else { String::new() };
+                Datatype::Opaque { bytes: opaque.bytes(), tag }
+            }
+            Kind::BFloat16 | Kind::Opaque(_) => {
+                let context = Context::new("store the HDF5 dataset", name);
+                let error = context.unsupported("elements that h5py reads", element.to_string());
+                return Err(error.with_hint("a Zarr store has them"));
+            }
+        })
+    }
+
     fn as_element(&self) -> Result<ElementType, String> {
         let native = |kind| ElementType { kind, order: ByteOrder::Little };
         let (kind, order) = match self {
@@ -50,6 +84,10 @@ impl Datatype {
         };
         Ok(ElementType { kind, order })
     }
+}
+
+fn part(name: &str, offset: u32, bytes: u32, order: ByteOrder) -> Field {
+    Field { name: name.into(), offset, datatype: Datatype::Float { bytes, order } }
 }
 
 fn integer(bytes: u32, signed: bool) -> Result<Kind, String> {
@@ -192,6 +230,22 @@ mod tests {
         let twice = compound(8, vec![field("a", 0, REAL), field("a", 4, REAL)]).element("d").unwrap_err();
         assert!(twice.to_string().contains("two fields called \"a\""), "{twice}");
         assert!(text.element("d").unwrap_err().to_string().contains("found text of 3 B in ASCII"));
+    }
+
+    #[test]
+    fn elements_come_back() {
+        for kind in Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::BFloat16)) {
+            let element = ElementType { kind, order: ByteOrder::Little };
+            let datatype = Datatype::of_element(element, "d").unwrap();
+            assert_eq!(datatype.element("d").unwrap(), element);
+            assert_eq!(u64::from(datatype.bytes()), element.bytes());
+        }
+        for code in [">f8", "<c16", "<M8[ns]", "|V12", "<m8[s]"] {
+            let element = ElementType::from_numpy(code).unwrap();
+            assert_eq!(Datatype::of_element(element, "d").unwrap().element("d").unwrap().numpy(), code);
+        }
+        let error = Datatype::of_element(ElementType::native(Kind::BFloat16), "d").unwrap_err();
+        assert!(error.is_unsupported(), "{error}");
     }
 
     #[test]

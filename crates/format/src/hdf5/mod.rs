@@ -9,19 +9,23 @@
 //! anything is allocated, depth and steps are bounded, and nonsense is an [`crate::Error`]. The format is that of the
 //! "HDF5 File Format Specification Version 3.0" of The HDF Group; sections are named where they are carried out.
 
+mod attributes;
 mod content;
 mod datatype;
 mod element;
+mod listing;
 mod lookup3;
 mod pipeline;
 mod policy;
 mod reading;
 mod writing;
 
+pub use attributes::{Dialect, OF_DIMENSIONS};
 pub use content::{Attribute, Chunk, ChunkIndex, Dataset, Filter, Link, Member, Source, Storage, Value};
 pub use datatype::{Datatype, Field, TextEnd};
+pub use listing::{Listed, Listing};
 pub use pipeline::Pipeline;
-pub use reading::{Hdf5File, NamedAttribute, ObjectKind};
+pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
 pub use writing::{CHUNK_BYTES_MAX, Metadata, NewDataset, NewGroup, NewMember, NewStorage, Place, SUPERBLOCK_BYTES};
 
 /// An address that means nowhere.

@@ -6,7 +6,7 @@ use crate::zarr::ArrayWrite;
 use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ElementType, Stored, tuple};
+use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct FileArray {
 }
 
 impl FileArray {
-    fn bytes(&self) -> Result<u64, Fault> {
+    pub(super) fn bytes(&self) -> Result<u64, Fault> {
         volume(&self.shape)
             .and_then(|elements| elements.checked_mul(self.element.bytes()))
             .filter(|&b| b < 1 << 62)
@@ -48,6 +48,19 @@ pub(crate) struct Described {
     pub attributes: Map<String, Value>,
     /// What elements are that nobody wrote, as JSON.
     pub fill_value: Value,
+    /// Shape of its chunks, where it lies in chunks.
+    pub chunks: Option<Vec<u64>>,
+    /// How chunks become bytes, where they do not lie as they are.
+    pub codecs: Vec<Value>,
+}
+
+/// What is written of a new file when all its arrays are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Closing {
+    /// The bytes with which it begins, and which make it valid.
+    pub beginning: Vec<u8>,
+    /// Bytes behind the last array.
+    pub ending: Vec<u8>,
 }
 
 /// How far a file goes.
@@ -77,8 +90,39 @@ pub(crate) trait Form: Debug + Send {
     }
     /// How one lies in the object with this name.
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored;
+    /// The same, where it must be looked up where the units lie that a section touches, in this directory and file.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    fn located(
+        &self,
+        _number: usize,
+        stored: Stored,
+        _section: Option<&Section>,
+        _file: (&dyn Names, &Arc<str>),
+    ) -> Result<Stored, Fault> {
+        Ok(stored)
+    }
+    /// Refuses to change the elements of one that is there.
+    ///
+    /// # Errors
+    /// When they cannot be changed in place.
+    fn check_changeable(&self, _number: usize) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// Why something in the file is no array, if there is something of this name.
+    fn why_not(&self, _name: &str) -> Option<&str> {
+        None
+    }
     /// The bytes with which the file begins, before the first array.
     fn beginning(&self) -> Vec<u8>;
+    /// What a new file gets when it is closed.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    fn closing(&self) -> Result<Closing, Fault> {
+        Ok(Closing { beginning: self.beginning(), ending: Vec::new() })
+    }
     /// How many of these say what the file is, and do not change when it grows: the first, and one past the last \[B\].
     fn lasting(&self) -> Option<(u64, u64)> {
         None

@@ -1,7 +1,7 @@
 //! What a file holds, as its users ask.
 
 use super::form::Form;
-use super::{File, no_array};
+use super::{File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
 use crate::error::Error;
@@ -30,7 +30,8 @@ impl File {
         let inside = self.inside();
         let shown = self.shown(&inside);
         let names: Vec<&str> = inside.form.names().into_iter().take(shown).collect();
-        let number = names.iter().position(|known| *known == name).ok_or_else(|| no_array(name, &names))?;
+        let number =
+            names.iter().position(|known| *known == name).ok_or_else(|| missing(&*inside.form, name, &names))?;
         Ok(info(&*inside.form, number))
     }
 
@@ -140,13 +141,13 @@ impl File {
 fn info(form: &dyn Form, number: usize) -> Info {
     let (array, said) = (form.array(number), form.described(number));
     Info {
-        chunks: array.shape.clone(),
+        chunks: said.chunks.unwrap_or_else(|| array.shape.clone()),
         shards: None,
         shape: array.shape,
         element: array.element,
         dimension_names: said.dimension_names,
         attributes: said.attributes,
         fill_value: said.fill_value,
-        codecs: Value::Array(Vec::new()),
+        codecs: Value::Array(said.codecs),
     }
 }

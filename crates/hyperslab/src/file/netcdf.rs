@@ -7,6 +7,7 @@ use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
+use hyperslab_format::hdf5::SIGNATURE;
 use hyperslab_format::netcdf::{Attribute, HEADER_BYTES_FIRST, HEADER_BYTES_MAX, NetcdfHeader, NewVariable, Version};
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::{ElementType, Stored};
@@ -93,6 +94,20 @@ fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, F
     }
 }
 
+/// What is told of a file begins with one of these.
+const OF_CLASSIC: u8 = 0;
+const OF_HDF5: u8 = 1;
+
+/// The same of a file that may be one of netCDF-4, which is HDF5: names do not tell.
+fn look_at_either(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
+    let prefix = directory.read_prefix(name, SIGNATURE.len() as u64)?.unwrap_or_default();
+    let (kind, (told, proofs)) = match prefix == SIGNATURE {
+        true => (OF_HDF5, super::hdf5::look_at(directory, name, actual)?),
+        false => (OF_CLASSIC, look_at(directory, name, actual)?),
+    };
+    Ok(([&[kind][..], &told].concat(), proofs))
+}
+
 impl Netcdf {
     /// What rank 0 found, as all ranks know it.
     fn of_told(told: &[u8], path: &str) -> Result<Netcdf, Fault> {
@@ -128,6 +143,7 @@ impl Form for Netcdf {
             dimension_names: Some(names.collect()),
             attributes: json(&self.header.variables[number].attributes),
             fill_value: fill_to_json(native.kind, &fill[..native.bytes() as usize]).unwrap_or_default(),
+            ..Described::default()
         }
     }
 
@@ -213,7 +229,7 @@ fn json(attributes: &[Attribute]) -> Map<String, Value> {
 }
 
 impl File {
-    /// Opens a NetCDF classic file on all ranks. A new one becomes visible whole when it is closed; one that exists is changed
+    /// Opens a NetCDF file on all ranks: a classic one, or, if it exists, one of netCDF-4 as [`File::open_hdf5`] does. A new one becomes visible whole when it is closed; one that exists is changed
     /// in place, and may be appended to.
     ///
     /// # Errors
@@ -244,8 +260,12 @@ impl File {
             if mode.writes_new() {
                 return Ok(Box::new(Netcdf { header: options.new_header()?, found: None, options }));
             }
-            Ok(Box::new(Netcdf::of_told(told, &path)?))
+            match told.split_first() {
+                Some((&OF_HDF5, told)) => super::hdf5::of_told(told),
+                Some((_, told)) => Ok(Box::new(Netcdf::of_told(told, &path)?)),
+                None => Err(Fault::new(FaultKind::Peer, "rank 0 told nothing of a NetCDF file")),
+            }
         };
-        File::open_as(comm, location, (mode, opening), (what, fields, fit), look_at, form)
+        File::open_as(comm, location, (mode, opening), (what, fields, fit), look_at_either, form)
     }
 }

@@ -16,12 +16,15 @@ use std::sync::Arc;
 struct Reading {
     file: File,
     stored: Vec<Stored>,
+    /// Number of each array in the file, and what is read of it.
+    numbers: Vec<usize>,
+    sections: Sections,
 }
 
 impl Target for Reading {
     fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         self.file.attempts.check_still_there()?;
-        Ok(std::mem::take(&mut self.stored))
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections)
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
@@ -65,14 +68,16 @@ impl File {
         let mut arrays = requests(names, &holdings, &section, locals.as_deref());
         let wanted = self.readable().and_then(|()| self.numbers(names)).and_then(|numbers| {
             let stored = self.stored(&numbers);
-            self.suit(&mut arrays, &stored, &section, casting).map(|()| stored)
+            self.suit(&mut arrays, &stored, &section, casting).map(|()| (stored, numbers))
         });
-        let (stored, fault) = match wanted {
-            Ok(stored) => (stored, None),
-            Err(fault) => (Vec::new(), Some(fault)),
+        let ((stored, numbers), fault) = match wanted {
+            Ok(wanted) => (wanted, None),
+            Err(fault) => (Default::default(), Some(fault)),
         };
-        let target = (self.comm.rank() == 0)
-            .then(|| -> Box<dyn Target> { Box::new(Reading { file: self.preferring(strategy), stored }) });
+        let target = || -> Box<dyn Target> {
+            Box::new(Reading { file: self.preferring(strategy), stored, numbers, sections: section.clone() })
+        };
+        let target = (self.comm.rank() == 0).then(target);
         let Done { arrays, report, .. } = self.comm.transfer(Arguments {
             what,
             compared,
@@ -108,6 +113,14 @@ impl File {
             }
         }
         Ok(())
+    }
+
+    /// How arrays are stored, with where the units lie that are read.
+    fn located(&self, stored: Vec<Stored>, numbers: &[usize], sections: &Sections) -> Result<Vec<Stored>, Fault> {
+        let (inside, name) = (self.inside(), self.object().into());
+        let file = (&*self.directory, &name);
+        let each = stored.into_iter().zip(numbers).enumerate();
+        each.map(|(at, (stored, number))| inside.form.located(*number, stored, sections.of(at), file)).collect()
     }
 
     fn readable(&self) -> Result<(), Fault> {

@@ -221,6 +221,7 @@ impl File {
             WriteOptions { element: None, ..options.clone() }.check_for_existing()?;
             let numbers = self.numbers(&names)?;
             self.check_element(options.element, &numbers)?;
+            numbers.iter().try_for_each(|number| self.inside().form.check_changeable(*number))?;
             Ok(Prepared { numbers, sections: options.section.clone(), asks })
         })
     }

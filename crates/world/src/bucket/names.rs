@@ -195,6 +195,10 @@ impl Names for BucketNames {
         Ok(self.bucket.get(&self.key(name), Some((0, bytes_max)))?.map(|(_, content)| content))
     }
 
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        Ok(self.bucket.get(&self.key(name), Some((at, bytes_max)))?.map(|(_, content)| content))
+    }
+
     /// A directory is there with the first object in it.
     fn make(&self, _name: &str) -> Result<(), Fault> {
         Ok(())
@@ -292,6 +296,10 @@ impl Names for BucketNames {
     }
 
     fn overwrite(&self, name: &str, _prefix: &[u8], _sync: bool) -> Result<(), Fault> {
+        Err(self.cannot("written in part", name))
+    }
+
+    fn overwrite_part(&self, name: &str, _at: u64, _bytes: &[u8]) -> Result<(), Fault> {
         Err(self.cannot("written in part", name))
     }
 

@@ -77,10 +77,13 @@ impl TreeFile {
         self.0.write().unwrap_or_else(PoisonError::into_inner).resize(bytes)
     }
 
-    /// Overwrites the first bytes, as far as there are any.
-    pub(super) fn overwrite(&self, prefix: &[u8]) {
+    /// Overwrites bytes from this one on, as far as there are any.
+    pub(super) fn overwrite(&self, at: u64, bytes: &[u8]) {
         let content = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        content.memory.write_bytes(0, &prefix[..prefix.len().min(content.bytes as usize)]);
+        let room = content.bytes.saturating_sub(at).min(bytes.len() as u64);
+        if room > 0 {
+            content.memory.write_bytes(at, &bytes[..room as usize]);
+        }
     }
 
     /// Makes the file at least this long.

@@ -76,6 +76,10 @@ impl Names for FailingNames {
         self.inner.read_prefix(name, bytes_max)
     }
 
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        self.inner.read_part(name, at, bytes_max)
+    }
+
     fn make(&self, name: &str) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.make(name))
     }
@@ -158,6 +162,10 @@ impl Names for FailingNames {
 
     fn overwrite(&self, name: &str, prefix: &[u8], sync: bool) -> Result<(), Fault> {
         self.change().and_then(|()| self.inner.overwrite(name, prefix, sync))
+    }
+
+    fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+        self.change().and_then(|()| self.inner.overwrite_part(name, at, bytes))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Fault> {

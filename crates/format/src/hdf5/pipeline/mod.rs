@@ -39,6 +39,8 @@ enum FilterStep {
     Bitshuffle(u32, bitshuffle::Inside),
 }
 
+/// What the bytes that tell of a pipeline begin with, so that they are none of another codec.
+const TAG: &[u8] = b"hdf5";
 /// Bytes that tell of one step: its number, and its value.
 const STEP_BYTES: usize = 8;
 
@@ -78,6 +80,11 @@ impl Pipeline {
         Pipeline(kept.map(|(_, step)| *step).collect())
     }
 
+    /// Names of its filters.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|step| step.name()).collect()
+    }
+
     /// Whether stored chunks are their elements.
     pub fn is_plain(&self) -> bool {
         self.0.is_empty()
@@ -90,7 +97,7 @@ impl Pipeline {
 
     /// The pipeline that [`Codec::to_bytes`] told of; nothing if there is none.
     pub fn from_bytes(bytes: &[u8]) -> Option<Pipeline> {
-        let (steps, rest) = bytes.as_chunks::<STEP_BYTES>();
+        let (steps, rest) = bytes.strip_prefix(TAG)?.as_chunks::<STEP_BYTES>();
         let step = |&[a, b, c, d, value @ ..]: &[u8; STEP_BYTES]| {
             let number = u16::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
             FilterStep::of(number, Some(u32::from_le_bytes(value)))
@@ -114,6 +121,20 @@ impl FilterStep {
             32015 => FilterStep::Zstd(value.unwrap_or(3)),
             _ => return None,
         })
+    }
+
+    /// Its name, as people call it.
+    fn name(self) -> &'static str {
+        match self.number_and_value().0 {
+            1 => "deflate",
+            2 => "shuffle",
+            3 => "fletcher32",
+            32000 => "lzf",
+            32001 => "blosc",
+            32004 => "lz4",
+            32008 => "bitshuffle",
+            _ => "zstd",
+        }
     }
 
     fn number_and_value(self) -> (u16, u32) {
@@ -226,7 +247,7 @@ impl Codec for Pipeline {
             let (number, value) = step.number_and_value();
             [u32::from(number).to_le_bytes(), value.to_le_bytes()].concat()
         };
-        self.0.iter().flat_map(one).collect()
+        TAG.iter().copied().chain(self.0.iter().flat_map(one)).collect()
     }
 
     fn index(&self) -> Option<&dyn ShardIndex> {

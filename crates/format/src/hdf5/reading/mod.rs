@@ -32,4 +32,4 @@ mod values;
 
 pub use attributes::NamedAttribute;
 pub use header::ObjectKind;
-pub use superblock::Hdf5File;
+pub use superblock::{Hdf5File, SIGNATURE};

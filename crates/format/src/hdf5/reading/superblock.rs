@@ -7,8 +7,8 @@ use crate::error::{Context, Error};
 use crate::hdf5::content::Source;
 use std::sync::Arc;
 
-/// What every file begins with, behind its user block, if it has one.
-const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+/// What every HDF5 file begins with, behind its user block, if it has one.
+pub const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
 /// What the superblock of a file says. All addresses of this crate are counted from the start of the file, user block
 /// included; those within the elements of a dataset, such as references, from [`Hdf5File::base`].

@@ -17,6 +17,7 @@ use super::{Attribute, Datatype, Filter};
 use crate::error::{Context, Error};
 use header::Header;
 use heap::Heap;
+pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
 
 /// A group that is to be made.
@@ -124,6 +125,15 @@ pub const SUPERBLOCK_BYTES: u64 = 48;
 pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
 
 impl Metadata {
+    /// Whether the metadata of a file with this root can be made.
+    ///
+    /// # Errors
+    /// As [`Metadata::of`].
+    pub fn check(root: &NewGroup) -> Result<(), Error> {
+        check_names(root, "/")?;
+        Layout::default().group(&scales::with_scales(root)?, "/").map(drop)
+    }
+
     /// The metadata of a file with this root, that lie from this address on.
     ///
     /// # Errors
@@ -147,7 +157,7 @@ impl Metadata {
 
 /// Section II.A of the specification, version 2.
 fn superblock(root: u64, end: u64) -> Vec<u8> {
-    let mut bytes = b"\x89HDF\r\n\x1a\n".to_vec();
+    let mut bytes = super::SIGNATURE.to_vec();
     bytes.extend([2, 8, 8, 0]);
     for address in [0, super::NOWHERE, end, root] {
         bytes.extend(address.to_le_bytes());

@@ -139,9 +139,10 @@ pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
     Ok(made)
 }
 
-/// Dimensions that a group must define, in the order in which its datasets name them.
+/// Dimensions that a group must define, in the order in which its datasets name them: in a group each name has one length.
 fn new_dimensions(group: &NewGroup, path: &str, known: &Known) -> Result<Vec<(String, u64, bool)>, Error> {
-    let mut new: Vec<(String, u64, bool)> = Vec::new();
+    let mut named: Vec<(String, u64, bool)> = Vec::new();
+    let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     for dataset in group.members.iter().filter_map(as_dataset).filter(|dataset| !dataset.dimensions.is_empty()) {
         let context = Context::new("give dimensions to", &dataset.name);
         if dataset.dimensions.len() != dataset.shape.len() {
@@ -153,17 +154,19 @@ fn new_dimensions(group: &NewGroup, path: &str, known: &Known) -> Result<Vec<(St
             if name.is_empty() || name.contains(['/', '\0']) {
                 return Err(context.invalid("a name of a dimension that is not empty, without `/`", name.as_str()));
             }
-            if let Some((_, other, others)) = new.iter().find(|(known, ..)| known == name) {
-                if (*other, *others) != (length, unlimited) {
-                    let expected = format!("dimension '{name}' of length {other}{}", said(*others));
-                    return Err(context.invalid(expected, format!("{length}{}", said(unlimited))));
-                }
-            } else if known.seen(path, name, length, unlimited).is_none() {
-                new.push((name.clone(), length, unlimited));
+            let number = *at.entry(name).or_insert_with(|| {
+                named.push((name.clone(), length, unlimited));
+                named.len() - 1
+            });
+            let (_, other, others) = &named[number];
+            if (*other, *others) != (length, unlimited) {
+                let expected = format!("dimension '{name}' of length {other}{}", said(*others));
+                return Err(context.invalid(expected, format!("length {length}{}", said(unlimited))));
             }
         }
     }
-    Ok(new)
+    named.retain(|(name, length, unlimited)| known.seen(path, name, *length, *unlimited).is_none());
+    Ok(named)
 }
 
 fn said(unlimited: bool) -> &'static str {

@@ -1,0 +1,30 @@
+"""HDF5 files, and those of netCDF-4, which are HDF5."""
+
+from __future__ import annotations
+
+from hyperslab.netcdf import FileGroup
+
+__all__ = ["Hdf5File"]
+
+#: How names of such files end, and how those of netCDF-4 do.
+ENDS = (".h5", ".hdf5", ".hdf", ".he5")
+ENDS_OF_NETCDF4 = (".nc4",)
+
+
+class Hdf5File(FileGroup):
+    """An open HDF5 file; made by `open`.
+
+    Its arrays are datasets, and their names are paths such as ``fields/rho``. Methods are those of `Group`, but for
+    groups and steps. A new file becomes visible whole when it is closed. Of one that exists, all datasets of numbers
+    are read, also compressed ones, and those that are not in chunks are changed in place (``r+``).
+
+    Examples
+    --------
+    >>> import numpy as np, hyperslab as hs, tempfile
+    >>> path = tempfile.mkdtemp() + "/run.h5"
+    >>> with hs.open(path, "w", attributes={"title": "a trial"}) as file:
+    ...     report = file.write("fields/rho", np.arange(6.0).reshape(2, 3), attributes={"units": "kg m-3"})
+    >>> with hs.open(path) as file:
+    ...     list(file), file["fields/rho"].shape, file["fields/rho"].attrs["units"]
+    (['fields/rho'], (2, 3), 'kg m-3')
+    """

@@ -1,0 +1,209 @@
+//! All datasets of a file, by their paths, with the names of their dimensions.
+
+use super::writing::{NO_COORDINATE, NO_VARIABLE};
+use super::{Attribute, Dataset, Hdf5File, Member, ObjectKind, Source, Storage, Value};
+use crate::error::{Context, Error};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most objects of a file that are looked at.
+const OBJECTS_MAX: usize = 1 << 21;
+
+/// A dataset as it is found, or why it cannot be an array.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listed {
+    /// Its path from the root, without a `/` in front.
+    pub path: String,
+    /// The dataset, where its elements can be read.
+    pub dataset: Result<Dataset, Error>,
+    /// Its attributes, as far as they can be read.
+    pub attributes: Vec<Attribute>,
+    /// Names of its dimensions, where netCDF-4 gives it any.
+    pub dimensions: Option<Vec<Option<String>>>,
+}
+
+/// What a file holds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Listing {
+    /// Attributes of the root.
+    pub attributes: Vec<Attribute>,
+    /// All datasets, but for dimensions without a variable, group by group.
+    pub datasets: Vec<Listed>,
+    /// Paths of all groups but the root.
+    pub groups: Vec<String>,
+}
+
+impl Hdf5File {
+    /// Looks at all groups and datasets that hard links lead to, each once.
+    ///
+    /// # Errors
+    /// When a group is damaged, or there are more than 2 million objects. A dataset that is damaged, or of a type that arrays
+    /// cannot have, hinders only itself.
+    pub fn listing(&self, source: &dyn Source) -> Result<Listing, Error> {
+        let attributes = self.readable_attributes(source, self.root())?;
+        let mut walk = Walk { file: self, source, seen: BTreeSet::new(), found: Vec::new(), groups: Vec::new() };
+        walk.group(self.root(), "")?;
+        let Walk { found, groups, .. } = walk;
+        let scales = Scales::of(&found);
+        let datasets = found.iter().filter(|one| !one.is_bare_dimension()).map(|one| one.listed(self, &scales));
+        Ok(Listing { attributes, datasets: datasets.collect(), groups })
+    }
+
+    fn readable_attributes(&self, source: &dyn Source, at: u64) -> Result<Vec<Attribute>, Error> {
+        Ok(self.attributes_at(source, at)?.into_iter().filter_map(|(_, attribute)| attribute.ok()).collect())
+    }
+}
+
+/// A walk over all objects.
+struct Walk<'a> {
+    file: &'a Hdf5File,
+    source: &'a dyn Source,
+    /// Addresses of headers that were met.
+    seen: BTreeSet<u64>,
+    found: Vec<Found>,
+    groups: Vec<String>,
+}
+
+/// A dataset that was met.
+struct Found {
+    path: String,
+    at: u64,
+    dataset: Result<Dataset, Error>,
+    attributes: Vec<Attribute>,
+}
+
+impl Walk<'_> {
+    fn group(&mut self, root: u64, path: &str) -> Result<(), Error> {
+        // Not by recursion: a file may say that groups lie in each other, as deep as it likes.
+        let mut left = vec![(root, path.to_string())];
+        while let Some((at, path)) = left.pop() {
+            if !self.seen.insert(at) {
+                continue;
+            }
+            if self.seen.len() > OBJECTS_MAX {
+                let context = Context::new("list HDF5 file", self.file.name());
+                return Err(context.unsupported(format!("at most {OBJECTS_MAX} objects"), "more"));
+            }
+            let mut inner = Vec::new();
+            for link in self.file.group_at(self.source, at)? {
+                let Member::Object(at) = link.member else { continue };
+                let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
+                match self.file.kind_at(self.source, at)? {
+                    ObjectKind::Group => {
+                        self.groups.push(path.clone());
+                        inner.push((at, path));
+                    }
+                    ObjectKind::Dataset if self.seen.insert(at) => self.dataset(at, path)?,
+                    _ => {}
+                }
+            }
+            left.extend(inner.into_iter().rev());
+        }
+        Ok(())
+    }
+
+    fn dataset(&mut self, at: u64, path: String) -> Result<(), Error> {
+        let dataset = self.file.dataset_at(self.source, at);
+        let attributes = self.file.readable_attributes(self.source, at).unwrap_or_default();
+        self.found.push(Found { path, at, dataset, attributes });
+        Ok(())
+    }
+}
+
+/// Dimensions, by the addresses of their headers, and by their numbers.
+struct Scales {
+    names: BTreeMap<u64, String>,
+    by_number: BTreeMap<i64, String>,
+}
+
+impl Scales {
+    fn of(found: &[Found]) -> Scales {
+        let scales = || found.iter().filter(|one| one.is_scale());
+        let names = scales().map(|one| (one.at, one.name())).collect();
+        let by_number = scales().filter_map(|one| Some((one.number("_Netcdf4Dimid")?, one.name()))).collect();
+        Scales { names, by_number }
+    }
+}
+
+impl Found {
+    /// The last part of its path, as netCDF calls it.
+    fn name(&self) -> String {
+        let last = self.path.rsplit('/').next().unwrap_or_default();
+        last.strip_prefix(NO_COORDINATE).unwrap_or(last).to_string()
+    }
+
+    /// Its path, as netCDF calls it.
+    fn shown(&self) -> String {
+        match self.path.rsplit_once('/') {
+            Some((above, _)) => format!("{above}/{}", self.name()),
+            None => self.name(),
+        }
+    }
+
+    fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.attribute(name)?.to_json()?.as_str().map(String::from)
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.attribute(name)?.to_json()?.as_i64()
+    }
+
+    fn is_scale(&self) -> bool {
+        self.text("CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
+    }
+
+    /// Whether it is a dimension and nothing else.
+    fn is_bare_dimension(&self) -> bool {
+        self.is_scale() && self.text("NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
+    }
+
+    fn listed(&self, file: &Hdf5File, scales: &Scales) -> Listed {
+        let dimensions = self.dimensions(file, scales);
+        Listed {
+            path: self.shown(),
+            dataset: self.dataset.clone().and_then(|dataset| readable(dataset, &self.path)),
+            attributes: self.attributes.clone(),
+            dimensions,
+        }
+    }
+
+    fn dimensions(&self, file: &Hdf5File, scales: &Scales) -> Option<Vec<Option<String>>> {
+        let ndim = self.dataset.as_ref().ok()?.shape.as_ref()?.len();
+        if let Some(Value::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
+            let name = |list: &Vec<u8>| {
+                let at = u64::from_le_bytes(*list.first_chunk::<8>()?).checked_add(file.base())?;
+                scales.names.get(&at).cloned()
+            };
+            return Some(lists.iter().map(name).collect()).filter(|names: &Vec<_>| names.len() == ndim);
+        }
+        if !self.is_scale() {
+            return None;
+        }
+        let numbers = self.attribute("_Netcdf4Coordinates").and_then(Attribute::to_json);
+        match numbers.as_ref().and_then(|numbers| numbers.as_array()) {
+            Some(numbers) if numbers.len() == ndim => {
+                let name = |number: &serde_json::Value| scales.by_number.get(&number.as_i64()?).cloned();
+                Some(numbers.iter().map(name).collect())
+            }
+            _ if ndim == 1 => Some(vec![Some(self.name())]),
+            _ => None,
+        }
+    }
+}
+
+/// A dataset whose elements can be read.
+fn readable(dataset: Dataset, path: &str) -> Result<Dataset, Error> {
+    let context = Context::new("read HDF5 dataset", path);
+    dataset.datatype.element(path)?;
+    super::Pipeline::of(&dataset.filters, path)?;
+    let found = match &dataset.storage {
+        Storage::Unsupported(what) => what.clone(),
+        Storage::Compact(_) => "elements in its header (compact)".into(),
+        _ if dataset.shape.is_none() => "no elements (a null dataspace)".into(),
+        _ => return Ok(dataset),
+    };
+    Err(context.unsupported("elements in one stretch or in chunks", found).with_hint("read it with h5py"))
+}

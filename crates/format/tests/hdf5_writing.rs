@@ -1,0 +1,209 @@
+//! What is written is read back by the reader of this crate, which is tested with files of other libraries; h5py and netCDF4
+//! read it in the tests of Python.
+
+use hyperslab_format::Error;
+use hyperslab_format::hdf5::{
+    Attribute, Chunk, Datatype, Dialect, Filter, Hdf5File, Metadata, NewDataset, NewGroup, NewMember, NewStorage,
+    Place, SUPERBLOCK_BYTES, Source, Storage,
+};
+use hyperslab_layout::{ByteOrder, ElementType, Kind};
+
+struct Bytes(Vec<u8>);
+
+impl Source for Bytes {
+    fn length(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, Error> {
+        let part = self.0.get(at as usize..at as usize + bytes);
+        part.map(<[u8]>::to_vec).ok_or_else(|| Error::cut_short("bytes", bytes.to_string(), "fewer"))
+    }
+}
+
+/// A file of this metadata, whose elements would end here.
+fn file(root: &NewGroup, end: u64) -> Bytes {
+    let metadata = Metadata::of(root, end).unwrap();
+    assert_eq!(metadata.superblock.len() as u64, SUPERBLOCK_BYTES);
+    let mut bytes = metadata.superblock;
+    bytes.resize(end.next_multiple_of(8) as usize, 0);
+    bytes.extend(metadata.bytes);
+    Bytes(bytes)
+}
+
+fn dataset(name: &str, shape: &[u64], storage: NewStorage) -> NewDataset {
+    NewDataset {
+        name: name.into(),
+        shape: shape.to_vec(),
+        limits: Vec::new(),
+        datatype: Datatype::Float { bytes: 8, order: ByteOrder::Little },
+        fill: None,
+        storage,
+        filters: Vec::new(),
+        attributes: Vec::new(),
+        dimensions: Vec::new(),
+    }
+}
+
+fn attributes(value: &serde_json::Value) -> Vec<Attribute> {
+    Attribute::of_map(value.as_object().unwrap(), None, Dialect::H5py).unwrap()
+}
+
+#[test]
+fn groups_of_any_size_are_read_back() {
+    for count in [0, 1, 9, 4096, 4097, 20_000] {
+        let one =
+            |i: u64| NewMember::Dataset(dataset(&format!("d{i}"), &[i], NewStorage::Contiguous(Some(64 + 8 * i))));
+        let root = NewGroup { members: (0..count).map(one).collect(), ..NewGroup::default() };
+        let source = file(&root, 400_000);
+        let found = Hdf5File::open(&source, "f").unwrap();
+        let listing = found.listing(&source).unwrap();
+        let mut numbers: Vec<u64> = Vec::new();
+        for listed in &listing.datasets {
+            let (number, dataset) = (listed.path[1..].parse().unwrap(), listed.dataset.as_ref().unwrap());
+            assert_eq!(dataset.shape, Some(vec![number]));
+            assert_eq!(dataset.storage, Storage::Contiguous { at: Some(64 + 8 * number), bytes: 8 * number });
+            numbers.push(number);
+        }
+        // Links in headers keep their order, and a table is sorted by name.
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{count}");
+    }
+}
+
+#[test]
+fn chunks_are_found_again() {
+    for (shape, chunk) in [
+        (vec![1], vec![1]),
+        (vec![64], vec![1]),
+        (vec![65], vec![1]),
+        (vec![4096], vec![1]),
+        (vec![4097], vec![1]),
+        (vec![70, 33, 5], vec![7, 2, 3]),
+        (vec![300_000], vec![1]),
+    ] {
+        let grid: Vec<u64> =
+            shape.iter().zip(&chunk).map(|(extent, chunk): (&u64, &u64)| extent.div_ceil(*chunk)).collect();
+        let count: u64 = grid.iter().product();
+        let place = |i: u64| match i % 7 {
+            3 => Place::ABSENT,
+            lacks => Place { at: 4096 + 16 * (i % 1000), bytes: 16, lacks: u32::from(lacks == 2) },
+        };
+        let storage = NewStorage::Chunked { chunk: chunk.clone(), places: (0..count).map(place).collect() };
+        let mut one = dataset("c", &shape, storage);
+        one.limits = vec![None; shape.len()];
+        one.filters = vec![Filter { number: 1, name: String::new(), optional: true, values: vec![6] }];
+        let root = NewGroup { members: vec![NewMember::Dataset(one)], ..NewGroup::default() };
+        let source = file(&root, 32_768);
+        let found = Hdf5File::open(&source, "f").unwrap();
+        let listing = found.listing(&source).unwrap();
+        let dataset = listing.datasets[0].dataset.as_ref().unwrap();
+        let whole: Vec<_> = grid.iter().map(|extent| 0..*extent).collect();
+        let chunks = found.chunks(&source, dataset, &whole).unwrap();
+        let coordinates = |mut i: u64| {
+            let mut at: Vec<u64> = grid.iter().rev().map(|extent| (i % extent, i /= extent).0).collect();
+            at.reverse();
+            at
+        };
+        let expected: Vec<Chunk> = (0..count)
+            .filter(|i| place(*i) != Place::ABSENT)
+            .map(|i| {
+                let Place { at, bytes, lacks } = place(i);
+                Chunk { coordinates: coordinates(i), at, bytes: bytes.into(), lacks }
+            })
+            .collect();
+        assert!(chunks == expected, "{shape:?} in {chunk:?}: {} chunks, not {}", chunks.len(), expected.len());
+    }
+}
+
+#[test]
+fn attributes_and_types_come_back() {
+    let said = serde_json::json!({"text": "ein Wört", "none": "", "n": -3, "list": [1.5, 2.0], "is": true, "names": ["a", "", "b"]});
+    let typed = Kind::ALL.into_iter().filter(|kind| *kind != Kind::BFloat16).map(|kind| {
+        let datatype = Datatype::of_element(ElementType { kind, order: ByteOrder::Big }, kind.name()).unwrap();
+        let fill = Some(vec![0x3c; datatype.bytes() as usize]);
+        let dataset = dataset(kind.name(), &[3], NewStorage::Contiguous(Some(64)));
+        NewMember::Dataset(NewDataset { datatype, fill, attributes: attributes(&said), ..dataset })
+    });
+    let inner = NewGroup { name: "inner".into(), attributes: attributes(&said), members: typed.collect() };
+    let root =
+        NewGroup { attributes: attributes(&said), members: vec![NewMember::Group(inner)], ..NewGroup::default() };
+    let source = file(&root, 1000);
+    let listing = Hdf5File::open(&source, "f").unwrap().listing(&source).unwrap();
+    let shown = |attributes: &[Attribute]| {
+        let each = attributes.iter().map(|one| (one.name.clone(), one.to_json().unwrap()));
+        serde_json::Value::Object(each.collect())
+    };
+    assert_eq!(shown(&listing.attributes), said);
+    assert_eq!(listing.groups, ["inner"]);
+    for listed in &listing.datasets {
+        let dataset = listed.dataset.as_ref().unwrap();
+        let element = dataset.datatype.element("d").unwrap();
+        assert_eq!(listed.path, format!("inner/{}", element.kind.name()));
+        assert_eq!(dataset.fill.as_ref().unwrap().len() as u64, element.bytes());
+        assert_eq!(shown(&listed.attributes), said);
+    }
+}
+
+#[test]
+fn dimensions_are_those_of_netcdf() {
+    let with = |name: &str, shape: &[u64], dimensions: &[&str]| {
+        let made = dataset(name, shape, NewStorage::Contiguous(Some(64)));
+        NewMember::Dataset(NewDataset { dimensions: dimensions.iter().map(ToString::to_string).collect(), ..made })
+    };
+    let inner = NewGroup {
+        name: "inner".into(),
+        members: vec![with("b", &[4, 7], &["x", "y"]), with("c", &[9], &["x"])],
+        ..NewGroup::default()
+    };
+    // `z` is a dimension and a variable that is none of it.
+    let members = vec![
+        with("a", &[4, 6, 2], &["x", "y", "z"]),
+        with("x", &[4], &["x"]),
+        with("z", &[6], &["y"]),
+        NewMember::Group(inner.clone()),
+    ];
+    // One that a group above has with another length is one of its own.
+    let error = Metadata::of(&NewGroup { members: members.clone(), ..NewGroup::default() }, 64).unwrap_err();
+    assert!(error.to_string().contains("dimension 'x' of length 4"), "{error}");
+    let mut members = members;
+    members[3] = NewMember::Group(NewGroup { members: inner.members[..1].to_vec(), ..inner });
+    let source = file(&NewGroup { members, ..NewGroup::default() }, 1000);
+    let listing = Hdf5File::open(&source, "f").unwrap().listing(&source).unwrap();
+    let found: Vec<(String, String)> = listing
+        .datasets
+        .iter()
+        .map(|one| {
+            let names = one.dimensions.as_ref().unwrap().iter().map(|name| name.clone().unwrap()).collect::<Vec<_>>();
+            (one.path.clone(), names.join(" "))
+        })
+        .collect();
+    let expected = [("a", "x y z"), ("x", "x"), ("z", "y"), ("inner/b", "x y")];
+    assert_eq!(found, expected.map(|(path, names)| (path.to_string(), names.to_string())));
+}
+
+#[test]
+fn what_has_no_place_is_refused() {
+    let refused = |members: Vec<NewMember>| {
+        let error = Metadata::check(&NewGroup { members, ..NewGroup::default() }).unwrap_err();
+        assert!(error.is_invalid(), "{error}");
+        error.to_string()
+    };
+    let one = |name: &str| NewMember::Dataset(dataset(name, &[2], NewStorage::Contiguous(None)));
+    for name in ["", ".", "a/b", "a\0b"] {
+        assert!(refused(vec![one(name)]).contains("a name that is not empty"), "{name:?}");
+    }
+    assert!(refused(vec![one("a"), one("a")]).contains("one object of this name in group `/`"));
+    let chunked = |shape: &[u64], chunk: &[u64], count| {
+        let storage = NewStorage::Chunked { chunk: chunk.to_vec(), places: vec![Place::ABSENT; count] };
+        NewMember::Dataset(dataset("c", shape, storage))
+    };
+    assert!(refused(vec![chunked(&[4], &[0], 1)]).contains("chunks of 1 to"));
+    assert!(refused(vec![chunked(&[4], &[1 << 30], 1)]).contains("2^32 - 1 B"));
+    assert!(refused(vec![chunked(&[4], &[2], 3)]).contains("places for 2 chunks"));
+    assert!(refused(vec![chunked(&[], &[], 1)]).contains("chunks of 1 to"));
+    let long = serde_json::json!({"long": "x".repeat(70_000)});
+    let attributes = Attribute::of_map(long.as_object().unwrap(), None, Dialect::Netcdf).unwrap();
+    let group = NewGroup { attributes, ..NewGroup::default() };
+    assert!(Metadata::check(&group).unwrap_err().to_string().contains("at most"), "too large an attribute");
+}
