@@ -63,7 +63,7 @@ fn netcdf() -> NewGroup {
     chunked.fill = Some(7f64.to_le_bytes().to_vec());
     let inner = NewGroup { name: "inner".into(), members: vec![NewMember::Dataset(chunked)], ..NewGroup::default() };
     let members = vec![NewMember::Dataset(rho), NewMember::Dataset(x), NewMember::Dataset(y), NewMember::Group(inner)];
-    NewGroup { name: String::new(), attributes: vec![text("title", "a trial")], members }
+    NewGroup { name: String::new(), attributes: vec![text("title", "a trial")], members, netcdf: true }
 }
 
 fn many(count: usize) -> NewGroup {

@@ -11,7 +11,7 @@ mod strides;
 use crate::ElementType;
 use crate::codec::Codec;
 pub use crate::codec::Stretch;
-pub use objects::{Address, Indexes, Keys, Object, Objects, Shards, Table};
+pub use objects::{Address, Indexes, Keys, Object, Objects, OtherCodec, Shards, Table};
 use std::sync::Arc;
 pub use strides::Strides;
 

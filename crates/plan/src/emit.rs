@@ -272,7 +272,7 @@ impl Placed {
         let Some((object, within)) = ask.stored.extent_of(&self.unit.at) else {
             return lane.emit(after, Action::Fill { region, at: to, value: absent });
         };
-        let Some(codec) = ask.stored.codec() else {
+        let Some(codec) = ask.stored.codec_at(&self.unit.at) else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: ask.stored.has_trailer() });
             let direct = self.direct;

@@ -282,8 +282,12 @@ mod tests {
         let chunks = Stored::in_chunks(&[8, 8], ELEMENT, &[4, 8], Keys::nested("a/"), Coding::Trailer);
         let file = Stored::in_file(&[8, 8], ELEMENT, "a", 0);
         let at = |offset| Address::plain("a", offset);
-        let both = Table { below: "a".into(), chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into() };
-        let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into() };
+        let both = Table {
+            below: "a".into(),
+            chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into(),
+            ..Table::default()
+        };
+        let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into(), ..Table::default() };
         let [both, one] = [both, one].map(|table| Stored::in_table(&[8, 8], ELEMENT, &[4, 8], table));
         for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
             assert_eq!(reads_and_copies(&in_boxes(&chunks, strategy, 1)), (2, 16), "{strategy}");

@@ -3,7 +3,9 @@
 use super::{list, numbers};
 use crate::Decode;
 use hyperslab_layout::ElementType;
-use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Shards, Stored, Strides, Table, Unit};
+use hyperslab_layout::stored::{
+    Address, Change, Coding, Keys, Objects, OtherCodec, Shards, Stored, Strides, Table, Unit,
+};
 use hyperslab_world::{Reader, Writer};
 use std::sync::Arc;
 
@@ -77,9 +79,11 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
         }
         Objects::Table(table) => {
             let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
-            table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
+            let w = table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
                 numbers(numbers(w, at).bytes(name.as_bytes()).number(*offset), bytes.as_slice())
-            })
+            });
+            let w = w.number(table.others.len() as u64);
+            table.others.iter().fold(w, |w, (at, other)| numbers(w, at).bytes(&other.0.to_bytes()))
         }
     }
 }
@@ -100,7 +104,9 @@ fn hear_objects(r: &mut Reader, decode: Decode) -> Option<Objects> {
                 let (name, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
                 (bytes.len() <= 1).then(|| (at, Address { name, offset, bytes: bytes.first().copied() }))
             };
-            Objects::Table(Arc::new(Table { below, chunks: list(r, place)?.into_iter().collect() }))
+            let chunks = list(r, place)?.into_iter().collect();
+            let other = |r: &mut Reader| Some((list(r, |r| r.number())?, OtherCodec(decode(r.bytes()?)?)));
+            Objects::Table(Arc::new(Table { below, chunks, others: list(r, other)?.into_iter().collect() }))
         }
         _ => return None,
     })

@@ -30,6 +30,8 @@ pub struct Listing {
     pub datasets: Vec<Listed>,
     /// Paths of all groups but the root.
     pub groups: Vec<String>,
+    /// Whether a library of netCDF-4 made it.
+    pub is_netcdf: bool,
 }
 
 impl Hdf5File {
@@ -44,8 +46,15 @@ impl Hdf5File {
         walk.group(self.root(), "")?;
         let Walk { found, groups, .. } = walk;
         let scales = Scales::of(&found);
+        let is_netcdf = attributes.iter().any(|attribute| attribute.name == "_NCProperties");
         let datasets = found.iter().filter(|one| !one.is_bare_dimension()).map(|one| one.listed(self, &scales));
-        Ok(Listing { attributes, datasets: datasets.collect(), groups })
+        let mut datasets: Vec<Listed> = datasets.collect();
+        for listed in datasets.iter_mut().filter(|_| is_netcdf) {
+            // A variable without dimensions has names for all of them.
+            let is_scalar = listed.dataset.as_ref().is_ok_and(|dataset| dataset.shape == Some(Vec::new()));
+            listed.dimensions = listed.dimensions.take().or(is_scalar.then(Vec::new));
+        }
+        Ok(Listing { attributes, datasets, groups, is_netcdf })
     }
 
     fn readable_attributes(&self, source: &dyn Source, at: u64) -> Result<Vec<Attribute>, Error> {

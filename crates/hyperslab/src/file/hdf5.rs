@@ -13,11 +13,11 @@ use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::hdf5::{
     Attribute, Dataset, Datatype, Dialect, Hdf5File, Listed, Metadata, NewDataset, NewGroup, NewMember, NewStorage,
-    OF_DIMENSIONS, Pipeline, Source, Storage,
+    OF_DIMENSIONS, Pipeline, SUPERBLOCK_BYTES, Source, Storage,
 };
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
-use hyperslab_layout::stored::{Address, Objects, Table};
-use hyperslab_layout::{Codec, ElementType, Section, Stored, tuple};
+use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
+use hyperslab_layout::{Codec, ElementType, Section, Stored};
 use hyperslab_pack::convert_scalar;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Reader, Writer, fingerprint};
 use std::collections::BTreeMap;
@@ -155,24 +155,31 @@ pub(super) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<
     let source = Bytes::of(directory, name, actual);
     let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
     let listing = file.listing(&source).map_err(format_fault)?;
-    let w = Writer::default().number(file.end()).bytes(json(&listing.attributes).as_bytes());
-    let w = listing.datasets.iter().fold(w.number(listing.datasets.len() as u64), tell);
+    let attributes = |attributes: &[Attribute]| json(attributes, listing.is_netcdf);
+    let w = Writer::default().number(file.end()).bytes(attributes(&listing.attributes).as_bytes());
+    let w = w.number(listing.datasets.len() as u64);
+    let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
     // Ranks elsewhere must see the same file: as long as it, and with the same superblock.
-    let (full, seen) = (Arc::<str>::from(path), actual.min(DATA_AT));
+    let (full, seen) = (Arc::<str>::from(path), actual.min(SUPERBLOCK_BYTES));
     let beginning = fingerprint(&directory.read_prefix(name, seen)?.unwrap_or_default());
     let proofs = vec![Proof::Length(full.clone(), actual), Proof::Stretch(full, (0, seen), beginning)];
     Ok((w.0, proofs))
 }
 
-fn json(attributes: &[Attribute]) -> String {
+/// Attributes as JSON; to netCDF, one value is no list of one.
+fn json(attributes: &[Attribute], is_netcdf: bool) -> String {
+    let alone = |value: Value| match value {
+        Value::Array(mut values) if is_netcdf && values.len() == 1 => values.remove(0),
+        value => value,
+    };
     let shown = attributes.iter().filter(|attribute| !OF_DIMENSIONS.contains(&attribute.name.as_str()));
-    let each = shown.filter_map(|attribute| Some((attribute.name.clone(), attribute.to_json()?)));
+    let each = shown.filter_map(|attribute| Some((attribute.name.clone(), alone(attribute.to_json()?))));
     Value::Object(each.collect()).to_string()
 }
 
 /// A dataset in what ranks are told.
-fn tell(w: Writer, listed: &Listed) -> Writer {
-    let w = w.bytes(listed.path.as_bytes()).bytes(json(&listed.attributes).as_bytes());
+fn tell(w: Writer, listed: &Listed, attributes: &str) -> Writer {
+    let w = w.bytes(listed.path.as_bytes()).bytes(attributes.as_bytes());
     let names = listed.dimensions.iter().flatten();
     let w = w.number(listed.dimensions.as_ref().map_or(u64::MAX, |names| names.len() as u64));
     let w = names.fold(w, |w, name| w.number(name.is_some().into()).bytes(name.as_deref().unwrap_or("").as_bytes()));
@@ -216,6 +223,8 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Held, String>)> {
     let place = match r.number()? {
         1 => Place::At(r.number()?),
         2 => Place::Chunked { chunk: numbers(r)?, filters: Pipeline::from_bytes(r.bytes()?)?, header: r.number()? },
+        // What has no elements has them anywhere.
+        _ if shape.contains(&0) => Place::At(0),
         _ => Place::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
@@ -271,7 +280,7 @@ impl Hdf5 {
     fn tree(&self) -> Result<NewGroup, Fault> {
         let dialect = self.options.dialect();
         let attributes = Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
-        let mut root = NewGroup { attributes, ..NewGroup::default() };
+        let mut root = NewGroup { attributes, netcdf: self.options.netcdf, ..NewGroup::default() };
         for held in &self.arrays {
             let dataset = held.dataset(&self.options)?;
             let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
@@ -403,13 +412,9 @@ impl Form for Hdf5 {
         };
         let mut table = Table { below: name.clone(), ..Table::default() };
         for found in look().map_err(format_fault)? {
-            if found.lacks != 0 && filters.without(found.lacks) != *filters {
-                let text = format!(
-                    "a chunk of '{}' at {} lacks filters that others went through",
-                    array.name,
-                    tuple(&found.coordinates)
-                );
-                return Err(Fault::new(FaultKind::Unsupported, text).hint("read it with h5py"));
+            let own = filters.without(found.lacks);
+            if own != *filters {
+                table.others.insert(found.coordinates.clone(), OtherCodec(Arc::new(own)));
             }
             let bytes = (!filters.is_plain()).then_some(found.bytes);
             table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });

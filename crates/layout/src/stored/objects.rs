@@ -117,7 +117,21 @@ pub struct Table {
     pub below: Arc<str>,
     /// The chunks that exist, of those that this rank asked for.
     pub chunks: BTreeMap<Vec<u64>, Address>,
+    /// Codecs of those that went through another than the rest.
+    pub others: BTreeMap<Vec<u64>, OtherCodec>,
 }
+
+/// The codec of a chunk that went through another than the rest.
+#[derive(Clone, Debug)]
+pub struct OtherCodec(pub Arc<dyn Codec>);
+
+impl PartialEq for OtherCodec {
+    fn eq(&self, other: &OtherCodec) -> bool {
+        self.0.to_bytes() == other.0.to_bytes()
+    }
+}
+
+impl Eq for OtherCodec {}
 
 /// Where the chunks of shards lie, in the order of the index; no bytes where there is no chunk.
 pub type Indexes = BTreeMap<Arc<str>, Arc<[Stretch]>>;

@@ -264,6 +264,15 @@ impl Stored {
         }
     }
 
+    /// The same of the chunk at these coordinates, which may have gone through another codec than the rest.
+    pub fn codec_at(&self, at: &[u64]) -> Option<&Arc<dyn Codec>> {
+        let other = match &self.objects {
+            Objects::Table(table) => table.others.get(at).map(|other| &other.0),
+            Objects::One { .. } | Objects::Keyed(_) | Objects::Shards(_) => None,
+        };
+        other.or_else(|| self.codec())
+    }
+
     /// Whether the plain elements of a chunk are followed by their checksum.
     pub fn has_trailer(&self) -> bool {
         matches!(self.coding, Coding::Trailer)
@@ -442,7 +451,7 @@ mod tests {
     #[test]
     fn tables_say_where_chunks_are() {
         let address = Address::plain("h5", 4096);
-        let table = Table { below: "h5".into(), chunks: [(vec![1, 0], address)].into() };
+        let table = Table { below: "h5".into(), chunks: [(vec![1, 0], address)].into(), ..Table::default() };
         let stored = Stored::in_table(&[4, 4], ELEMENT, &[2, 3], table);
         let whole = Section::whole(&stored.shape);
         let (object, view) = stored.place(&whole, &[1, 0], &[2, 0]).unwrap();

@@ -29,6 +29,8 @@ pub struct NewGroup {
     pub attributes: Vec<Attribute>,
     /// What is in it, in the order in which it was made.
     pub members: Vec<NewMember>,
+    /// Of the root: whether the file says that it is one of netCDF-4.
+    pub netcdf: bool,
 }
 
 /// Something in a group that is to be made.

@@ -133,7 +133,7 @@ pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
     let mut next = 0;
     number(root, "/", &mut known, &mut next)?;
     let mut made = scaled(root, "/", &known, &mut 0);
-    if !known.all.is_empty() && !made.attributes.iter().any(|named| named.name == "_NCProperties") {
+    if root.netcdf {
         made.attributes.push(text("_NCProperties", concat!("version=2,hyperslab=", env!("CARGO_PKG_VERSION"))));
     }
     Ok(made)

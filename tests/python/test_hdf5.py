@@ -1,0 +1,209 @@
+"""HDF5 and netCDF-4 files: what others read of ours, what we read of theirs, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hyperslab as hs
+import netCDF4
+import numpy as np
+import pytest
+
+import hdf5_cases
+from mpi_launch import run_ranks
+
+SEED = int(os.environ.get("HYPERSLAB_SEED", "20261125"))
+TIMES = int(os.environ.get("HYPERSLAB_TIMES", "1"))
+CASES = {1: 24, 3: 24, 4: 24, 8: 12}
+MPI_CASES = {3: 16, 8: 8}
+#: Damaged files in the ordinary tests, of each kind.
+DAMAGED = 150
+
+
+@pytest.mark.parametrize("ranks", CASES)
+def test_random_files_are_what_others_read(ranks: int, tmp_path: Path) -> None:
+    cases = range(CASES[ranks] * TIMES)
+    hs.threads(ranks, lambda comm: hdf5_cases.run(comm, tmp_path, SEED, cases))
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", MPI_CASES)
+def test_random_files_of_processes(ranks: int, tmp_path: Path) -> None:
+    cases = MPI_CASES[ranks] * TIMES
+    assert f"{2 * cases} cases" in run_ranks(ranks, "hdf5", tmp_path, SEED + 1, cases)
+
+
+def write(path: Any, comm: Any = None) -> None:
+    """Arrays in two groups."""
+    size = 1 if comm is None else comm.size
+    with hs.open(path, "w", comm=comm, durable=False, format="hdf5", attributes={"title": "a trial"}) as file:
+        for name, values in {"a": np.arange(6.0).reshape(2, 3), "in/b": np.arange(5, dtype="i2")}.items():
+            file.write(name, values, hs.Distribution.replicated(values.shape, size), attributes={"units": "m"})
+
+
+@pytest.mark.parametrize("place", ["directory", "memory", "striped"])
+def test_any_place_of_files(place: str, tmp_path: Path) -> None:
+    disks = [tmp_path / f"disk{number}" for number in range(3)]
+    for disk in disks:
+        disk.mkdir()
+    where: dict[str, Any] = {
+        "directory": tmp_path / "a.h5",
+        "memory": hs.MemoryStore() / "a.h5",
+        "striped": hs.Striped(disks, "a.h5", unit=512),
+    }
+    path = where[place]
+    hs.threads(3, lambda comm: write(path, comm))
+    with hs.open(path, "r+", format="hdf5", durable=False) as file:
+        file.write("a", np.full((1, 3), 7.0), section=slice(1, 2))
+    with hs.open(path, format="hdf5") as file:
+        assert {name: file.read(name).tolist() for name in file} == {
+            "a": [[0, 1, 2], [7, 7, 7]],
+            "in/b": [0, 1, 2, 3, 4],
+        }
+        assert (dict(file.attrs), dict(file["in/b"].attrs)) == ({"title": "a trial"}, {"units": "m"})
+
+
+def write_and_fail(path: Path) -> None:
+    """A program that ends by an error before its file is closed."""
+    with hs.open(path, "w") as file:
+        file.write("other", np.zeros(3))
+        raise ZeroDivisionError
+
+
+def test_a_file_is_visible_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail(path)
+    with hs.open(path, "w") as file:
+        file.write("other", np.zeros(3))
+        assert path.read_bytes() == before
+        assert not h5py.is_hdf5(
+            next(other for other in tmp_path.iterdir() if other != path and other.stat().st_size > 2000)
+        )
+    with h5py.File(path) as data:
+        assert list(data) == ["other"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_netcdf_file_is_known_by_what_it_is(tmp_path: Path) -> None:
+    for form in ("NETCDF4", "NETCDF3_CLASSIC"):
+        with netCDF4.Dataset(tmp_path / "a.nc", "w", format=form) as data:
+            data.createDimension("x", 3)
+            data.createVariable("v", "f4", ("x",))[...] = [1, 2, 3]
+        with hs.open(tmp_path / "a.nc") as file:
+            assert file.read("v").tolist() == [1, 2, 3]
+            assert file["v"].dimension_names == ("x",)
+            assert file["v"][1:].tolist() == [2, 3]
+
+
+def test_many_arrays_and_large_offsets(tmp_path: Path) -> None:
+    """2,048 datasets of one call; one that begins beyond 4 GiB, of which only the end is written."""
+    many = {f"v{number:04}": np.full(3, number, "i4") for number in range(2048)}
+    with hs.open(tmp_path / "many.h5", "w", durable=False) as file:
+        file.write(many)
+    with h5py.File(tmp_path / "many.h5") as data:
+        assert all((data[name][...] == values).all() for name, values in many.items())
+    with h5py.File(tmp_path / "large.h5", "w") as data:
+        data.create_dataset("before", (5 << 30,), "u1")
+        data["before"][-1] = 1
+        data["behind"] = np.arange(4)
+        data.create_dataset("chunked", (100_000,), "i4", chunks=(1,), maxshape=(None,))
+        data["chunked"][99_990:] = 5
+    with hs.open(tmp_path / "large.h5") as file:
+        assert file["before"][(5 << 30) - 2 :].tolist() == [0, 1]
+        assert file.read("behind").tolist() == [0, 1, 2, 3]
+        assert file["chunked"][99_988:99_992].tolist() == [0, 0, 5, 5]
+
+
+def test_what_cannot_be_read_hinders_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as data:
+        data["fine"] = np.arange(3)
+        data["texts"] = ["a", "bb"]
+        data["refs"] = np.array([data["fine"].ref], h5py.ref_dtype)
+        data.create_dataset("scaled", data=np.arange(50), chunks=(10,), scaleoffset=0)
+        data.create_virtual_dataset("virtual", h5py.VirtualLayout((3,), "i4"))
+        data["loop"] = data
+        data["soft"] = h5py.SoftLink("/fine")
+        data["away"] = h5py.ExternalLink("other.h5", "/x")
+    with hs.open(path) as file:
+        assert list(file) == ["fine"]
+        assert file.read("fine").tolist() == [0, 1, 2]
+        for name, why in {
+            "texts": "text of variable length",
+            "refs": "references to objects",
+            "scaled": r"filter 6 \(scaleoffset\)",
+            "virtual": "",
+        }.items():
+            with pytest.raises(hs.UnsupportedError, match=f"'{name}' is in the file, but is no array.*{why}.*\n.*h5py"):
+                file.read(name)
+        with pytest.raises(hs.NotFoundError, match="no array 'none', only 'fine'"):
+            file.read("none")
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with hs.open(tmp_path / "a.h5", "w") as file:
+        file.write("a/b", np.zeros(3))
+        for name, options, kind, why in (
+            ("a", {}, hs.InvalidError, "'a' and 'a/b' would be a group and an array of one name"),
+            ("a/b/c", {}, hs.InvalidError, "a group and an array of one name"),
+            ("x//y", {}, hs.InvalidError, "cannot be the path of an HDF5 dataset"),
+            ("c", {"chunks": (2,)}, hs.UnsupportedError, "chunks cannot be given"),
+            ("d", {"attributes": {"a": {"b": 1}}}, hs.InvalidError, "no mappings"),
+            ("e", {"attributes": {"CLASS": "x"}}, hs.InvalidError, "keep for dimensions"),
+            ("f", {"attributes": {"long": ["x"] * 9000}}, hs.InvalidError, "at most 65519 B"),
+        ):
+            with pytest.raises(kind, match=why):
+                file.write(name, np.zeros(3), **options)
+        with pytest.raises(hs.UnsupportedError, match=r"do not grow|does not grow"):
+            file.append("a/b", np.zeros(3))
+    with h5py.File(tmp_path / "a.h5") as data:
+        assert data["a/b"][...].tolist() == [0, 0, 0]
+    with pytest.raises(hs.UnsupportedError, match="unlimited= cannot"):
+        hs.open(tmp_path / "b.h5", "w", unlimited="t")
+    (tmp_path / "none.h5").write_bytes(b"no HDF5 file")
+    with pytest.raises(hs.CorruptError, match=r"none\.h5"):
+        hs.open(tmp_path / "none.h5")
+
+
+@pytest.mark.parametrize("kind", ["earliest", "latest", "netcdf4", "ours"])
+def test_damaged_files_are_errors(kind: str, tmp_path: Path) -> None:
+    """Any damage is found or harmless, in this process, on all ranks alike."""
+    path = tmp_path / "a.h5"
+    if kind == "ours":
+        write(path)
+    elif kind == "netcdf4":
+        with netCDF4.Dataset(path, "w") as data:
+            data.createDimension("x", 30)
+            data.createVariable("v", "f4", ("x",), zlib=True, chunksizes=(7,))[...] = np.arange(30)
+    else:
+        with h5py.File(path, "w", libver=kind) as data:
+            data.create_dataset(
+                "a", data=np.arange(64.0).reshape(8, 8), chunks=(3, 3), compression="gzip", shuffle=True
+            )
+            data.create_dataset("b", data=np.arange(64), chunks=(5,), maxshape=(None,), fletcher32=True)
+            data["g/c"] = np.arange(5)
+            data["g"].attrs["text"] = ["a", "b"]
+    whole = path.read_bytes()
+    random = np.random.default_rng([SEED, len(kind)])
+    outcomes = {"error": 0, "read": 0}
+    for _ in range(DAMAGED * TIMES):
+        damaged = bytearray(whole)
+        for _ in range(int(random.integers(1, 6))):
+            at = int(random.integers(len(damaged)))
+            damaged[at] = int(random.choice([0, 255, random.integers(256)]))
+        path.write_bytes(damaged[: int(random.integers(len(damaged)))] if random.random() < 0.1 else damaged)
+        try:
+            with hs.open(path, format="hdf5") as file:
+                for name in file:
+                    if file[name].nbytes < 1 << 20:
+                        file.read(name)
+            outcomes["read"] += 1
+        except hs.Error:
+            outcomes["error"] += 1
+    assert min(outcomes.values()) > 0, outcomes
