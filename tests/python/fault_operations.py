@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+import h5py
 import hyperslab as hs
 import netCDF4
 import numpy as np
@@ -114,6 +115,11 @@ class Attempt:
     def netcdf(self, mode: Literal["r", "r+", "w", "x"], **new: Any) -> hs.Group:
         """Open a NetCDF file."""
         path = self.directory / "a.nc"
+        return hs.open(path, mode, comm=self.comm, strategy=self.strategy, **self.limits, **new)
+
+    def hdf5(self, mode: Literal["r", "r+", "w", "x"], **new: Any) -> hs.Group:
+        """Open an HDF5 file."""
+        path = self.directory / "a.h5"
         return hs.open(path, mode, comm=self.comm, strategy=self.strategy, **self.limits, **new)
 
 
@@ -251,6 +257,19 @@ def look_at_netcdf(directory: Path) -> State:
         return {"file": f"torn: {error}"}
 
 
+def look_at_hdf5(directory: Path) -> State:
+    """All that h5py sees of an HDF5 file."""
+    path = directory / "a.h5"
+    if not path.exists():
+        return {"file": "absent"}
+    try:
+        with h5py.File(path) as data:
+            state: State = {"attribute": int(data.attrs["attempt"])}
+            return state | parts_of("a", data["a"][...], CUTS) | parts_of("b", data["in/b"][...], CUTS)
+    except (OSError, KeyError) as error:
+        return {"file": f"torn: {error}"}
+
+
 # ---- operations --------------------------------------------------------------------------------------------------
 
 
@@ -283,7 +302,11 @@ class Operation:
     @property
     def marker(self) -> str:
         """The file that tells of an update in place which has not ended."""
-        known = {look_at_store: "a.zarr/a/.hyperslab-update", look_at_netcdf: ".a.nc.hyperslab-update"}
+        known = {
+            look_at_store: "a.zarr/a/.hyperslab-update",
+            look_at_netcdf: ".a.nc.hyperslab-update",
+            look_at_hdf5: ".a.h5.hyperslab-update",
+        }
         return known.get(self.look, ".a.raw.hyperslab-update")
 
 
@@ -678,6 +701,36 @@ def netcdf_append(attempt: Attempt) -> None:
         attempt.published = True
 
 
+def prepare_hdf5(directory: Path) -> None:
+    """A file with two arrays."""
+    write_hdf5(Attempt(None, directory, 0))
+
+
+def write_hdf5(attempt: Attempt) -> None:
+    """All of it anew."""
+    with attempt.hdf5("w", attributes={"attempt": attempt.number}) as file:
+        for name in ("a", "in/b"):
+            file.write(name, *attempt.given())
+    attempt.published = True
+
+
+@operation(
+    prepare_hdf5,
+    look_at_hdf5,
+    lambda _, a: {"attribute": a.number} | filled("a", a.number) | filled("b", a.number),
+    replaces=True,
+)
+def hdf5_file(attempt: Attempt) -> None:
+    write_hdf5(attempt)
+
+
+@operation(prepare_hdf5, look_at_hdf5, changed, in_place=True)
+def hdf5_section(attempt: Attempt) -> None:
+    with attempt.hdf5("r+") as file:
+        file.write("a", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
 def carry_out(made: Operation, attempt: Attempt) -> list[str]:
     """Carry out an operation on one rank, whatever it ends with; returns the warnings."""
     with warnings.catch_warnings(record=True) as told:
@@ -702,6 +755,8 @@ def reopen(made: Operation, directory: Path, mode: Literal["r", "r+"]) -> list[s
             opened = hs.open(directory / "a.zarr", mode, comm=None)
         elif made.look is look_at_netcdf:
             opened = hs.open(directory / "a.nc", mode, comm=None)
+        elif made.look is look_at_hdf5:
+            opened = hs.open(directory / "a.h5", mode, comm=None)
         elif made.look is look_at_raw:
             opened = hs.open_raw(directory / "a.raw", mode, comm=None, header=HEADER_BYTES, arrays=known, order="C")
         if opened is not None:
