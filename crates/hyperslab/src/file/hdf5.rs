@@ -32,7 +32,7 @@ const PAGE: u64 = 4096;
 /// Bytes of metadata that are read at once.
 const READ_BYTES: u64 = 64 << 10;
 /// Most chunks of an array that one call reads: where they lie is told to all ranks.
-const CHUNKS_MAX: u64 = 1 << 22;
+const CHUNKS_MAX: u64 = 1 << 20;
 
 /// What a new HDF5 file is.
 #[derive(Clone, PartialEq, Debug, Default)]
