@@ -113,7 +113,7 @@ def a_rank_alone_in_a_file(comm: Any, path: Path) -> None:
             out = np.zeros(whole().shape, "f4", order="F")
             assert file.read_local("b", out=out) is out
             assert np.array_equal(out, whole(3.0).astype("f4"))
-            with pytest.raises(hs.NotFoundError, match="the file has no array 'c'"):
+            with pytest.raises(hs.NotFoundError, match="has no array 'c'"):
                 file.read_local("c")
             with pytest.raises(hs.InvalidError, match="cannot change from float64 to int32"):
                 file.read_local("a", dtype="i4")

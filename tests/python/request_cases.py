@@ -119,10 +119,10 @@ def errors_on_all_ranks(comm: Any, path: Path) -> None:
         absent = store.iread("nothing", dist)
         differing = store.iwrite(f"a{comm.rank}", part(comm), dist)
         assert good.wait().bytes == 8 * 48 * 40
-        with pytest.raises(hs.InvalidError, match=r"the local part of 'a' on rank \d does not fit"):
+        with pytest.raises(hs.InvalidError, match="the local part of 'a' does not fit"):
             bad.wait()
         where = "on rank 0: " if comm.size > 1 else ""
-        with pytest.raises(hs.InvalidError, match=rf"^{where}write of .*type dict is no array"):
+        with pytest.raises(hs.InvalidError, match=rf"^{where}write of .*must be an array, got an object of type dict"):
             unready.wait()
         with pytest.raises(hs.NotFoundError, match="'nothing'"):
             absent.wait()
@@ -131,7 +131,7 @@ def errors_on_all_ranks(comm: Any, path: Path) -> None:
                 differing.wait()
         else:
             differing.wait()
-        with pytest.raises(hs.InvalidError, match=r"the local part of 'a' on rank \d does not fit"):
+        with pytest.raises(hs.InvalidError, match="the local part of 'a' does not fit"):
             bad.wait()
 
 
@@ -166,7 +166,7 @@ def not_silent(comm: Any, path: Path) -> None:
     del kept
     # One that a rank could not even make, and that is still held.
     kept = store.iwrite("b", part(comm) if comm.rank else "no array", dist)
-    with pytest.raises(hs.InvalidError, match="type str is no array"):
+    with pytest.raises(hs.InvalidError, match="must be an array, got an object of type str"):
         store.flush()
     kept = fail()
     with pytest.raises(hs.NotFoundError, match=text):

@@ -108,7 +108,7 @@ def errors(comm: Any, path: Path) -> None:
         store = hs.open(path / "h.zarr", "w", comm=io, durable=False)
         with pytest.raises(hs.InvalidError, match="expected shape"):
             store.write("a", part(io)[1:] if io.rank == 0 else part(io), dist)
-        with pytest.raises(hs.InvalidError, match="should be a Distribution"):
+        with pytest.raises(hs.InvalidError, match="must be a Distribution"):
             store.write("a", part(io), None if io.rank else "x")
         store.write("a", part(io), dist, chunks=(16, 40))
         store.flush()
@@ -190,7 +190,7 @@ def selected(comm: Any, path: Path) -> None:
         else:
             client(io)
     for servers in (0, comm.size, [0, 0], [comm.size]):
-        with pytest.raises(hs.InvalidError, match="should leave a client, but the communicator has"):
+        with pytest.raises(hs.InvalidError, match="must leave a client, but the communicator has"):
             hs.dedicate(comm, servers)
     with pytest.raises(hs.DisagreementError, match="ranks that serve"):
         hs.dedicate(comm, 1 if comm.rank else 2)

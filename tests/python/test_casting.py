@@ -160,7 +160,8 @@ def test_what_loses_more_than_precision_is_refused(door: Door, tmp_path: Path) -
         assert f"'{door.name}'" in told
         assert "from float64 to int16" in told
         assert "fractions would be lost" in told
-        assert '\n  hint: convert the array first, or give casting="unsafe"' in told
+        assert "\n  hint: " in told
+        assert 'or give casting="unsafe"' in told
         assert contents(tmp_path) == before
 
 
@@ -196,8 +197,7 @@ def test_a_rule_that_is_not_known_is_refused(door: Door, tmp_path: Path) -> None
     before = prepared(door, tmp_path)
     for rule in ("safe", "equiv", "", None, True):
         told = same_error(through(door, tmp_path, casting=rule))
-        assert f"casting='{rule}'" in told
-        assert "same_kind, unsafe" in told
+        assert f"casting must be 'same_kind' or 'unsafe', got '{rule}'" in told
     assert contents(tmp_path) == before
 
 

@@ -73,7 +73,7 @@ def test_what_is_said_of_chunks_is_done() -> None:
     assert shape_in(explained(dist, chunks=(7, 8, 9))) == (7, 8, 9)
     schema = hs.Distribution((40, 45, 90), (3,), ["block", "*", "*"])
     assert shape_in(explained(dist, chunks=schema)) == (14, 45, 90)
-    with pytest.raises(hs.InvalidError, match="disk schema has shape"):
+    with pytest.raises(hs.InvalidError, match="given as chunks has shape"):
         explained(BLOCKS, chunks=schema)
 
 

@@ -438,7 +438,7 @@ def test_explain_takes_the_pieces_of_all_ranks() -> None:
     assert "server-directed" in repr(told)
     with pytest.raises(hs.InvalidError, match="both write element"):
         hs.explain([held[0], held[0]])
-    with pytest.raises(hs.InvalidError, match="not one of zarr, raw"):
+    with pytest.raises(hs.InvalidError, match="layout must be 'zarr' or 'raw'"):
         hs.explain(hs.Distribution.block((4,), 2), layout="tar")  # type: ignore[arg-type]
 
 

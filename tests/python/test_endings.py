@@ -64,7 +64,7 @@ def test_closing_one_file_is_not_closing_another(tmp_path: Path) -> None:
 
     texts = hs.threads(RANKS, one)
     assert len(set(texts)) == 1
-    assert "a.raw on rank 0" in texts[0]
+    assert "a.raw' on rank 0" in texts[0]
     assert not (tmp_path / "a.raw").exists()
     assert not (tmp_path / "b.raw").exists()
 
@@ -78,7 +78,7 @@ def test_all_ranks_have_a_hook_or_none(tmp_path: Path) -> None:
             step.write("a", mine(comm), ROWS)
 
     texts = on_ranks(tmp_path / "a.zarr", act)
-    assert "before_publish is none on rank 0, but a hook on rank 1" in texts[0]
+    assert "before_publish is not given on rank 0, but a function on rank 1" in texts[0]
     assert calls == []
 
 

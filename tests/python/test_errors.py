@@ -70,7 +70,7 @@ def test_errors_are_also_those_of_python() -> None:
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = hs.open(tmp_path / "a.zarr", "w")
     store.close()
-    with pytest.raises(hs.InvalidError, match="is closed\n  hint: open it again"):
+    with pytest.raises(hs.InvalidError, match="is closed\n  hint: move the call into the with block, or open it again"):
         store.arrays()
 
 

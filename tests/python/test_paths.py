@@ -83,10 +83,10 @@ def test_a_path_of_pathlib_that_was_a_url_is_seen(home: Path) -> None:
         ("x.h5", "HDF5 file"),
         ("x.hdf5/", "HDF5 file"),
         ("X.HDF5", "HDF5 file"),
-        ("x.npy", "hyperslab.load_npy reads it"),
+        ("x.npy", "read it with hyperslab.load_npy"),
         ("x.npz", "archive of NumPy"),
-        ("x.raw", "hyperslab.open_raw opens it"),
-        ("x.bin", "hyperslab.open_raw opens it"),
+        ("x.raw", "open it with hyperslab.open_raw"),
+        ("x.bin", "open it with hyperslab.open_raw"),
     ],
 )
 @pytest.mark.parametrize("mode", ["r", "w"])

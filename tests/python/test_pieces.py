@@ -95,17 +95,17 @@ def test_a_map_of_everything_backwards_is_one_pass(tmp_path: Path) -> None:
         (lambda: hs.Boxes((12, 8), slice(0, 3)), "boxes"),
         (lambda: hs.Boxes((12, 8), (slice(0, 3), slice(0, 8))), "box 0"),
         (lambda: hs.Runs((12, 8), [0, 1], [1]), "2 offsets have 1 lengths"),
-        (lambda: hs.Runs((12, 8), [-1], [1]), "offsets should be"),
-        (lambda: hs.Runs((12, 8), [0.5], [1]), "offsets should be"),
-        (lambda: hs.Runs((12, 8), [0], [-1]), "lengths should be"),
-        (lambda: hs.Runs((12, 8), [[0]], [[1]]), "offsets should be"),
-        (lambda: hs.Runs((12, 8), [2**63], [1]), "offsets should be"),
-        (lambda: hs.Runs.strided((12, 8), 5, 1, [(-4, 3)]), "offsets should be"),
-        (lambda: hs.Runs.strided((12, 8), 0, -1), "lengths should be"),
-        (lambda: hs.ElementMap((12, 8), [[0, 1], [2, 3]]), "indices should be"),
-        (lambda: hs.ElementMap((12, 8), [0.0, 1.0]), "indices should be"),
-        (lambda: hs.ElementMap((12, 8), [3, -1]), "indices should be"),
-        (lambda: hs.ElementMap((12, 8), np.array([2**63 + 5], "u8")), "indices should be"),
+        (lambda: hs.Runs((12, 8), [-1], [1]), "offsets must be"),
+        (lambda: hs.Runs((12, 8), [0.5], [1]), "offsets must be"),
+        (lambda: hs.Runs((12, 8), [0], [-1]), "lengths must be"),
+        (lambda: hs.Runs((12, 8), [[0]], [[1]]), "offsets must be"),
+        (lambda: hs.Runs((12, 8), [2**63], [1]), "offsets must be"),
+        (lambda: hs.Runs.strided((12, 8), 5, 1, [(-4, 3)]), "offsets must be"),
+        (lambda: hs.Runs.strided((12, 8), 0, -1), "lengths must be"),
+        (lambda: hs.ElementMap((12, 8), [[0, 1], [2, 3]]), "indices must be"),
+        (lambda: hs.ElementMap((12, 8), [0.0, 1.0]), "indices must be"),
+        (lambda: hs.ElementMap((12, 8), [3, -1]), "indices must be"),
+        (lambda: hs.ElementMap((12, 8), np.array([2**63 + 5], "u8")), "indices must be"),
         (lambda: hs.Distribution((10, 4), (3,), ([5, 5], "*")), "3"),
         (lambda: hs.Distribution((10, 4), (2,), ([5, 6], "*")), "10"),
         (lambda: hs.Distribution((10, 4), (2,), ([-1, 11], "*")), "block"),
@@ -255,7 +255,7 @@ def test_several_arrays_are_refused_where_one_of_them_cannot_be_used(tmp_path: P
     arrays = {"a": np.arange(4.0), "b": np.arange(4.0)[::-1]}
     with hs.open_raw(tmp_path / "a.raw", "w", durable=False) as file:
         for odd, message in (
-            ([[1.0], [2.0, 3.0]], "list is no array"),
+            ([[1.0], [2.0, 3.0]], "must be an array, got an object of type list"),
             (np.array(["x"] * 4, object), "cannot be stored"),
         ):
             for name in arrays:

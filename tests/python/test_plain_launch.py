@@ -68,7 +68,7 @@ def test_who_leaves_the_communicator_out_may_only_read(scenario: str, tmp_path: 
     [
         ("first", "rank 1 ended its program with an error: ZeroDivisionError: the physics went wrong"),
         ("between", "rank 1 ended its program with an error: ZeroDivisionError: the physics went wrong"),
-        ("step", "given up because of an error in the program: ZeroDivisionError: the physics went wrong"),
+        ("step", "the program gave it up: ZeroDivisionError: the physics went wrong"),
         ("exit", "rank 1 ended its program without this call"),
     ],
 )

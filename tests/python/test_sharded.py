@@ -46,7 +46,7 @@ def test_shards_are_chosen_where_they_save_many_files(tmp_path: Path) -> None:
     assert files(tmp_path / "run.zarr/many") == 2
     assert files(tmp_path / "run.zarr/chunks") == 1501
     explained = hs.explain(hs.Distribution.block((6000,), 2), chunks=(2,)).text
-    assert "lie in shards [3000], since 3000 files become 2" in explained
+    assert "lie in shards (3000,), since 3000 files become 2" in explained
 
 
 def test_shards_larger_than_the_buffers_are_refused_or_not_chosen(tmp_path: Path) -> None:

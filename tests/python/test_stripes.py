@@ -65,19 +65,19 @@ ERRORS: dict[str, tuple[Change, str, str]] = {
         "none' does not exist",
     ),
     "one path for directories": (lambda d: hs.Striped(str(d[0]), "a.raw"), "InvalidError", "is one path"),
-    "a number for a name": (lambda d: hs.Striped(d, 7), "InvalidError", "is a text, but this is int"),  # type: ignore[arg-type]
+    "a number for a name": (lambda d: hs.Striped(d, 7), "InvalidError", "must be a string, got 7"),  # type: ignore[arg-type]
     "no text for a name": (lambda d: hs.Striped(d, "\udcff"), "InvalidError", "surrogates not allowed"),
     "numbers for directories": (lambda _: hs.Striped([1, 2], "a.raw"), "InvalidError", "not int"),  # type: ignore[list-item]
     "a unit that is too long": (
         lambda d: hs.Striped(d, "a.raw", unit=1 << 70),
         "InvalidError",
-        "unit should be 1 B or more",
+        "unit must be 1 B or more",
     ),
-    "no unit": (lambda d: hs.Striped(d, "a.raw", unit=0), "InvalidError", "unit should be 1 B or more"),
+    "no unit": (lambda d: hs.Striped(d, "a.raw", unit=0), "InvalidError", "unit must be 1 B or more"),
     "a path for a name": (lambda d: hs.Striped(d, "b/a.raw"), "InvalidError", "is not the name of a file"),
     "no file": (lambda d: hs.Striped(d, "b.raw"), "NotFoundError", "b.raw' does not exist"),
     "another unit": (lambda d: hs.Striped(d, "a.raw", unit=999), "CorruptError", "by 999 B should have"),
-    "fewer directories": (lambda d: hs.Striped(d[:2], "a.raw", unit=1000), "CorruptError", "but the file has 22000 B"),
+    "fewer directories": (lambda d: hs.Striped(d[:2], "a.raw", unit=1000), "CorruptError", "the file has 22000 B, but"),
     "another order": (lambda d: hs.Striped(d[::-1], "a.raw", unit=1000), "CorruptError", "should have"),
     "a part missing": (without_second, "CorruptError", "1/a.raw' is missing"),
 }

@@ -83,8 +83,8 @@ def test_slices_where_there_are_any() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (((4, 4), (2,), ("block(1)", "*")), "needs n . ranks >= extent"),
-        (((4, 4), (2,), ("blok", "*")), "'blok' is no distribution"),
+        (((4, 4), (2,), ("block(1)", "*")), "over 2 ranks covers 2 indices"),
+        (((4, 4), (2,), ("blok", "*")), "'blok' is not a way to distribute"),
         (((4, 4), (2,), ("block",)), "dim"),
         (((4, 4), (2,), ("block", "block")), "mesh"),
         (((4, -4), (2,), ("block", "*")), "-4"),

@@ -225,7 +225,7 @@ def test_dtype_says_what_no_rank_zero_holds(name: Any, tmp_path: Path) -> None:
 
 def test_texts_that_are_no_types(tmp_path: Path) -> None:
     for name in ("float9", "float8", "datetime64[fortnight]", 7, object()):
-        with pytest.raises(hs.InvalidError, match=r"is no type of elements\n  hint:"):
+        with pytest.raises(hs.InvalidError, match=r"is not a type of elements\n  hint:"):
             written(tmp_path / "a.zarr", np.zeros(3), dtype=name)
 
 

@@ -155,8 +155,8 @@ node7, pid 4711, token f00)
   plain/notes.txt: a file that is no chunk of the array
   zarr.json: consolidated metadata are stale: 'rho' differs in attributes
 not checked:
-  b/zarr.json: expected codecs `transpose`, `bytes`, `sharding_indexed`, `crc32c`, `zstd`, `gzip` or `blosc`, \
-found codec `numcodecs.bz2`
+  b/zarr.json: expected codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip or blosc, \
+found codec 'numcodecs.bz2'
 absent chunks, which read as the fill value:
   b: 2 of 2
   plain: 1 of 10
@@ -467,7 +467,7 @@ def test_what_is_not_supported_is_not_checked(tmp_path: Path) -> None:
     result = hs.verify(tmp_path / "a.zarr")
     reasons = {each.array or Path(each.path).name: each.text for each in result.of("unchecked")}
     assert reasons.keys() == {"bz2", "old"}
-    assert "codec `numcodecs.bz2`" in reasons["bz2"]
+    assert "codec 'numcodecs.bz2'" in reasons["bz2"]
     assert "Zarr v2" in reasons["old"]
     counts = {array.name: (array.checked, array.damaged, array.unchecked) for array in result.arrays}
     assert counts == {"bz2": (0, 0, 4), "sharded": (1, 1, 0), "time": (0, 0, 0), "known": (4, 0, 0)}
@@ -989,11 +989,11 @@ def test_reads_that_fail_name_what_cannot_be_read(tmp_path: Path) -> None:
         (("a.zarr", "--header", "8"), "expected a raw file, found a directory"),
         (("a.raw", "--array", "a"), "'a' is not NAME:SHAPE:DTYPE, such as rho:128,128,64:<f8"),
         (("a.raw", "--array", "a:4,y:f8"), "'4,y' is not a list of numbers"),
-        (("a.raw", "--array", "a:4:f9"), "'f9' is no type of elements"),
+        (("a.raw", "--array", "a:4:f9"), "'f9' is not a type of elements"),
         (("a.raw", "--array", "a:-4:f8"), "extents of 0 or more"),
         (("a.raw", "--array", "a:4:f8", "--array", "a:4:f8"), "two arrays have the same name"),
         (("a.raw", "--header", "-1"), "'-1' is no size such as 64MiB"),
-        (("a.zarr", "--jobs", "0"), "jobs should be a whole number of 1 or more, but is 0"),
+        (("a.zarr", "--jobs", "0"), "jobs must be a whole number of 1 or more, got 0"),
         ((), "the following arguments are required: path"),
     ],
 )

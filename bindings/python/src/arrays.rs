@@ -124,7 +124,7 @@ impl<'py> FromPyObject<'_, 'py> for RawPick {
         let index = part.extract::<Index>().map_err(|_| {
             let part = part.repr().map_or_else(|_| "?".into(), |text| text.to_string());
             PyTypeError::new_err(format!(
-                "a section has no {part}\n  hint: each dimension is a slice, an index, or (start, stride, count, block)"
+                "the section has {part}, which is neither an index nor a slice\n  hint: give a slice, an index, or (start, stride, count, block) for each dimension"
             ))
         })?;
         Ok(RawPick(Pick::Index(index.0)))

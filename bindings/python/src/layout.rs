@@ -57,7 +57,7 @@ pub(crate) struct Distribution(pub(crate) hyperslab::Distribution);
 fn parse_dim(text: &str) -> PyResult<Dim> {
     let bad = || {
         PyValueError::new_err(format!(
-            "'{text}' is no distribution of a dimension\n  hint: use 'block', 'block(n)', the sizes of uneven blocks, 'cyclic', 'cyclic(k)' or '*'"
+            "'{text}' is not a way to distribute a dimension\n  hint: use 'block', 'block(n)', the sizes of uneven blocks, 'cyclic', 'cyclic(k)' or '*'"
         ))
     };
     let lower = text.trim().to_ascii_lowercase();

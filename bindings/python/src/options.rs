@@ -48,13 +48,13 @@ fn refused(name: &str, value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
         "arrival_seconds" | "progress_seconds" | "storage_seconds" => "a number of seconds",
         "buffer_bytes" | "subchunk_bytes" | "servers" => "a whole number of 1 or more",
         "zstd" => "a whole number",
-        "strategy" | "exchange" | "casting" => "a text",
-        "dimension_names" => "a sequence of texts, or None, one for each dimension",
+        "strategy" | "exchange" | "casting" => "a string",
+        "dimension_names" => "a sequence of strings, or None, one for each dimension",
         "chunks" | "shards" => "whole numbers, one for each dimension",
         _ => return error,
     };
     let given = value.repr().map_or_else(|_| "something else".into(), |given| given.to_string());
-    raise_alone(value.py(), Error::invalid(format!("{name} should be {expected}, but is {given}")))
+    raise_alone(value.py(), Error::invalid(format!("{name} must be {expected}, got {given}")))
 }
 
 /// A name of an array, a group or a step.
@@ -66,7 +66,7 @@ impl<'py> FromPyObject<'_, 'py> for Name {
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Name> {
         let text = given.cast::<PyString>().map_err(|_| {
             let shown = given.repr().map_or_else(|_| "something else".into(), |shown| shown.to_string());
-            raise_alone(given.py(), Error::invalid(format!("a name should be a text, but is {shown}")))
+            raise_alone(given.py(), Error::invalid(format!("a name must be a string, got {shown}")))
         });
         Ok(Name(text?.to_str()?.to_owned()))
     }
@@ -110,7 +110,7 @@ impl OpenKeywords {
             }
         }
         if self.servers == Some(0) {
-            return Err(Error::invalid("servers should be a whole number of 1 or more, but is 0"));
+            return Err(Error::invalid("servers must be a whole number of 1 or more, got 0"));
         }
         options.preference = Preference {
             strategy: self.strategy.as_deref().map(strategy_named).transpose()?,

@@ -40,6 +40,7 @@ fn order(name: &str) -> PyResult<Order> {
 pub(crate) struct Target {
     inner: Mutex<Option<Inner>>,
     path: String,
+    is_step: bool,
 }
 
 /// A group of its own, the group of a step, or a file of arrays.
@@ -71,7 +72,8 @@ impl Inner {
 impl From<Inner> for Target {
     fn from(inner: Inner) -> Target {
         let path = inner.arrays().path().to_string_lossy().into_owned();
-        Target { inner: Mutex::new(Some(inner)), path }
+        let is_step = matches!(inner, Inner::Step(_));
+        Target { inner: Mutex::new(Some(inner)), path, is_step }
     }
 }
 
@@ -84,7 +86,11 @@ impl Target {
     fn open(&self) -> PyResult<Inner> {
         self.lock().clone().ok_or_else(|| {
             // It is closed on all ranks, so that all find this by themselves.
-            let error = Error::invalid(format!("'{}' is closed", self.path)).with_hint("open it again");
+            let (ended, hint) = match self.is_step {
+                true => ("has ended", "move the call into the with block of the step"),
+                false => ("is closed", "move the call into the with block, or open it again"),
+            };
+            let error = Error::invalid(format!("'{}' {ended}", self.path)).with_hint(hint);
             Python::attach(|py| raise(py, error))
         })
     }
@@ -92,7 +98,9 @@ impl Target {
     /// The error of something that only a group has.
     fn no_group(&self) -> PyErr {
         let error = Error::unsupported(format!("'{}' is a file, which has no groups and no steps", self.path));
-        Python::attach(|py| raise_alone(py, error.with_hint("a Zarr store has them: a path that ends in .zarr")))
+        Python::attach(|py| {
+            raise_alone(py, error.with_hint("open a Zarr store for them, by a path that ends in .zarr"))
+        })
     }
 
     fn store(&self) -> PyResult<Store> {

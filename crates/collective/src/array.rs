@@ -70,10 +70,10 @@ impl LocalArray {
                 true => "nothing (the rank is beyond the mesh)".into(),
                 false => format!("shape {}", tuple(&owned.shape())),
             };
-            let what = format!("the local part of '{name}' on rank {rank} does not fit distribution {distribution}");
+            let what = format!("the local part of '{name}' does not fit distribution {distribution}");
             return Err(Fault::new(FaultKind::Invalid, what)
                 .expected(expected, format!("shape {}", tuple(&self.shape)))
-                .hint("local_shape(rank) tells the shape; halo cells are left out by slicing or with halo="));
+                .hint("give an array of the shape that local_shape(rank) returns; leave out its halo with halo or by slicing"));
         }
         self.check(name)?;
         let owned = if nothing {
@@ -112,7 +112,7 @@ impl LocalArray {
         let bytes = self.bytes();
         let memory = Memory::allocate(bytes.max(1)).map_err(|_| {
             Fault::new(FaultKind::Storage, format!("no memory for a copy of '{name}' of {bytes} B"))
-                .hint("staged=False needs no copy")
+                .hint("give staged=False, which needs no copy")
         })?;
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(self.strides[d].unsigned_abs()));
@@ -176,8 +176,9 @@ pub(crate) fn check_ranks(name: &str, distribution: &Distribution, size: u32) ->
         distribution.ranks(),
         tuple(distribution.mesh())
     );
-    Err(Fault::new(FaultKind::Invalid, text)
-        .hint("after a restart on another number of ranks, make the distribution for that number"))
+    Err(Fault::new(FaultKind::Invalid, text).hint(
+        "make the distribution for as many ranks as the communicator has, also after a restart on another number",
+    ))
 }
 
 /// Chunks that lie on the distribution's edges and have a moderate size: what a rank holds, cut along its slowest

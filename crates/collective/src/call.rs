@@ -125,7 +125,7 @@ impl Call {
         let Arguments { what, compared, fault, direction, arrays, locals, casting, policies, .. } = arguments;
         let Arguments { target, publishes, at_once, together, .. } = arguments;
         let arrays: Arc<[ArrayRequest]> = arrays.into();
-        let compared = compared.and(casting, move || vec![("casting".into(), casting.name().into())]);
+        let compared = compared.and(casting, move || vec![("casting".into(), format!("'{}'", casting.name()))]);
         let compared = with_arrays(compared, &arrays, direction);
         let (parts, unfit) = match exposed(&arrays, locals.as_deref(), at, together) {
             Ok(parts) => (parts, None),
@@ -326,9 +326,9 @@ impl Call {
     ) -> Option<Fault> {
         let mut each = taken.iter().zip(&transfer.asks).filter(|(_, ask)| ask.stored.is_replaced());
         each.find_map(|((of, _), ask)| {
-            let (stored, rank) = (ask.stored.element, self.at.0);
+            let stored = ask.stored.element;
             let mut arrays = of.clone().filter_map(|i| Some((&self.arrays[i].name, locals?.get(i)?)));
-            arrays.find_map(|(name, locals)| check_cast(name, locals, stored, self.casting, rank).err())
+            arrays.find_map(|(name, locals)| check_cast(name, locals, stored, self.casting).err())
         })
     }
 
@@ -452,7 +452,7 @@ fn exposed(
 ) -> Result<Option<Parts>, Fault> {
     let holdings = || arrays.iter().map(|request| request.holding.as_deref());
     for (request, holding) in arrays.iter().zip(holdings()) {
-        holding.map_or(Ok(()), |holding| holding.check(&request.name, at))?;
+        holding.map_or(Ok(()), |holding| holding.check(&request.name, at.1))?;
     }
     let (Some(locals), true) = (locals, holdings().all(|holding| holding.is_some())) else { return Ok(None) };
     let mut exposing = Exposing::new(at);

@@ -203,10 +203,11 @@ impl Ownership {
     }
 
     /// Checks that pieces lie in the array and ranks in the communicator.
-    pub(crate) fn check(&self, name: &str, (rank, size): (u32, u32)) -> Result<(), Fault> {
+    pub(crate) fn check(&self, name: &str, size: u32) -> Result<(), Fault> {
         let outside = |what: String, why: &str| {
-            let text = format!("{what} of '{name}' on rank {rank} {why} {}", tuple(self.shape()));
-            Err(Fault::new(FaultKind::Invalid, text).hint("indices count from 0, and the upper bound is not included"))
+            let text = format!("{what} of '{name}' {why} {}", tuple(self.shape()));
+            Err(Fault::new(FaultKind::Invalid, text)
+                .hint("count indices from 0, and give upper bounds that are one past the last index"))
         };
         match self {
             Ownership::Regular(distribution) => check_ranks(name, distribution, size),
@@ -214,13 +215,13 @@ impl Ownership {
                 for (i, bounds) in boxes.iter().enumerate() {
                     if bounds.len() != shape.len() {
                         return outside(
-                            format!("box {i} {bounds:?}"),
+                            format!("box {i}, {bounds:?},"),
                             "has another number of dimensions than the array",
                         );
                     }
                     let fits = |(&(low, high), &extent): (&(u64, u64), &u64)| low <= high && high <= extent;
                     if !bounds.iter().zip(shape).all(fits) {
-                        return outside(format!("box {i} {bounds:?}"), "does not lie in the array of shape");
+                        return outside(format!("box {i}, {bounds:?},"), "does not lie in the array of shape");
                     }
                 }
                 Ok(())
@@ -250,7 +251,7 @@ impl Ownership {
         arrays: &[LocalArray],
         (rank, size): (u32, u32),
     ) -> Result<Vec<Part>, Fault> {
-        self.check(name, (rank, size))?;
+        self.check(name, size)?;
         if arrays.len() != self.arrays() {
             let text =
                 format!("'{name}' is held in {} pieces, but {} local arrays are given", self.arrays(), arrays.len());
@@ -265,11 +266,11 @@ impl Ownership {
         }
         for (i, (array, shape)) in arrays.iter().zip(self.local_shapes(rank)).enumerate() {
             if array.shape != shape {
-                let what = format!("local array {i} of '{name}' on rank {rank} does not fit its piece");
+                let what = format!("local array {i} of '{name}' does not fit its piece");
                 let found = format!("shape {}", tuple(&array.shape));
                 return Err(Fault::new(FaultKind::Invalid, what)
                     .expected(format!("shape {shape}", shape = tuple(&shape)), found)
-                    .hint("halo cells are left out by slicing"));
+                    .hint("give an array of the shape of the piece; leave out its halo by slicing"));
             }
             array.check(name)?;
         }
@@ -288,7 +289,7 @@ impl Ownership {
     /// # Errors
     /// When pieces lie outside of the array.
     pub fn imagined(&self, name: &str, element: ElementType, (rank, size): (u32, u32)) -> Result<Vec<Part>, Fault> {
-        self.check(name, (rank, size))?;
+        self.check(name, size)?;
         let array = |shape: Vec<u64>| {
             let order: Vec<usize> = (0..shape.len()).collect();
             let strides = dense_strides(&shape, &order, element.bytes());

@@ -208,8 +208,8 @@ fn overlapping(what: &str, transfer: &Transfer, overlap: &Overlap) -> Fault {
     let Overlap { array, ranks: (first, second), at } = overlap;
     let who = if first == second { format!("rank {first} twice") } else { format!("ranks {first} and {second}") };
     let name = &transfer.asks[*array as usize].name;
-    let text =
-        format!("{what}: element {at} of '{name}' would be written by {who}: their pieces overlap", at = tuple(at));
+    let text = format!("element {} of '{name}' would be written by {who}: their pieces overlap", tuple(at));
     Fault::new(FaultKind::Invalid, text)
-        .hint("each element may be written once; leave ghost cells out of the pieces that are written")
+        .context(what)
+        .hint("write each element once: leave the halo out of the pieces that are written")
 }

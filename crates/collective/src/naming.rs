@@ -11,8 +11,9 @@ const KEPT: [&str; 1] = ["zarr.json"];
 /// When this is none.
 pub fn check_name(name: &str) -> Result<(), Fault> {
     if !is_plain(name) || KEPT.contains(&name) {
-        return Err(Fault::new(FaultKind::Invalid, format!("'{name}' cannot be the name of an array or step"))
-            .hint("names are not empty, and neither they nor any part of a path begin with '.' or '__'"));
+        let why = why_not(name);
+        return Err(Fault::new(FaultKind::Invalid, format!("'{name}' cannot be the name of an array or step: {why}"))
+            .hint("choose another name, of which no part is empty or begins with '.' or '__'"));
     }
     Ok(())
 }
@@ -25,6 +26,17 @@ fn is_plain(name: &str) -> bool {
 /// Whether a path leads to a node, or to what a format says of one: neither out of the store nor to what is hidden in it.
 pub fn is_path_of_data(name: &str) -> bool {
     name.split('/').all(is_plain)
+}
+
+/// What keeps a name from being one.
+fn why_not(name: &str) -> &'static str {
+    match name {
+        "" => "it is empty",
+        _ if KEPT.contains(&name) => "it is reserved for metadata",
+        _ if name.split('/').any(|part| part == "..") => "it leads out of the group",
+        _ if name.starts_with('.') || name.starts_with("__") => "names that begin so are hidden",
+        _ => "it has a part that cannot be a name",
+    }
 }
 
 /// Whether each part of a path can be the name of a node.

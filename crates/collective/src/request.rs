@@ -119,7 +119,10 @@ impl ArrayRequest {
     pub fn check_types(&self, stored: ElementType, direction: Direction, casting: Casting) -> Result<(), Fault> {
         self.memory.iter().try_for_each(|&memory| match direction {
             Direction::Write => check_casting(&self.name, memory, stored, casting),
-            Direction::Read => check_casting(&self.name, stored, memory, casting),
+            Direction::Read => check_casting(&self.name, stored, memory, casting).map_err(|fault| {
+                let stored = stored.kind;
+                fault.hint(format!("read it as {stored}, and convert what was read, or give casting=\"unsafe\""))
+            }),
         })
     }
 
@@ -160,26 +163,24 @@ pub fn checked_section(
     shape: &[u64],
     holding: &[u64],
 ) -> Result<Section, Fault> {
-    let section = section.cloned().unwrap_or_else(|| Section::whole(shape));
-    let fail = |text: String, hint: &str| Err(Fault::new(FaultKind::Invalid, text).hint(hint));
-    if let Err(error) = section.check(shape) {
-        let text = error.to_string();
-        let (text, hint) = text.split_once("\n  hint: ").unwrap_or((&text, "the array's shape bounds the section"));
-        return fail(format!("section {section} of '{name}': {text}"), hint);
+    let (part, selected) = match section {
+        Some(section) => (format!("section {section} of '{name}'"), section.clone()),
+        None => (format!("'{name}'"), Section::whole(shape)),
+    };
+    if let Err(error) = selected.check(shape) {
+        let text = error.of(&format!("'{name}'"));
+        return Err(Fault::new(FaultKind::Invalid, text).hint(error.hint()));
     }
-    if section.shape() != holding {
-        let what = format!(
-            "the distribution does not fit section {section} of '{name}', which has shape {shape}",
-            shape = tuple(shape)
-        );
-        return Err(Fault::new(FaultKind::Invalid, what)
-            .expected(
-                format!("a distribution of shape {}", tuple(&section.shape())),
-                format!("one of shape {holding}", holding = tuple(holding)),
-            )
-            .hint("a distribution spreads the section's own index space: give it the section's shape"));
+    if selected.shape() != holding {
+        let hint = match section {
+            Some(_) => "make the distribution for the shape of the section, not for that of the array",
+            None => "make the distribution for the shape of the array",
+        };
+        return Err(Fault::new(FaultKind::Invalid, format!("the distribution does not fit {part}"))
+            .expected(format!("shape {}", tuple(&selected.shape())), format!("shape {}", tuple(holding)))
+            .hint(hint));
     }
-    Ok(section)
+    Ok(selected)
 }
 
 /// The last `by[axis]` indices of an array of this shape.
@@ -191,7 +192,8 @@ fn end(name: &str, shape: &[u64], by: &[u64], axis: usize) -> Result<Section, Fa
             by = tuple(by),
             shape = tuple(shape)
         );
-        return Err(Fault::new(FaultKind::Invalid, text).hint("all other extents must be equal"));
+        return Err(Fault::new(FaultKind::Invalid, text)
+            .hint("give an array whose other extents are those of the stored array"));
     }
     let mut section = Section::whole(shape);
     let along = &mut section.dims[axis];

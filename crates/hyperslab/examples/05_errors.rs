@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 fn rank(comm: &Comm, path: &Path) -> Result<(), Error> {
     let missing = Store::open(comm, path, Mode::Read, OpenOptions::default()).err().expect("nothing is there");
-    assert!(missing.is_not_found() && missing.hint().contains("mode w"), "{missing}");
+    assert!(missing.is_not_found() && missing.hint().contains("mode 'a'"), "{missing}");
 
     let rows = Distribution::new(&[4], &[4], &[Dim::Block])?;
     let store = Store::open(comm, path, Mode::Write, OpenOptions::default())?;

@@ -4,7 +4,8 @@
 use crate::comm::{Comm, Member, Observer};
 use crate::line::{ANY_TARGET, Line, NO_TARGET};
 use crate::recording::Noted;
-use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, served};
+use crate::said::quoted;
+use hyperslab_collective::{Agreement, Arguments, Begin, Call, Done, Ending, Fields, served};
 use hyperslab_format::hdf5::Pipeline;
 use hyperslab_format::zarr::codec_from_bytes;
 use hyperslab_layout::Codec;
@@ -318,12 +319,12 @@ impl End {
     /// What is called, on which target: one rank that closes this file while others publish that step would else be
     /// taken for one of them.
     pub(crate) fn of(what: impl Into<String>, called: &str, target: &str) -> End {
-        let fields = vec![("operation".into(), called.into()), ("target".into(), target.into())];
+        let fields = vec![("operation".into(), called.into()), ("file or store".into(), quoted(target))];
         End { what: what.into(), fields, sync: None, fault: None }
     }
 
-    pub(crate) fn and(mut self, name: &str, value: impl Into<String>) -> End {
-        self.fields.push((name.into(), value.into()));
+    pub(crate) fn and(mut self, fields: Fields) -> End {
+        self.fields.extend(fields);
         self
     }
 }

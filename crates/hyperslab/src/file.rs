@@ -15,8 +15,9 @@ use crate::comm::Comm;
 use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
-use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred, truth};
+use crate::options::{OpenOptions, WriteOptions, as_bytes, preferred};
 use crate::planning::{Shaped, decided};
+use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
@@ -34,7 +35,7 @@ use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root, fingerprint};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -64,7 +65,7 @@ fn enumerated(arrays: &[FileArray]) -> String {
     for (number, array) in arrays.iter().enumerate() {
         let FileArray { name, shape, element } = array;
         text += if number > 0 { "; " } else { "" };
-        let _ = write!(text, "{name:?}");
+        let _ = write!(text, "'{name}'");
         let before = number.checked_sub(1).map(|before| &arrays[before]);
         if before.is_none_or(|before| (&before.shape, before.element) != (shape, *element)) {
             let _ = write!(text, " {shape} {element}", shape = tuple(shape));
@@ -135,20 +136,21 @@ impl File {
         options: OpenOptions,
         contents: Contents,
     ) -> Result<File, Error> {
-        File::open_raw(comm, location.into(), mode, options, contents, Ok(()))
+        let location = location.into();
+        let what = format!("open raw file '{location}' (mode {})", mode.name());
+        File::open_raw(comm, location, what, (mode, options), contents, Ok(()))
     }
 
     /// As [`File::open`], for a caller that may have found a fault before; all ranks hear of it.
     fn open_raw(
         comm: &Comm,
         location: Location,
-        mode: Mode,
-        options: OpenOptions,
+        what: String,
+        (mode, options): (Mode, OpenOptions),
         contents: Contents,
         found: Result<(), Fault>,
     ) -> Result<File, Error> {
         let Contents { order, header, header_bytes, arrays } = contents;
-        let what = format!("open raw file '{location}' (mode {})", mode.name());
         let fields = vec![
             ("order".to_string(), if order == Order::RowMajor { "'C'" } else { "'F'" }.into()),
             ("header".into(), if mode.writes_new() { as_bytes(header) } else { format!("{header_bytes} B") }),
@@ -158,7 +160,8 @@ impl File {
         let found = found.and_then(|()| match mode {
             Mode::UpdateOrCreate => {
                 let text = "mode a cannot tell what a raw file holds";
-                Err(Fault::new(FaultKind::Invalid, text).hint("mode r+ changes one that is there, w or x makes one"))
+                Err(Fault::new(FaultKind::Invalid, text)
+                    .hint("open one that is there with mode 'r+'; make one with 'w' or 'x'"))
             }
             _ => Ok(()),
         });
@@ -219,7 +222,8 @@ impl File {
         let file = {
             let contents = Contents { order, header: &header, header_bytes: 0, arrays: &[] };
             let fit = unfit.or(untyped).map_or(fit, Err);
-            File::open_raw(comm, location, Mode::Write, opening, contents, fit)?
+            let what = format!("save '{location}'");
+            File::open_raw(comm, location, what, (Mode::Write, opening), contents, fit)?
         };
         let options = WriteOptions { section: Sections::Whole, element: Some(element), ..writing.clone() };
         match file.write(&std::mem::take(&mut asks), &options) {
@@ -239,7 +243,7 @@ impl File {
         }
         comm.set_limits(options.limits());
         let names = comm.names(location);
-        let fields = vec![("path".to_string(), location.to_string()), ("mode".into(), mode.name().into())];
+        let fields = vec![("path".to_string(), quoted(location)), ("mode".into(), quoted(mode.name()))];
         let question = Question::opening(format!("open '{location}'"), fields, names.as_ref().err().cloned());
         let at = names.as_ref().ok().cloned();
         let told = comm.agree_on_opening(question, at, false, |names, _| Ok(vec![u8::from(names.exists(""))]))?;
@@ -257,8 +261,8 @@ impl File {
     ) -> Result<File, Error> {
         comm.set_limits(options.limits());
         fields.extend([
-            ("path".to_string(), location.to_string()),
-            ("mode".into(), mode.name().into()),
+            ("path".to_string(), quoted(&location)),
+            ("mode".into(), quoted(mode.name())),
             ("durable".into(), truth(options.durable).into()),
             ("options".into(), preferred(&options.preference)),
         ]);
@@ -393,7 +397,7 @@ impl File {
         let inside = self.inside();
         let all = inside.form.names();
         let known: HashMap<&str, usize> = all.iter().enumerate().map(|(number, name)| (*name, number)).collect();
-        let missing = |name: &str| missing(&*inside.form, name, &all);
+        let missing = |name: &str| missing(&*inside.form, &self.path(), name, &all);
         names.iter().map(|name| known.get(name).copied().ok_or_else(|| missing(name))).collect()
     }
 
@@ -445,9 +449,7 @@ impl File {
         let what = format!("close '{}'", self.path().display());
         let new = self.mode.writes_new();
         let sync = new && self.options.durable;
-        let fault = fault.map(|text| {
-            Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
-        });
+        let fault = fault.map(|text| Fault::new(FaultKind::Peer, format!("{what}: the program gave it up: {text}")));
         self.await_calls();
         let file = Root::new(self.directory.full(self.object()));
         let path = self.path().display().to_string();
@@ -486,12 +488,12 @@ impl File {
 const NPY_NAME: &str = "array";
 
 /// Why there is no array of this name among those that are shown.
-fn missing(form: &dyn Form, name: &str, all: &[&str]) -> Fault {
+fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) -> Fault {
     if let Some(why) = form.why_not(name) {
-        let text = format!("'{name}' is in the file, but is no array that can be read here: {why}");
+        let text = format!("'{name}' is in '{}', but is no array that can be read here: {why}", path.display());
         return Fault::new(FaultKind::Unsupported, text).hint("read it with h5py, on one rank");
     }
-    let text = format!("the file has no array '{name}', only {}", crate::zarr::listed(all));
+    let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
     Fault::new(FaultKind::NotFound, text)
 }
 

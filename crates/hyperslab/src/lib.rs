@@ -80,6 +80,7 @@ mod planning;
 pub mod profile;
 mod recording;
 mod request;
+mod said;
 mod selection;
 mod served;
 mod stderr;

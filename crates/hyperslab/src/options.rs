@@ -1,9 +1,10 @@
 //! What may be said of an opening, a write and a read, with what holds where nothing is said. Every door fills these.
 
 use crate::error::format_fault;
+use crate::said::{self, NOT_GIVEN, quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::Mode;
-use hyperslab_collective::{Compared, LocalArray, Ownership};
+use hyperslab_collective::{Compared, Fields, LocalArray, Ownership};
 use hyperslab_format::zarr::{Codecs, Map, Value};
 use hyperslab_layout::{Casting, ElementType, tuple};
 use hyperslab_plan::{Exchange, Preference, Strategy};
@@ -98,7 +99,8 @@ pub fn exchange_named(name: &str) -> Result<Exchange, crate::Error> {
 
 fn known<T>(what: &str, name: &str, found: Option<T>, all: &[&str]) -> Result<T, crate::Error> {
     let unknown = || Fault::new(FaultKind::Invalid, format!("there is no {what} '{name}'"));
-    found.ok_or_else(|| unknown().hint(format!("there are {}", all.join(", "))).into())
+    let all = || all.iter().map(quoted).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| unknown().hint(format!("choose among {}", all())).into())
 }
 
 /// The rule with this name for changes of the element type, of those that NumPy has.
@@ -107,8 +109,8 @@ fn known<T>(what: &str, name: &str, found: Option<T>, all: &[&str]) -> Result<T,
 /// When it is not known here.
 pub fn casting_named(name: &str) -> Result<Casting, crate::Error> {
     Casting::from_name(name).ok_or_else(|| {
-        let all = [Casting::SameKind, Casting::Unsafe].map(Casting::name).join(", ");
-        crate::Error::invalid(format!("casting='{name}' is not one of {all}"))
+        let [usual, other] = [Casting::SameKind, Casting::Unsafe].map(Casting::name);
+        crate::Error::invalid(format!("casting must be '{usual}' or '{other}', got '{name}'"))
     })
 }
 
@@ -117,8 +119,8 @@ pub fn casting_named(name: &str) -> Result<Casting, crate::Error> {
 /// # Errors
 /// When it is no JSON, or they are unknown or out of order.
 pub fn codecs_named(json: &str) -> Result<Codecs, crate::Error> {
-    let value: Value =
-        serde_json::from_str(json).map_err(|error| crate::Error::invalid(format!("codecs are no JSON: {error}")))?;
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| crate::Error::invalid(format!("codecs are not JSON, in line {}", error.line())))?;
     let unfit = |error| format_fault(error).as_kind(FaultKind::Invalid);
     Ok(Codecs::from_json(&value, "codecs").map_err(unfit)?)
 }
@@ -129,8 +131,8 @@ pub fn codecs_named(json: &str) -> Result<Codecs, crate::Error> {
 /// When there is none.
 pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
     Mode::from_name(name).ok_or_else(|| {
-        Fault::new(FaultKind::Invalid, format!("mode '{name}' is not one of r, r+, a, w, x"))
-            .hint("r reads, r+ changes, a changes or makes, w makes anew, x makes new only")
+        Fault::new(FaultKind::Invalid, format!("mode must be 'r', 'r+', 'a', 'w' or 'x', got '{name}'"))
+            .hint("give 'r' to read, 'r+' to change, 'a' to change or make, 'w' to make anew, 'x' to make what is not there")
             .into()
     })
 }
@@ -138,34 +140,26 @@ pub fn mode_named(name: &str) -> Result<Mode, crate::Error> {
 /// What is said of each array, as text.
 fn said_of(each: &[ArrayOptions]) -> String {
     let one = |one: &ArrayOptions| {
-        let attributes = one.attributes.clone().map(|attributes| Value::Object(attributes).to_string());
-        format!("{} {}", some_of(&one.dimension_names), attributes.unwrap_or_default())
+        let attributes = one.attributes.clone().map(|attributes| said::value(&Value::Object(attributes)));
+        format!("{} {}", some_of(&one.dimension_names, |name| quoted(name)), attributes.unwrap_or_default())
     };
     each.iter().map(one).collect::<Vec<_>>().join("; ")
 }
-
-/// What an option is that a rank leaves out.
-const NOT_GIVEN: &str = "not given";
 
 fn plainly(given: &Option<Vec<u64>>) -> String {
     given.as_ref().map_or(NOT_GIVEN.into(), |given| tuple(given).to_string())
 }
 
 /// A tuple of which some are left open, as Python writes it.
-fn some_of<T: fmt::Debug>(given: &Option<Vec<Option<T>>>) -> String {
-    let one = |one: &Option<T>| one.as_ref().map_or("None".into(), |one| format!("{one:?}"));
+fn some_of<T>(given: &Option<Vec<Option<T>>>, said: impl Fn(&T) -> String) -> String {
+    let one = |one: &Option<T>| one.as_ref().map_or("None".into(), &said);
     let all = |given: &Vec<Option<T>>| tuple(&given.iter().map(one).collect::<Vec<_>>()).to_string();
     given.as_ref().map_or(NOT_GIVEN.into(), all)
 }
 
 /// Bytes, as Python writes them.
 pub(crate) fn as_bytes(bytes: &[u8]) -> String {
-    format!("b\"{}\"", bytes.escape_ascii())
-}
-
-/// Yes or no, as Python writes it.
-pub(crate) fn truth(value: bool) -> &'static str {
-    if value { "True" } else { "False" }
+    format!("b'{}'", bytes.escape_ascii())
 }
 
 /// What the user wants of the planner, as the options are called that say it.
@@ -225,7 +219,7 @@ pub enum ShardShape {
 impl fmt::Display for ShardShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ShardShape::Chosen => f.write_str("\"auto\""),
+            ShardShape::Chosen => f.write_str("'auto'"),
             ShardShape::Never => f.write_str("None"),
             ShardShape::Given(shape) => tuple(shape).fmt(f),
         }
@@ -337,24 +331,30 @@ impl WriteOptions {
         let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
         let chunks = (chunks, self.shards.clone());
         let element = self.element.map(ElementType::numpy);
-        let codecs = self.codecs.as_ref().map(Codecs::to_json);
-        let fill = self.fill_value.as_ref().map(Value::to_string);
-        let attributes = (!self.attributes.is_empty()).then(|| Value::Object(self.attributes.clone()).to_string());
-        let attributes = Some(attributes.unwrap_or_default() + &said_of(&self.each)).filter(|said| !said.is_empty());
-        let said = (chunks, typical, element, codecs, fill, names, attributes, self.overwrite);
+        let codecs = self.codecs.clone();
+        let fill = self.fill_value.as_ref().map(said::value);
+        // Maps cannot be hashed.
+        let attributes = said::attributes(&self.attributes, "");
+        let each = said_of(&self.each);
+        let said = (chunks, typical, element, codecs, fill, names, (attributes, each), self.overwrite);
         others.and(said.clone(), move || {
-            let (chunks, typical, element, codecs, fill, names, attributes, overwrite) = said.clone();
-            vec![
+            let (chunks, typical, element, codecs, fill, names, (attributes, each), overwrite) = said.clone();
+            let given = |text: Option<String>| text.unwrap_or_else(|| NOT_GIVEN.into());
+            let mut fields: Fields = vec![
                 ("chunks".into(), plainly(&chunks.0)),
                 ("shards".into(), chunks.1.to_string()),
-                ("typical request".into(), some_of(&typical)),
-                ("dtype".into(), element.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("codecs".into(), codecs.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("fill_value".into(), fill.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("dimension_names".into(), some_of(&names)),
-                ("attributes".into(), attributes.unwrap_or_else(|| NOT_GIVEN.into())),
-                ("overwrite".into(), truth(overwrite).into()),
-            ]
+                ("typical request".into(), some_of(&typical, u64::to_string)),
+                ("dtype".into(), given(element.map(quoted))),
+                ("codecs".into(), given(codecs.as_ref().map(said::codecs))),
+                ("fill_value".into(), given(fill)),
+                ("dimension_names".into(), some_of(&names, |name| quoted(name))),
+            ];
+            fields.extend(attributes);
+            if !each.is_empty() {
+                fields.push(("what is given for each array".into(), each));
+            }
+            fields.push(("overwrite".into(), truth(overwrite).into()));
+            fields
         })
     }
 
@@ -376,8 +376,10 @@ impl WriteOptions {
     /// # Errors
     /// When something of it is given.
     pub(crate) fn check_for_file(&self) -> Result<(), Fault> {
-        let overwrite = || self.overwrite.then_some(("overwrite", "mode w replaces a file, and r+ changes it"));
-        let given = self.of_chunks().map(|what| (what, "a Zarr store has them")).or_else(overwrite);
+        let overwrite = || {
+            self.overwrite.then_some(("overwrite", "open the file with mode 'w' to replace it, or 'r+' to change it"))
+        };
+        let given = self.of_chunks().map(|what| (what, "leave it out, or write to a Zarr store")).or_else(overwrite);
         given.map_or(Ok(()), |(what, hint)| {
             let text = format!("{what} cannot be given for arrays of a file");
             Err(Fault::new(FaultKind::Unsupported, text).hint(hint))

@@ -83,7 +83,7 @@ pub(crate) fn stage<'a>(
             largest.max(mine)
         );
         return Err(Fault::new(FaultKind::Invalid, text)
-            .hint("staged=False needs no copy; or write fewer arrays in a call, or raise buffer_bytes"));
+            .hint("give staged=False, which needs no copy, or write fewer arrays in a call, or raise buffer_bytes"));
     }
     comm.line().admit(mine, if apart { most } else { most / 2 });
     let mut compute = InlineCompute::default();

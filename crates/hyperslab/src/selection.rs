@@ -3,6 +3,7 @@
 use crate::error::Error;
 use hyperslab_layout::{Section, Triplet, tuple};
 use hyperslab_world::{Fault, FaultKind};
+use std::fmt;
 
 /// Which part of each array a call moves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -90,13 +91,9 @@ pub enum Pick {
 /// When there are too many, or one of them is not valid.
 pub fn select(picks: &[Pick], shape: Option<&[u64]>) -> Result<Section, Error> {
     if let Some(shape) = shape.filter(|shape| picks.len() > shape.len()) {
-        let text = format!(
-            "the section has {} dimensions, the array {} with shape {shape}",
-            picks.len(),
-            shape.len(),
-            shape = tuple(shape)
-        );
-        return Err(Error::invalid(text));
+        let (given, ndim, shape) = (picks.len(), shape.len(), tuple(shape));
+        let text = format!("the section has {given} dimensions, but the array has {ndim} (shape {shape})");
+        return Err(Error::invalid(text).with_hint("give at most one index or slice for each dimension"));
     }
     let extent = |dim: usize| shape.map(|shape| shape[dim]);
     let picked = picks.iter().enumerate().map(|(dim, &pick)| pick.triplet(dim, extent(dim)));
@@ -108,32 +105,44 @@ impl Pick {
     fn triplet(self, dim: usize, extent: Option<u64>) -> Result<Triplet, Error> {
         let [start, stride, count, block] = match self {
             Pick::Index(index) => [from_end(index, extent), 1, 1, 1],
-            Pick::Range { start, stop, step } => Pick::range(dim, (start, stop, step), extent)?,
+            Pick::Range { start, stop, step } => self.range(dim, (start, stop, step), extent)?,
             Pick::Blocks { start, stride, count, block } => [start, stride, count, block],
         };
-        let number = |number: i64| {
-            u64::try_from(number).map_err(|_| {
-                let all = format!("({start}, {stride}, {count}, {block})");
-                Error::invalid(format!(
-                    "dimension {dim} of the section has a negative number: start, stride, count, block = {all}"
-                ))
-            })
-        };
+        let number = |number: i64| u64::try_from(number).map_err(|_| self.is_negative(dim, extent));
         Ok(Triplet { start: number(start)?, stride: number(stride)?, count: number(count)?, block: number(block)? })
     }
 
+    /// That a number is below zero which must not be.
+    fn is_negative(self, dim: usize, extent: Option<u64>) -> Error {
+        match (self, extent) {
+            (Pick::Index(_), Some(extent)) => {
+                let text = format!("index {self} is out of range for dimension {dim}, which has {extent} indices");
+                Error::invalid(text).with_hint(format!("give an index of at least -{extent}"))
+            }
+            (Pick::Index(_), None) => {
+                let text = format!("index {self} of dimension {dim} counts from the end, which is not known here");
+                Error::invalid(text).with_hint("give an index of 0 or more")
+            }
+            _ => Error::invalid(format!("{self} in dimension {dim} of the section has a negative number"))
+                .with_hint("give a start, stride, count and block of 0 or more"),
+        }
+    }
+
     fn range(
+        self,
         dim: usize,
         (start, stop, step): (Option<i64>, Option<i64>, i64),
         extent: Option<u64>,
     ) -> Result<[i64; 4], Error> {
         let bounded = stop.is_some_and(|stop| stop >= 0) && start.unwrap_or(0) >= 0;
-        if step < 1 || !bounded && extent.is_none() {
-            let said = |bound: Option<i64>| bound.map_or("None".to_string(), |bound| bound.to_string());
-            let slice = format!("slice({}, {}, {step})", said(start), said(stop));
-            return Err(Error::invalid(format!(
-                "dimension {dim} of the section, {slice}, needs a positive step and bounds of 0 or more"
-            )));
+        if step < 1 {
+            let text = format!("slice {self} in dimension {dim} of the section has a step of {step}, not of 1 or more");
+            return Err(Error::invalid(text).with_hint("read with a positive step, and reverse what was read"));
+        }
+        if !bounded && extent.is_none() {
+            let text =
+                format!("slice {self} in dimension {dim} of the section needs the extent, which is not known here");
+            return Err(Error::invalid(text).with_hint("give a stop, and bounds of 0 or more"));
         }
         // What is bounded by itself is not cut: that it reaches beyond the array is an error.
         let end = if bounded { i64::MAX } else { extent.map_or(i64::MAX, |extent| extent as i64) };
@@ -144,6 +153,19 @@ impl Pick {
             1 => [low, length.max(1), i64::from(length > 0), length.max(1)],
             step => [low, step, (length as u64).div_ceil(step as u64) as i64, 1],
         })
+    }
+}
+
+/// As it is written in Python: `7`, `1:4`, `::-1`, `(0, 4, 2, 3)`.
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = |bound: Option<i64>| bound.map_or(String::new(), |bound| bound.to_string());
+        match *self {
+            Pick::Index(index) => write!(f, "{index}"),
+            Pick::Range { start, stop, step: 1 } => write!(f, "{}:{}", bound(start), bound(stop)),
+            Pick::Range { start, stop, step } => write!(f, "{}:{}:{step}", bound(start), bound(stop)),
+            Pick::Blocks { start, stride, count, block } => write!(f, "({start}, {stride}, {count}, {block})"),
+        }
     }
 }
 
@@ -184,13 +206,19 @@ mod tests {
     #[test]
     fn picks_that_make_no_sense_say_so() {
         let said = |picks: &[Pick], shape: Option<&[u64]>| select(picks, shape).unwrap_err().message();
-        let bounds = "dimension 0 of the section, slice(None, None, 1), needs a positive step and bounds of 0 or more";
+        let bounds = "slice : in dimension 0 of the section needs the extent, which is not known here";
         assert_eq!(said(&[range(None, None, 1)], None), bounds);
-        assert!(said(&[range(0, 3, 0)], Some(&[4])).contains("slice(0, 3, 0), needs a positive step"));
-        assert!(said(&[Pick::Index(-5)], Some(&[4])).contains("has a negative number: start, stride"));
+        assert!(
+            said(&[range(0, 3, 0)], Some(&[4])).starts_with("slice 0:3:0 in dimension 0 of the section has a step")
+        );
+        assert!(said(&[range(None, None, -1)], Some(&[4])).starts_with("slice ::-1 in dimension 0"));
+        assert_eq!(
+            said(&[Pick::Index(-5)], Some(&[4])),
+            "index -5 is out of range for dimension 0, which has 4 indices"
+        );
         assert_eq!(
             said(&[Pick::Index(0), Pick::Index(0)], Some(&[4])),
-            "the section has 2 dimensions, the array 1 with shape (4,)"
+            "the section has 2 dimensions, but the array has 1 (shape (4,))"
         );
     }
 

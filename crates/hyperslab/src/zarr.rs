@@ -30,7 +30,8 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::{Coming, Listing};
-use crate::options::{OpenOptions, preferred, truth};
+use crate::options::{OpenOptions, preferred};
+use crate::said::{quoted, truth};
 use hyperslab_collective::attempts::{Attempts, Home};
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{LocalArray, Ownership};
@@ -184,15 +185,15 @@ impl Store {
         let at_location = location.clone();
         let what = format!("open '{location}' (mode {})", mode.name());
         let fields = vec![
-            ("path".to_string(), location.to_string()),
-            ("mode".to_string(), mode.name().to_string()),
+            ("path".to_string(), quoted(&location)),
+            ("mode".to_string(), quoted(mode.name())),
             ("durable".to_string(), truth(options.durable).to_string()),
             ("options".to_string(), preferred(&options.preference)),
         ];
         let names = match location {
             Location::Striped(_) => {
                 Err(Fault::new(FaultKind::Unsupported, format!("{what}: a store cannot be striped"))
-                    .hint("stripe directories hold raw, npy and NetCDF files; give one directory"))
+                    .hint("give one directory; only raw, npy and NetCDF files can be striped"))
             }
             _ => comm.names(&location),
         };
@@ -371,7 +372,7 @@ impl Store {
     /// The same on all ranks, when the group cannot be read.
     pub fn refresh(&self) -> Result<(), Error> {
         let path = self.path().display().to_string();
-        let fields = vec![("operation".to_string(), "refresh".to_string()), ("group".into(), path.clone())];
+        let fields = vec![("operation".to_string(), "refresh".to_string()), ("file or store".into(), quoted(&path))];
         let question = Question::opening(format!("refresh '{path}'"), fields, None);
         let (directory, base) = (self.directory(), self.base());
         let told = self
@@ -410,8 +411,8 @@ impl Store {
         let what = format!("{doing} of {} of '{}'", call::listed(names), self.path().display());
         let fields = vec![
             ("operation".to_string(), doing.to_string()),
-            ("directory".into(), self.path().display().to_string()),
-            ("arrays".into(), format!("{names:?}")),
+            ("file or store".into(), quoted(self.path().display())),
+            ("names of the arrays".into(), call::listed(names)),
         ];
         let question = Question::opening(what.clone(), fields, None);
         let (directory, base) = (self.directory(), self.base());
@@ -438,15 +439,21 @@ impl Store {
         let what = format!("open group '{name}' of '{}'", self.path().display());
         let base = format!("{}{name}/", self.base());
         let fault = check_path(name).err();
-        let question = Question::opening(what.clone(), vec![("group".into(), self.directory().full(&base))], fault);
+        let fields = vec![("group".into(), quoted(self.directory().full(base.trim_end_matches('/'))))];
+        let question = Question::opening(what.clone(), fields, fault);
         let (directory, wanted) = (self.directory(), name.to_string());
         let told = self.comm.agree_on(question, false, move || {
             let node = read_node(&*directory, base.trim_end_matches('/'))?.ok_or_else(|| {
                 Fault::new(FaultKind::NotFound, format!("{what}: there is no group '{wanted}'"))
-                    .hint("groups() lists the groups and published steps")
+                    .hint("list the groups and published steps with groups()")
             })?;
             let bytes = node.metadata;
-            GroupMetadata::parse(&bytes, &format!("{base}{METADATA_KEY}")).map_err(format_fault)?;
+            let key = directory.full(&format!("{base}{METADATA_KEY}"));
+            if node_type(&bytes, &key).map_err(|error| format_fault(error).context(&what))? == NodeType::Array {
+                return Err(Fault::new(FaultKind::Invalid, format!("{what}: '{wanted}' is an array, not a group"))
+                    .hint("open it as an array"));
+            }
+            GroupMetadata::parse(&bytes, &key).map_err(|error| format_fault(error).context(&what))?;
             Ok(tell_nodes(Writer::default().bytes(&bytes), &nodes_of(&*directory, &base)?).0)
         })?;
         let mut r = Reader::new(&told);
@@ -475,7 +482,7 @@ impl Store {
     fn check_writable(&self) -> Result<(), Fault> {
         if self.mode == Mode::Read {
             return Err(Fault::new(FaultKind::Invalid, "the store is open for reading only")
-                .hint("open it with mode r+ to change it"));
+                .hint("open it with mode 'r+' to change it"));
         }
         Ok(())
     }

@@ -122,9 +122,16 @@ pub fn plan_json(spec: &str) -> Result<String, Error> {
 /// As [`simulate_unless`], and when the text is no such JSON.
 pub fn simulate_json(spec: &str, interrupted: &mut dyn FnMut() -> bool) -> Result<String, Error> {
     let spec: SimulationSpec = serde_json::from_str(spec)
-        .map_err(|error| Error::invalid(format!("what is to be simulated cannot be understood: {error}")))?;
+        .map_err(|error| Error::invalid(format!("what is to be simulated is not as described: {}", plainly(&error))))?;
     let report = simulate_unless(&spec, interrupted)?;
     serde_json::to_string(&report).map_err(|error| Error::invalid(format!("the report cannot be written: {error}")))
+}
+
+/// What is wrong with a description, without where it stands in a text that the user did not write.
+fn plainly(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    text.replace('`', "'").replace("unknown variant", "there is no").replace("unknown field", "there is no field")
 }
 
 /// Machines that come with hyperslab: name and profile.

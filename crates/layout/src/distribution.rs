@@ -54,6 +54,60 @@ impl Dim {
     }
 }
 
+/// A number of things, and the verb: "1 kind is", "2 kinds are".
+fn counted(count: usize, what: &str, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {what} {one}") } else { format!("{count} {what}s {several}") }
+}
+
+impl Dim {
+    /// Refuses blocks that do not fit an extent spread over so many ranks.
+    fn check(&self, d: usize, extent: u64, ranks: u64) -> Result<(), String> {
+        let fail = |text: String, hint: String| Err(format!("{text}\n  hint: {hint}"));
+        let over = || counted(ranks as usize, "rank", "", "").trim_end().to_string();
+        match self {
+            Dim::BlockOf(0) | Dim::Cyclic(0) => {
+                let kind = if matches!(self, Dim::Cyclic(_)) { "cyclic" } else { "block" };
+                fail(format!("'{kind}(0)' of dimension {d} has blocks of nothing"), "give blocks of 1 or more".into())
+            }
+            Dim::BlockOf(n) if n.checked_mul(ranks).is_some_and(|reach| reach < extent) => fail(
+                format!("'block({n})' over {} covers {} indices, but dimension {d} has {extent}", over(), n * ranks),
+                format!("give 'block', or 'block({})' or more", extent.div_ceil(ranks)),
+            ),
+            Dim::Cyclic(k) if k.checked_mul(ranks).is_none() => {
+                fail(format!("'cyclic({k})' over {} is too large for 64 bits", over()), "give smaller blocks".into())
+            }
+            Dim::Blocks(ends) if ends.len() as u64 != ranks => fail(
+                format!(
+                    "{} given for dimension {d}, which is spread over {}",
+                    counted(ends.len(), "size", "is", "are"),
+                    over()
+                ),
+                "give a size for each of these ranks, 0 for those that hold nothing".into(),
+            ),
+            Dim::Blocks(ends) if ends.last() != Some(&extent) => fail(
+                format!(
+                    "the sizes {} add up to {}, but dimension {d} has {extent} indices",
+                    sizes(ends),
+                    ends[ends.len() - 1]
+                ),
+                "give sizes that add up to the extent".into(),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sizes of uneven blocks that end here, at most some of them.
+fn sizes(ends: &[u64]) -> String {
+    let size = |q: usize| {
+        let (low, high) = Dim::uneven(ends, q as u64);
+        (high - low).to_string()
+    };
+    let said: Vec<String> = (0..ends.len().min(BLOCKS_TOLD_MAX)).map(size).collect();
+    let more = if ends.len() > BLOCKS_TOLD_MAX { ", ..." } else { "" };
+    format!("[{}{more}]", said.join(", "))
+}
+
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -127,11 +181,9 @@ impl Distribution {
     fn spread(shape: &[u64], mesh: &[u64], dims: &[Dim], over: Option<&[usize]>) -> Result<Self, DistributionError> {
         let fail = |text: String| Err(DistributionError(text));
         if dims.len() != shape.len() {
+            let (given, ndim, shape) = (counted(dims.len(), "kind", "is", "are"), shape.len(), tuple(shape));
             return fail(format!(
-                "the shape {shape} has {} dimensions, but {} distributions are given\n  hint: give one of BLOCK, BLOCK(n), CYCLIC, CYCLIC(k), * for each dimension",
-                shape.len(),
-                dims.len(),
-                shape = tuple(shape)
+                "{given} given, but the shape {shape} has {ndim} dimensions\n  hint: give one of 'block', 'block(n)', 'cyclic', 'cyclic(k)', '*' or a list of sizes for each dimension"
             ));
         }
         if mesh.contains(&0) || volume(mesh).is_none_or(|ranks| ranks > u64::from(u32::MAX)) {
@@ -143,19 +195,7 @@ impl Distribution {
         let over = assign(dims, mesh, over)?;
         for (d, (dim, &mesh_dim)) in dims.iter().zip(&over).enumerate() {
             let ranks = mesh_dim.map_or(1, |m| mesh[m]);
-            let bad = match dim {
-                Dim::BlockOf(n) => *n == 0 || n.checked_mul(ranks).is_some_and(|reach| reach < shape[d]),
-                Dim::Cyclic(k) => *k == 0 || k.checked_mul(ranks).is_none(),
-                Dim::Blocks(ends) => ends.len() as u64 != ranks || ends.last() != Some(&shape[d]),
-                Dim::Block | Dim::Whole => false,
-            };
-            if bad {
-                return fail(format!(
-                    "{dim} cannot spread dimension {d} of extent {} over {ranks} ranks of the mesh {mesh}\n  hint: a block size is at least 1, BLOCK(n) needs n * ranks >= extent, and GEN_BLOCK one size for each rank that add up to the extent",
-                    shape[d],
-                    mesh = tuple(mesh)
-                ));
-            }
+            dim.check(d, shape[d], ranks).map_err(DistributionError)?;
         }
         Ok(Distribution { shape: shape.into(), mesh: mesh.into(), dims: dims.into(), over: over.into() })
     }
@@ -449,14 +489,26 @@ fn block(q: u64, n: u64, extent: u64) -> IndexSet {
 fn assign(dims: &[Dim], mesh: &[u64], over: Option<&[usize]>) -> Result<Vec<Option<usize>>, DistributionError> {
     let distributed = dims.iter().filter(|&dim| *dim != Dim::Whole).count();
     let order: Vec<usize> = over.map_or_else(|| (0..distributed).collect(), <[usize]>::to_vec);
-    let mut used = vec![false; mesh.len()];
-    let twice_or_missing = order.iter().any(|&m| m >= mesh.len() || std::mem::replace(&mut used[m], true));
-    if order.len() != distributed || twice_or_missing {
-        return Err(DistributionError(format!(
-            "{distributed} distributed dimensions need as many different dimensions of the mesh {mesh}, found {order}\n  hint: mark dimensions that are not distributed with *, or give the mesh one extent for each distributed dimension",
-            mesh = tuple(mesh),
-            order = tuple(&order)
-        )));
+    let fail = |text: String, hint: &str| Err(DistributionError(format!("{text}\n  hint: {hint}")));
+    let said = tuple(mesh);
+    if order.len() != distributed {
+        let named = counted(order.len(), "dimension", "is", "are");
+        let spread = counted(distributed, "dimension", "is", "are");
+        let text = format!("{spread} distributed, but {named} named by over");
+        return fail(text, "name a dimension of the mesh for each distributed dimension");
+    }
+    if over.is_none() && distributed > mesh.len() {
+        let spread = counted(distributed, "dimension", "is", "are");
+        let text = format!("{spread} distributed, but the mesh {said} has {}", mesh.len());
+        return fail(text, "give the mesh an extent for each of them, or give '*' for what is not distributed");
+    }
+    if let Some(missing) = order.iter().find(|&&m| m >= mesh.len()) {
+        let text = format!("over names dimension {missing} of the mesh {said}, which has {}", mesh.len());
+        return fail(text, "count dimensions of the mesh from 0");
+    }
+    if let Some(twice) = order.iter().enumerate().find_map(|(i, m)| order[..i].contains(m).then_some(m)) {
+        let text = format!("over names dimension {twice} of the mesh {said} twice");
+        return fail(text, "name another dimension of the mesh for each distributed dimension");
     }
     let mut next = order.into_iter();
     Ok(dims.iter().map(|dim| if *dim == Dim::Whole { None } else { next.next() }).collect())
@@ -597,11 +649,16 @@ mod tests {
         let new = |mesh: &[u64], dims: &[Dim], over| {
             Distribution::spread(&[10, 10], mesh, dims, over).unwrap_err().to_string()
         };
-        assert!(new(&[2], &[Dim::Block], None).contains("2 dimensions, but 1"));
-        assert!(new(&[2], &[const { Dim::Block }; 2], None).contains("2 distributed dimensions"));
-        assert!(new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("(0, 0)"));
+        assert!(new(&[2], &[Dim::Block], None).contains("1 kind is given, but the shape (10, 10) has 2"));
+        assert!(
+            new(&[2], &[const { Dim::Block }; 2], None)
+                .contains("2 dimensions are distributed, but the mesh (2,) has 1")
+        );
+        assert!(
+            new(&[2, 2], &[const { Dim::Block }; 2], Some(&[0, 0])).contains("dimension 0 of the mesh (2, 2) twice")
+        );
         assert!(new(&[0, 2], &[const { Dim::Block }; 2], None).contains("between 1 and"));
-        assert!(new(&[2, 2], &[Dim::Block, Dim::BlockOf(4)], None).contains("BLOCK(4)"));
-        assert!(new(&[2, 2], &[Dim::Block, Dim::Cyclic(0)], None).contains("CYCLIC(0)"));
+        assert!(new(&[2, 2], &[Dim::Block, Dim::BlockOf(4)], None).contains("block(4)"));
+        assert!(new(&[2, 2], &[Dim::Block, Dim::Cyclic(0)], None).contains("'cyclic(0)' of dimension 1"));
     }
 }

@@ -77,11 +77,81 @@ impl From<u64> for Triplet {
 
 /// Why a section does not fit an array.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SectionError(String);
+pub struct SectionError {
+    section: Section,
+    problem: Problem,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Problem {
+    /// It has another number of dimensions than an array of this shape.
+    Dimensions(Vec<u64>),
+    /// Blocks of this dimension overlap.
+    Overlaps(usize),
+    /// Indices of this dimension are too large for 64 bits.
+    Overflows(usize),
+    /// It ends here in this dimension, behind the end of an array of this shape.
+    Ends(usize, u64, Vec<u64>),
+}
+
+impl SectionError {
+    /// What is wrong, where the section is one of this array: text that names the section as slices.
+    pub fn of(&self, array: &str) -> String {
+        let SectionError { section, problem } = self;
+        match problem {
+            Problem::Dimensions(shape) => too_many(section.dims.len(), array, shape),
+            Problem::Overlaps(dim) => {
+                let Triplet { stride, block, .. } = section.dims[*dim];
+                format!("section {section} of {array} has blocks of {block} indices every {stride} in dimension {dim}")
+            }
+            Problem::Overflows(dim) => format!("section {section} of {array} reaches beyond 2**64 in dimension {dim}"),
+            Problem::Ends(dim, _, shape) if section.dims[*dim].len() == 1 => {
+                let index = section.dims[*dim].start;
+                format!(
+                    "index {index} is out of range for dimension {dim} of {array}, which has shape {}",
+                    tuple(shape)
+                )
+            }
+            Problem::Ends(dim, end, shape) => {
+                let shape = tuple(shape);
+                format!(
+                    "section {section} of {array} ends at {end} in dimension {dim}, but the array has shape {shape}"
+                )
+            }
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match &self.problem {
+            Problem::Dimensions(_) => DIMENSIONS_HINT.into(),
+            Problem::Overlaps(_) => "give a stride of at least the block, so that blocks do not overlap".into(),
+            Problem::Overflows(_) => "give bounds that lie in the array".into(),
+            Problem::Ends(dim, _, shape) if self.section.dims[*dim].len() == 1 => match shape[*dim] {
+                0 => "choose another section: the array is empty there".into(),
+                extent => format!("give an index of at most {}", extent - 1),
+            },
+            Problem::Ends(dim, _, shape) => {
+                format!(
+                    "end it at {} or before: sections are not cut to the array, as slices of NumPy are",
+                    shape[*dim]
+                )
+            }
+        }
+    }
+}
+
+/// What to do about a section of another number of dimensions than the array.
+const DIMENSIONS_HINT: &str = "give an index or a slice for each dimension of the array";
+
+/// That a section of so many dimensions cannot be one of this array.
+fn too_many(ndim: usize, array: &str, shape: &[u64]) -> String {
+    format!("the section has {ndim} dimensions, but {array} has {} (shape {})", shape.len(), tuple(shape))
+}
 
 impl fmt::Display for SectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{}\n  hint: {}", self.of("the array"), self.hint())
     }
 }
 
@@ -123,29 +193,18 @@ impl Section {
     /// # Errors
     /// When the number of dimensions differs, blocks overlap, or an index lies outside.
     pub fn check(&self, shape: &[u64]) -> Result<(), SectionError> {
+        let fail = |problem| Err(SectionError { section: self.clone(), problem });
         if self.dims.len() != shape.len() {
-            return Err(SectionError(format!(
-                "the section has {} dimensions, the array {} with shape {shape}",
-                self.dims.len(),
-                shape.len(),
-                shape = tuple(shape)
-            )));
+            return fail(Problem::Dimensions(shape.to_vec()));
         }
         for (d, (triplet, &extent)) in self.dims.iter().zip(shape).enumerate() {
             let Triplet { start, stride, count, block } = *triplet;
-            let told = format!("start {start}, stride {stride}, count {count}, block {block}");
             let Some(set) = IndexSet::progression(start, block, stride, count) else {
-                return Err(SectionError(format!(
-                    "dimension {d} of the section ({told}) overlaps itself or overflows\n  hint: stride must be at least block"
-                )));
+                return fail(if count > 1 && stride < block { Problem::Overlaps(d) } else { Problem::Overflows(d) });
             };
-            let high = set.hull().map_or(start, |(_, high)| high);
-            if high > extent {
-                return Err(SectionError(format!(
-                    "dimension {d} of the section ({told}) reaches index {}, but the array has extent {extent} there (shape {shape})",
-                    high.max(1) - 1,
-                    shape = tuple(shape)
-                )));
+            let end = set.hull().map_or(start, |(_, high)| high);
+            if end > extent {
+                return fail(Problem::Ends(d, end, shape.to_vec()));
             }
         }
         Ok(())
@@ -158,11 +217,12 @@ impl fmt::Display for Section {
             .dims
             .iter()
             .map(|t| match t {
-                Triplet { start, count: 1, block, .. } => format!("{start}:{}", start + block),
+                Triplet { start, count: 1, block, .. } => format!("{start}:{}", start.saturating_add(*block)),
                 Triplet { start, count: 0, .. } => format!("{start}:{start}"),
-                Triplet { start, stride: 1, count, block: 1 } => format!("{start}:{}", start + count),
+                Triplet { start, stride: 1, count, block: 1 } => format!("{start}:{}", start.saturating_add(*count)),
                 Triplet { start, stride, count, block: 1 } => {
-                    format!("{start}:{}:{stride}", start + (count - 1) * stride + 1)
+                    let last = start.saturating_add((count - 1).saturating_mul(*stride));
+                    format!("{start}:{}:{stride}", last.saturating_add(1))
                 }
                 Triplet { start, stride, count, block } => format!("({start}, {stride}, {count}, {block})"),
             })
@@ -189,8 +249,8 @@ mod tests {
         assert_eq!(rows, [0, 1, 2, 4, 5, 6]);
         let columns: Vec<u64> = (0..8).map(|s| section.dims[1].select(s)).collect();
         assert_eq!(columns, [1, 2, 4, 5, 7, 8, 10, 11]);
-        assert!(section.check(&[6, 12]).unwrap_err().to_string().contains("reaches index 6"));
-        assert!(section.check(&[8]).unwrap_err().to_string().contains("2 dimensions, the array 1"));
+        assert!(section.check(&[6, 12]).unwrap_err().to_string().contains("ends at 7 in dimension 0"));
+        assert!(section.check(&[8]).unwrap_err().to_string().contains("2 dimensions, but the array has 1"));
     }
 
     #[test]
@@ -213,8 +273,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_beyond_64_bits_are_refused() {
+        let told = |start, stride, count, block| {
+            let section = Section { dims: vec![Triplet { start, stride, count, block }] };
+            section.check(&[10]).unwrap_err().to_string()
+        };
+        assert!(told(u64::MAX, 9, 1, 9).contains("reaches beyond 2**64 in dimension 0"));
+        assert!(told(1, u64::MAX, 3, 1).contains("reaches beyond 2**64"));
+    }
+
+    #[test]
     fn overlapping_blocks_are_refused() {
         let section = Section { dims: vec![Triplet { start: 0, stride: 2, count: 2, block: 3 }] };
-        assert!(section.check(&[10]).unwrap_err().to_string().contains("stride must be at least block"));
+        assert!(section.check(&[10]).unwrap_err().to_string().contains("a stride of at least the block"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::emit::{Emitter, Placed};
 use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
-use crate::rounds::check_servers;
+use crate::rounds::{check_servers, more_buffers};
 use crate::strategy::{Infeasible, Parameters};
 use crate::transfer::{Ask, Direction, Spread, Transfer};
 use crate::units::{Touched, Unit, Units, shared_chunk};
@@ -48,7 +48,7 @@ pub(crate) fn feasible(transfer: &Transfer, parameters: &Parameters, strategy: &
                 "{} buffers for the largest chunk or subchunk need {need} B, but the buffers of a rank may have {} B",
                 parameters.slots, parameters.buffer_bytes_max
             ),
-            hint: "allow more buffer bytes, or store smaller chunks".into(),
+            hint: more_buffers(transfer, need),
         });
     }
     if transfer.asks.iter().any(|ask| ask.spread == Spread::Explicit) {

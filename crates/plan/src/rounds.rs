@@ -243,12 +243,13 @@ impl Rounds {
         if need > self.buffer_bytes_max {
             return Err(Infeasible {
                 reason: format!(
-                    "{} buffers of {} B for the largest chunk or subchunk need {need} B, but the buffers of a rank may have {} B",
+                    "{} buffers of {} B for the largest {} need {need} B, but the buffers of a rank may have {} B",
                     self.slots,
                     self.slot_bytes(),
+                    if has_chunks(&self.transfer) { "chunk or subchunk" } else { "subchunk" },
                     self.buffer_bytes_max
                 ),
-                hint: "allow more buffer bytes, or store smaller chunks".into(),
+                hint: more_buffers(&self.transfer, need),
             });
         }
         let explicit = self.transfer.asks.iter().find(|ask| ask.spread == Spread::Explicit);
@@ -276,6 +277,17 @@ impl Rounds {
         let spare_bytes = rounds.buffer_bytes_max.saturating_sub(rounds.buffer_bytes());
         Program { slots, slot_bytes, spare_bytes, lanes, durability: rounds.transfer.policies.durability }
     }
+}
+
+/// Whether something of it is stored in chunks.
+pub(crate) fn has_chunks(transfer: &Transfer) -> bool {
+    transfer.asks.iter().any(|ask| ask.stored.chunk().is_some())
+}
+
+/// What to do where the buffers of a rank are too small, which need so many bytes.
+pub(crate) fn more_buffers(transfer: &Transfer, need: u64) -> String {
+    let chunks = if has_chunks(transfer) { ", or store smaller chunks" } else { "" };
+    format!("give buffer_bytes={need} or more{chunks}")
 }
 
 /// Whether these ranks can be servers.

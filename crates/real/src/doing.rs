@@ -37,7 +37,7 @@ impl Doing<'_> {
         Fault::new(FaultKind::Corrupt, format!("'{path}' is damaged"))
             .about(path)
             .expected(expected, found)
-            .hint("the file was truncated or overwritten; restore it, or read an earlier step")
+            .hint("restore the file, which was truncated or overwritten, or read an earlier step")
     }
 }
 

@@ -218,7 +218,7 @@ impl Names for StripedDirectory {
         if !self.root.is_empty() && self.root.split('/').any(|part| matches!(part, "" | "." | "..")) {
             let text =
                 format!("'{}' cannot be a name in stripe directories: it has an empty part, '.' or '..'", self.root);
-            return Err(Fault::new(FaultKind::Invalid, text).hint("names are relative, like 'dump.raw'"));
+            return Err(Fault::new(FaultKind::Invalid, text).hint("give a relative name, like 'dump.raw'"));
         }
         let absolute = |path: &PathBuf| {
             std::path::absolute(path).map_err(|error| {

@@ -72,12 +72,12 @@ impl Stripes {
             use std::os::unix::fs::MetadataExt;
             let Some(found) = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir) else {
                 let text = format!("the directory '{}' does not exist", path.display());
-                return Err(Fault::new(FaultKind::NotFound, text).hint("stripe directories are made beforehand"));
+                return Err(Fault::new(FaultKind::NotFound, text).hint("make the stripe directories beforehand"));
             };
             if let Some(other) = seen.insert((found.dev(), found.ino()), path) {
                 let text = format!("'{}' and '{}' are the same directory", other.display(), path.display());
                 return Err(
-                    Fault::new(FaultKind::Invalid, text).hint("each directory of a striped file is another one")
+                    Fault::new(FaultKind::Invalid, text).hint("name another directory for each part of a striped file")
                 );
             }
         }

@@ -383,7 +383,7 @@ fn broken(why: &str) -> Fault {
 fn reach_over(peek: &Peek, parts: &[Part], incoming: bool) -> Result<(), Fault> {
     let lost = |error: std::io::Error| {
         broken(&format!("the memory of a neighbour process cannot be reached any more: {error}"))
-            .hint("the process may have died; HYPERSLAB_DIRECT=0 uses messages instead")
+            .hint("look whether the process has died; set HYPERSLAB_DIRECT=0 to use messages instead")
     };
     let mut crossing = if incoming { Crossing::pull(&peek.identity) } else { Crossing::push(&peek.identity) };
     for part in parts {

@@ -13,7 +13,7 @@ use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
 /// What ranks compare of which one says nothing.
-const ABSENT: &str = "absent";
+const NOT_GIVEN: &str = "not given";
 
 /// Different answers told apart; further ones are only counted.
 const GROUPS_MAX: usize = 4;
@@ -274,7 +274,7 @@ impl Consensus {
                     if self.merged.merge(&contents).is_none() {
                         let fault =
                             Fault::new(FaultKind::Peer, format!("rank {from} sent an agreement that makes no sense"));
-                        self.merged.add_faults(1, [(from, fault.hint("all ranks must run the same version"))]);
+                        self.merged.add_faults(1, [(from, fault.hint("run the same version on all ranks"))]);
                     }
                 }
                 tag::DECIDING => {
@@ -396,28 +396,27 @@ impl Consensus {
 
     /// The error that says which values differ, on which ranks.
     fn difference(&self) -> Fault {
-        let mut lines = Vec::new();
+        let (mut lines, mut hint) = (Vec::new(), None);
         let expected = &self.values[&0];
         for group in &self.merged.groups[1..] {
             let found = &self.values[&group.ranks[0]];
             let names = expected.iter().chain(found).map(|(name, _)| name);
             let mut seen = Vec::new();
             for name in names {
-                let of = |fields: &[(String, String)]| {
-                    fields.iter().find(|f| &f.0 == name).map_or(ABSENT.to_string(), |f| f.1.clone())
-                };
+                let of = |fields: &[(String, String)]| fields.iter().find(|f| &f.0 == name).map(|f| f.1.clone());
                 let (ours, theirs) = (of(expected), of(found));
-                let is_of_one = |value: &str| value == ABSENT;
                 // Of calls that differ, or of different objects, what only one of them says is no news.
-                let is_news = seen.is_empty() || !(is_of_one(&ours) || is_of_one(&theirs));
+                let is_news = seen.is_empty() || (ours.is_some() && theirs.is_some());
                 if ours == theirs || !is_news || seen.contains(&name) || seen.len() == 3 {
                     continue;
                 }
                 seen.push(name);
                 let more = group.count.saturating_sub(group.ranks.len() as u64);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let [ours, theirs] = [ours, theirs].map(|value| value.unwrap_or_else(|| NOT_GIVEN.into()));
                 lines.push(format!("{name} is {ours} on rank 0, but {theirs} on {}{more}", named(&group.ranks)));
             }
+            hint = hint.or_else(|| seen.first().map(|name| hint_for(name)));
         }
         if lines.is_empty() {
             lines.push("what they ask for looks alike, and is not".into());
@@ -427,9 +426,33 @@ impl Consensus {
         Fault::new(FaultKind::Disagreement, text)
             .on(&others[..others.len().min(RANKS_NAMED_MAX)], "")
             .context(&self.question.what)
-            .hint("a collective call needs the same arguments on every rank, but for the local arrays themselves")
+            .hint(hint.unwrap_or(ARGUMENTS_HINT))
     }
 }
+
+/// What to do about values that differ, by the name of the first of them; what is of an array is named so.
+fn hint_for(name: &str) -> &'static str {
+    match name.split(" of ").next().unwrap_or(name) {
+        "operation" | "number" | "file or store" => {
+            "make the same collective calls in the same order on every rank; look for a call that only some ranks reach"
+        }
+        "version" => "install the same version of hyperslab for all ranks",
+        "path" => "make the path from what all ranks have in common, or let rank 0 broadcast it",
+        "name" | "names" | "arrays" => "name the same arrays in the same order on every rank",
+        "shape" | "distribution" => {
+            "give every rank the same distribution, of the shape of the whole array; only the local arrays differ"
+        }
+        "codecs" => "give the same codecs, zstd and checksum on every rank",
+        "element type" => "convert the local arrays to the same type on every rank",
+        _ if name.starts_with("attribute ") => {
+            "let rank 0 broadcast what only it knows, such as the time, before all ranks give it"
+        }
+        _ => ARGUMENTS_HINT,
+    }
+}
+
+/// What to do about values that differ of which no more is known.
+const ARGUMENTS_HINT: &str = "give the same arguments on every rank, but for the local arrays";
 
 fn decision(contents: &[u8]) -> Result<Agreed, Fault> {
     let mut r = Reader::new(contents);
@@ -466,9 +489,11 @@ fn failures(merged: &Merged, names: &Names) -> Fault {
     let (first, ranks) = distinct[0].clone();
     // Who is alone does not have to know which rank it was.
     let alone = names.clients() == 1 && names.servers().is_empty();
+    // Where it befell all of them, who it was is no news.
+    let all = ranks.len() as u64 == u64::from(names.clients()) && names.servers().is_empty();
     let named = |(fault, ranks): &(Fault, Vec<u32>)| match alone {
         true => fault.clone(),
-        false => fault.clone().on(ranks, names.list(ranks)),
+        false => fault.clone().on(ranks, if all { String::new() } else { names.list(ranks) }),
     };
     let mut others: Vec<String> = distinct[1..].iter().map(|other| named(other).text()).collect();
     if more > 0 {

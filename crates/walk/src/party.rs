@@ -386,7 +386,7 @@ impl Party {
         if let Some(&gone) = self.inbox.gone.first() {
             let text = format!("{}: rank {gone} ended its program without this call", self.what);
             let fault = Fault::new(FaultKind::Peer, text)
-                .hint("every rank of the communicator must make the call; look at what that rank printed");
+                .hint("make the call on every rank of the communicator; look at what that rank printed");
             return Some(self.ending().begin(world, fault, None));
         }
         let (from, fault, known) = self.inbox.reports.first().cloned()?;

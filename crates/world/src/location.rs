@@ -91,7 +91,9 @@ impl From<Striped> for Location {
 
 impl fmt::Display for Striped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} striped over {:?} by {} B", self.name, self.directories, self.unit_bytes)
+        let directories: Vec<String> =
+            self.directories.iter().map(|directory| format!("'{}'", directory.display())).collect();
+        write!(f, "{} striped over {} by {} B", self.name, directories.join(", "), self.unit_bytes)
     }
 }
 

@@ -334,7 +334,9 @@ impl dyn Names + '_ {
                 "'{}' should be a small file, at most {METADATA_BYTES_MAX} B, but has {length} B",
                 self.full(name)
             );
-            return Err(Fault::new(FaultKind::Corrupt, text).hint("it was damaged, or something else has its name"));
+            return Err(
+                Fault::new(FaultKind::Corrupt, text).hint("restore it; it was damaged, or something else has its name")
+            );
         }
         self.read_prefix(name, METADATA_BYTES_MAX)
     }

@@ -190,7 +190,7 @@ impl Names for MemoryTree {
         let root = &self.root;
         if !root.is_empty() && root.split('/').any(|part| matches!(part, "" | "." | "..")) {
             let text = format!("'{root}' cannot be a name in memory: it has an empty part, or '.' or '..'");
-            return Err(Fault::new(FaultKind::Invalid, text).hint("names are relative, like 'runs/a.zarr'"));
+            return Err(Fault::new(FaultKind::Invalid, text).hint("give a relative name, like 'runs/a.zarr'"));
         }
         Ok(self.absolute(root))
     }

@@ -76,13 +76,13 @@ def arrays_and_indices(comm: Any, path: Path) -> None:
         assert np.asarray(rho, "f4").dtype == np.float32
         assert np.array_equal(list(rho)[2], whole()[2])
         for key, text in [
-            (9, "index 9 of dimension 0"),
+            (9, "index 9 is out of range for dimension 0"),
             ((0, 0, 0), "the section has 3 dimensions"),
             (slice(None, None, -1), "positive"),
             (whole() > 3, "mask"),
-            (([0], [0]), "one dimension at a time"),
-            ("x", "of type str"),
-            (None, "of type NoneType"),
+            (([0], [0]), "2 dimensions are selected by lists"),
+            ("x", "got 'x'"),
+            (None, "got None"),
             ((..., ...), "'...'"),
             ([9], "index 9"),
         ]:

@@ -14,6 +14,7 @@ from hyperslab._local import describe, describe_all, describe_each
 from hyperslab._log import called
 from hyperslab._scalars import fill_json, json_of
 from hyperslab._types import type_code, type_of
+from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
 from hyperslab.errors import Error, InvalidError
 from hyperslab.pieces import Pieces
@@ -27,6 +28,7 @@ __all__ = [
     "Ownership",
     "RawSection",
     "SectionLike",
+    "asking",
     "attending",
     "calling",
     "describe",
@@ -72,11 +74,8 @@ def local_extents(raws: Sequence[_core.Local]) -> Sequence[int]:
 def holding(dist: Any) -> Ownership:
     """How the ranks hold an array, or an error that says what was given instead."""
     if not isinstance(dist, (Distribution, Pieces)):
-        message = (
-            f"dist should be a Distribution or Pieces, but is {type(dist).__name__}\n"
-            "  hint: hyperslab.Distribution.block(shape, comm.size) spreads a shape evenly"
-        )
-        raise InvalidError(message)
+        hint = "spread a shape evenly with hyperslab.Distribution.block(shape, comm.size)"
+        raise unfit("dist", "a Distribution or Pieces", dist, hint)
     return dist
 
 
@@ -120,6 +119,8 @@ class attending:  # noqa: N801 (it reads as what it does; a class, since a gener
         """Attend the next call of the others with the failure."""
         if isinstance(error, Exception) and not self._is_known(error):
             raise self._comm.attend(self._what, unready(error)) from error
+        if isinstance(error, InvalidError) and not _says(error, self._what):
+            raise _asked(error, self._what) from error.__cause__
 
     def _is_known(self, error: Exception) -> bool:
         """Whether the other ranks have the failure already."""
@@ -133,6 +134,32 @@ class calling(attending):  # noqa: N801
 
     def _is_known(self, error: Exception) -> bool:
         return bool(getattr(error, "_collective", False)) or type(error) is RuntimeError
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Where a rank asks by itself: what was asked stands in front of what keeps it from that."""
+    try:
+        yield
+    except InvalidError as error:
+        if _says(error, what):
+            raise
+        raise _asked(error, what) from error.__cause__
+
+
+def _says(error: InvalidError, what: str) -> bool:
+    """Whether an error says what was asked."""
+    return bool(error.doing) or what in str(error)
+
+
+def _asked(error: InvalidError, what: str) -> InvalidError:
+    """The same error with what was asked in front."""
+    text = str(error)
+    again = InvalidError(f"{what}: {text}")
+    again.__dict__.update(error.__dict__)
+    again.what, _, again.hint = text.partition("\n  hint: ")
+    again.doing = (what,)
+    return again
 
 
 def unready(error: Exception) -> _core._Unready:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hyperslab import _core
+from hyperslab._calls import asking
+from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError
 from hyperslab.pieces import Runs
@@ -40,11 +42,14 @@ def expanded(section: Any, shape: Sequence[int]) -> list[Selector]:
     given = [*section] if isinstance(section, Sequence) else [section]
     dots = [number for number, selector in enumerate(given) if selector is Ellipsis]
     if len(dots) > 1:
-        message = f"'...' may stand for the dimensions that are left out once, but is there {len(dots)} times"
+        message = f"the section has '...' {len(dots)} times\n  hint: give it once, for all dimensions that are left out"
         raise InvalidError(message)
     ndim = len(shape)
     if len(given) - len(dots) > ndim:
-        message = f"the section has {len(given) - len(dots)} dimensions, the array {ndim} with shape {tuple(shape)}"
+        message = (
+            f"the section has {len(given) - len(dots)} dimensions, but the array has {ndim} (shape {tuple(shape)})\n"
+            "  hint: give at most one index or slice for each dimension"
+        )
         raise InvalidError(message)
     at = dots[0] if dots else len(given)
     left_out = [slice(None)] * (ndim - len(given) + len(dots))
@@ -57,17 +62,26 @@ def _indices(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
     if values.size == 0:
         return np.empty(0, np.int64)
     if values.dtype == bool:
-        message = "a mask cannot select\n  hint: np.flatnonzero(mask) makes the list of indices of it"
+        hint = "give np.flatnonzero(mask) for a mask of one dimension"
+        message = f"a boolean mask cannot select indices of dimension {dim}\n  hint: {hint}"
         raise InvalidError(message)
     if values.ndim != 1 or values.dtype.kind not in "iu":
-        message = f"dimension {dim} is selected by {selector!r}, which is no list of whole numbers"
-        raise InvalidError(message)
+        raise unfit(f"the list of indices for dimension {dim}", "one row of whole numbers", selector)
     found: NDArray[np.int64] = np.where(values < 0, values + extent, values).astype(np.int64)
     if found.min() < 0 or found.max() >= extent:
-        wrong = values[(found < 0) | (found >= extent)][0]
-        message = f"index {wrong} of dimension {dim} is outside of the array, which has {extent} there"
-        raise InvalidError(message)
+        raise _outside(values[(found < 0) | (found >= extent)][0], dim, extent)
     return found
+
+
+def _outside(index: Any, dim: int, extent: int) -> InvalidError:
+    hint = f"give an index from {-extent} to {extent - 1}" if extent else "choose another array: this one is empty"
+    return InvalidError(f"index {index} is out of range for dimension {dim} of extent {extent}\n  hint: {hint}")
+
+
+def _slice_text(selector: slice) -> str:
+    """A slice as it is written in brackets."""
+    bounds = [selector.start, selector.stop, *([] if selector.step is None else [selector.step])]
+    return ":".join("" if bound is None else f"{bound}" for bound in bounds)
 
 
 def _progressions(indices: NDArray[np.int64]) -> list[slice]:
@@ -92,13 +106,18 @@ def _quad_of(indices: NDArray[np.int64]) -> Quad:
 
 def read_indexed(array: Array, key: Any) -> Any:
     """Read what a key selects, by this rank alone."""
+    with asking(f"read of '{array.name}' from '{array._group.path}'"):
+        return _read_indexed(array, key)
+
+
+def _read_indexed(array: Array, key: Any) -> Any:
     shape = array.shape
     selectors = [
         _plain(selector, dim) for dim, selector in enumerate(expanded(key if isinstance(key, tuple) else (key,), shape))
     ]
     lists = [dim for dim, selector in enumerate(selectors) if is_list(selector)]
     if len(lists) > 1:
-        message = "lists of indices select along one dimension at a time\n  hint: select along the others in memory"
+        message = f"{len(lists)} dimensions are selected by lists\n  hint: give one list, and select from what is read"
         raise InvalidError(message)
     if not lists:
         found = array.read_local(section=_within(selectors, shape))
@@ -114,7 +133,8 @@ def _plain(selector: Any, dim: int) -> Selector:
     """A selector that is understood: an integer, a slice or a list."""
     if isinstance(selector, slice):
         if selector.step is not None and selector.step < 1:
-            message = f"dimension {dim} is selected by {selector}: steps must be positive\n  hint: turn it in memory"
+            hint = "read with a positive step, then reverse what was read with [::-1]"
+            message = f"the slice {_slice_text(selector)} of dimension {dim} goes backwards\n  hint: {hint}"
             raise InvalidError(message)
         return selector
     if is_list(selector):
@@ -124,11 +144,7 @@ def _plain(selector: Any, dim: int) -> Selector:
             return selector.__index__()
         except (AttributeError, TypeError):
             pass
-    message = (
-        f"dimension {dim} is selected by {selector!r}, of type {type(selector).__name__}\n"
-        "  hint: integers, slices, '...' and for one dimension a list of indices select"
-    )
-    raise InvalidError(message)
+    raise unfit(f"the selection of dimension {dim}", "an integer, a slice, '...' or a list of indices", selector)
 
 
 def _within(selectors: Sequence[Selector], shape: Sequence[int]) -> list[Any]:
@@ -140,8 +156,7 @@ def _within(selectors: Sequence[Selector], shape: Sequence[int]) -> list[Any]:
             continue
         index = selector + extent if selector < 0 else selector
         if not 0 <= index < extent:
-            message = f"index {selector} of dimension {dim} is outside of the array, which has {extent} there"
-            raise InvalidError(message)
+            raise _outside(selector, dim, extent)
         cut.append(index)
     return cut
 
@@ -201,6 +216,9 @@ def _selected(selector: Any, dim: int, extent: int) -> NDArray[np.int64]:
     ((start, stride, count, block),) = _core.section_of([selector], [extent])
     found = (start + np.arange(count)[:, None] * stride + np.arange(block)).ravel()
     if found.size and found[-1] >= extent:
-        message = f"dimension {dim} of the section reaches index {found[-1]}, the array has {extent} there"
+        message = (
+            f"the section ends at {found[-1] + 1} in dimension {dim}, but the array has extent {extent} there\n"
+            f"  hint: end it at {extent} or before: sections are not cut to the array, as slices of NumPy are"
+        )
         raise InvalidError(message)
     return found

@@ -33,13 +33,16 @@ def describe(array: Any, halo: int = 0, *, writable: bool = False) -> _core.Loca
     if type(array) is not np.ndarray:
         array = host_array(array, writable=writable)
     if writable and not array.flags.writeable:
-        message = "the array to read into is read-only\n  hint: leave out= away, or give an array that may be changed"
+        message = "the array to read into is read-only\n  hint: read without out=, or give an array that may be changed"
         raise InvalidError(message)
     inner = array
     if halo:
         width = whole_number(halo, "halo")
         if any(extent < 2 * width for extent in array.shape):
-            message = f"an array of shape {array.shape} has no room for a halo of {width} cells on every side"
+            message = (
+                f"halo={width} takes {2 * width} cells of each dimension, but the local array has shape {array.shape}\n"
+                "  hint: give the array with its halo, which has the shape of the part and the halo on all sides"
+            )
             raise InvalidError(message)
         # The dots keep an array without dimensions an array; without them it would become a scalar, a copy.
         inside: tuple[Any, ...] = (*[slice(halo, -halo)] * array.ndim, ...)
@@ -64,7 +67,10 @@ def describe_all(arrays: Any, dist: Any, halo: int = 0, *, writable: bool = Fals
         arrays = [arrays]
     if not isinstance(arrays, (Sequence, np.ndarray)) or len(arrays) != len(dist):
         count = len(arrays) if isinstance(arrays, (Sequence, np.ndarray)) else type(arrays).__name__
-        message = f"{len(dist)} boxes need a list of {len(dist)} local arrays, found {count}"
+        boxes = (
+            "1 box needs a list of 1 local array" if len(dist) == 1 else f"{len(dist)} boxes need as many local arrays"
+        )
+        message = f"{boxes}, got {count}\n  hint: give a list of arrays, one for each box of this rank"
         raise InvalidError(message)
     return [describe(array, halo, writable=writable) for array in arrays]
 
@@ -94,7 +100,7 @@ def host_array(value: Any, *, writable: bool = False) -> NDArray[Any]:
         if isinstance(value, np.ma.MaskedArray):
             message = (
                 "a masked array cannot be written or read into, since files have no masks\n"
-                "  hint: array.filled(value) has a value for what is masked, such as the fill value"
+                "  hint: give array.filled(value), with a value for what is masked"
             )
             raise InvalidError(message)
         return value
@@ -103,22 +109,22 @@ def host_array(value: Any, *, writable: bool = False) -> NDArray[Any]:
     package = type(value).__module__.partition(".")[0]
     if writable and package in ("pandas", "xarray", "polars", "dask"):
         message = (
-            f"{_named(value)} cannot be read into\n  hint: give a NumPy array, or leave out= away and make a new "
+            f"{_named(value)} cannot be read into\n  hint: give a NumPy array, or read without out= and make a new "
             f"{type(value).__name__} of what is read"
         )
         raise InvalidError(message)
     if package == "dask":
-        message = f"{_named(value)} is not in memory\n  hint: array.compute() gives this rank's part"
+        message = f"{_named(value)} is not in memory\n  hint: give this rank's part, as array.compute() makes it"
         raise InvalidError(message)
     shown = _shown(value)
     if shown is not None:
         return _writable(shown, value) if writable else shown
     if writable:
-        raise _no_array(value, "a NumPy array, or another one whose memory the processor can change, is")
+        raise _no_array(value, "read into a NumPy array, or without out=")
     try:
         made = np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise _no_array(value, f"NumPy makes no array of it: {error}") from None
+        raise _no_array(value, f"make a NumPy array of it first, which np.asarray() cannot: {error}") from None
     code_of(made.dtype)
     return made
 
@@ -170,7 +176,7 @@ def _writable(shown: NDArray[Any], value: Any) -> NDArray[Any]:
             return other
     message = (
         f"{_named(value)} cannot be changed, and so not read into\n"
-        "  hint: leave out= away, or read into a NumPy array and convert that"
+        "  hint: read without out=, or read into a NumPy array and convert that"
     )
     raise InvalidError(message)
 
@@ -178,7 +184,7 @@ def _writable(shown: NDArray[Any], value: Any) -> NDArray[Any]:
 def _named(value: Any) -> str:
     kind = type(value)
     module = "" if kind.__module__ == "builtins" else kind.__module__.partition(".")[0] + "."
-    return f"a local part of type {module}{kind.__qualname__}"
+    return f"an object of type {module}{kind.__qualname__}"
 
 
 def _on_device(value: Any, device: str) -> InvalidError:
@@ -187,5 +193,8 @@ def _on_device(value: Any, device: str) -> InvalidError:
     )
 
 
-def _no_array(value: Any, hint: str = "NumPy arrays, and arrays of other packages in host memory, are") -> InvalidError:
-    return InvalidError(f"{_named(value)} is no array\n  hint: {hint}")
+def _no_array(
+    value: Any, hint: str = "give a NumPy array, or an array of another package in host memory"
+) -> InvalidError:
+    got = "None" if value is None else _named(value)
+    return InvalidError(f"the local part must be an array, got {got}\n  hint: {hint}")

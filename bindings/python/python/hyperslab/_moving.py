@@ -12,9 +12,8 @@ from hyperslab._calls import (
     Casting,
     Ownership,
     SectionLike,
+    asking,
     calling,
-    describe_all,
-    describe_each,
     fill_json,
     held,
     json_of,
@@ -26,7 +25,7 @@ from hyperslab._calls import (
     type_of,
 )
 from hyperslab._indexing import expanded, has_list, runs_of
-from hyperslab._local import host_array
+from hyperslab._local import describe_all, describe_each, host_array
 from hyperslab._log import again
 from hyperslab._parts import asks_of, dists_of, named, parts_of, spread_of
 from hyperslab._types import native
@@ -550,7 +549,8 @@ class Moving:
         array([2., 3.])
         """
         info = info_of(self._core.look_local(name))
-        part = None if section is None else _section(section, info)
+        with asking(f"read of {name!r} from '{self.path}'"):
+            part = None if section is None else _section(section, info)
         spread = spread_of(info, part, None, 1)
         if out is None:
             out = spread.empty(0, native(info.dtype) if dtype is None else type_of(type_code(dtype)))

@@ -42,7 +42,7 @@ def part(name: str, value: Any) -> Part:
     if not isinstance(value, tuple):
         return value, None, None
     if len(value) not in (2, 3) or (len(value) == 3 and not isinstance(value[2], Mapping)):
-        message = f"'{name}' should be an array, or (names of dimensions, array), or (names, array, attributes)"
+        message = f"'{name}' must be an array, or (names of dimensions, array), or (names, array, attributes)"
         raise InvalidError(message)
     names = [value[0]] if isinstance(value[0], str) else list(value[0])
     return value[1], names, value[2] if len(value) == 3 else None

@@ -25,10 +25,10 @@ _OTHER_FORMATS = {
         "an archive of NumPy, which cannot be written in parallel",
         "write Zarr, 'run.zarr'; or one array with save_npy",
     ),
-    (".npy",): ("one array of NumPy's, which is no store", "hyperslab.load_npy reads it, save_npy writes it"),
+    (".npy",): ("an array of NumPy, not a store", "read it with hyperslab.load_npy, write it with save_npy"),
     (".raw", ".bin", ".dat"): (
-        "a raw file, of which the arrays must be said",
-        "hyperslab.open_raw opens it, with header= and arrays=",
+        "a raw file, which does not say what arrays it has",
+        "open it with hyperslab.open_raw, and say so with header= and arrays=",
     ),
 }
 
@@ -44,9 +44,9 @@ def local_path(path: str | os.PathLike[str]) -> str:
     text = os.fsdecode(os.fspath(path))
     if not text or "\0" in text:
         message = (
-            "the path is empty\n  hint: '.' is this directory"
+            "the path is empty\n  hint: give '.' for this directory"
             if not text
-            else f"{text!r} is no path: it has a zero byte"
+            else f"{text!r} is not a path: it has a zero byte"
         )
         raise InvalidError(message)
     if text.startswith("~"):
@@ -70,7 +70,7 @@ def _of_url(text: str, scheme: str) -> str:
         host = f"host '{parts.netloc}'" if parts.netloc else "no path"
         message = (
             f"'{text}' is no URL of a file here: expected file:///path, found {host}\n"
-            "  hint: three slashes begin an absolute path"
+            "  hint: write an absolute path with three slashes"
         )
         raise InvalidError(message)
     message = (

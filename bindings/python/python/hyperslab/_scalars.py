@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab._values import unfit
 from hyperslab.errors import InvalidError
 
 __all__ = ["attributes_of", "fill_json", "fill_of", "json_of"]
@@ -52,10 +53,8 @@ def fill_json(value: Any) -> str | None:
         return json.dumps(_float_json(float(item)))
     if isinstance(item, (int, str)):
         return json.dumps(item)
-    message = f"the fill value should be a number, but is {type(value).__name__}"
-    if isinstance(value, tuple):
-        message += "\n  hint: of a structured type, give np.array(value, dtype)[()]"
-    raise InvalidError(message)
+    hint = "for a structured type, give np.array(value, dtype)[()]" if isinstance(value, tuple) else ""
+    raise unfit("fill_value", "a number", value, hint)
 
 
 def _ticks(value: Any) -> Any:
@@ -137,8 +136,7 @@ def json_of(value: Mapping[str, Any] | None, words: tuple[str, ...] = ("_FillVal
     from texts; elsewhere JSON has nothing for them.
     """
     if value is not None and not isinstance(value, Mapping):
-        message = f"attributes should be a mapping of names to values, but is {type(value).__name__}"
-        raise InvalidError(message)
+        raise unfit("attributes", "a mapping of names to values", value)
     given = dict(value or {})
     plain = {key: _plain(item, f"attribute {key!r}", worded=key in words) for key, item in given.items()}
     return json.dumps(plain, allow_nan=False)
@@ -168,7 +166,7 @@ def _plain(item: Any, where: str, *, worded: bool = False) -> Any:
         raise _no_json(f"{where} is a date or a time, {item!s:.40}", hint)
     if hasattr(item, "__float__") and getattr(item, "ndim", None) == 0:
         return _plain(float(item), where, worded=worded)
-    raise _no_json(f"{where} is of type {type(item).__name__}", "numbers, texts, lists and mappings can be stored")
+    raise _no_json(f"{where} is of type {type(item).__name__}", "store numbers, strings, lists and mappings")
 
 
 def _key(key: Any, where: str) -> str:

@@ -29,9 +29,7 @@ NAMED = {
     "float8_e8m0fnu": 1,
 }
 
-_TEXT = (
-    'store text in attributes, or as uint8: array.astype("S8").view("uint8"); fields of structured types may be text'
-)
+_TEXT = 'store text in attributes, or as uint8: array.astype("S8").view("uint8"), or in fields of a structured type'
 
 #: What to do about types that no format has, by NumPy's letter for their kind.
 HINTS = {
@@ -39,8 +37,8 @@ HINTS = {
     "S": _TEXT,
     "U": _TEXT,
     "T": _TEXT,
-    "f": 'array.astype("float64") has a type that can',
-    "c": 'array.astype("complex128") has a type that can',
+    "f": 'convert them first, with array.astype("float64")',
+    "c": 'convert them first, with array.astype("complex128")',
 }
 
 
@@ -55,7 +53,7 @@ def type_code(dtype: DTypeLike) -> str:
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidError):
             raise
-        message = f"dtype={dtype!r} is no type of elements\n  hint: such as 'float64', '<f4' or 'bfloat16'"
+        message = f"dtype={dtype!r} is not a type of elements\n  hint: give one such as 'float64', '<f4' or 'bfloat16'"
         raise InvalidError(message) from None
 
 
@@ -81,7 +79,7 @@ def code_of(dtype: np.dtype[Any]) -> str:
     raise InvalidError(message)
 
 
-_LITTLE = "bool, integers, floats, complex numbers, dates and structured types can"
+_LITTLE = "store bool, integers, floats, complex numbers, dates or structured types"
 
 
 def _structured_code(dtype: np.dtype[Any]) -> str:

@@ -5,9 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from hyperslab.errors import InvalidError
 
-__all__ = ["names_of", "whole_number", "whole_numbers"]
+__all__ = ["names_of", "shown", "unfit", "whole_number", "whole_numbers"]
+
+#: Longest value that is shown as it is.
+SHOWN_MAX = 60
+
+
+def shown(value: Any) -> str:
+    """A value as it was given, where that is short; else its type.
+
+    >>> shown((0, 2)), shown({1, 2})
+    ('(0, 2)', 'an object of type set')
+    """
+    plain = value is None or isinstance(value, (bool, int, float, str, tuple, list, slice, np.ndarray))
+    text = repr(value) if plain else ""
+    return text if 0 < len(text) <= SHOWN_MAX else f"an object of type {type(value).__qualname__}"
+
+
+def unfit(what: str, expected: str, value: Any, hint: str = "") -> InvalidError:
+    """That an argument has a value that it cannot have."""
+    return InvalidError(f"{what} must be {expected}, got {shown(value)}" + (f"\n  hint: {hint}" if hint else ""))
 
 
 def whole_numbers(values: Any, what: str, least: int = 0) -> list[int]:
@@ -23,8 +44,7 @@ def whole_numbers(values: Any, what: str, least: int = 0) -> list[int]:
     except (TypeError, AttributeError):
         numbers = None
     if numbers is None or (numbers and min(numbers) < least):
-        message = f"{what} should be whole numbers of {least} or more, one for each dimension, but is {values!r}"
-        raise InvalidError(message)
+        raise unfit(what, f"whole numbers of {least} or more, one for each dimension", values)
     return numbers
 
 
@@ -38,8 +58,7 @@ def whole_number(value: Any, what: str, least: int = 0) -> int:
     """
     number: int | None = value.__index__() if hasattr(value, "__index__") else None
     if number is None or number < least:
-        message = f"{what} should be a whole number of {least} or more, but is {value!r}"
-        raise InvalidError(message)
+        raise unfit(what, f"a whole number of {least} or more", value)
     return number
 
 
@@ -54,8 +73,7 @@ def names_of(name: Any) -> list[str]:
     if isinstance(name, str):
         return [name]
     if not isinstance(name, Iterable):
-        message = f"a name should be a text, or several in a list, but is {name!r}"
-        raise InvalidError(message)
+        raise unfit("a name", "a string, or several in a list", name)
     names = list(name)
     if len({*map(str, names)}) < len(names):
         twice = next(each for number, each in enumerate(names) if each in names[:number])

@@ -121,6 +121,9 @@ def chunking(chunks: Chunks | None, shape: Sequence[int], kind: str) -> Chunking
     if tuple(chunks.shape) != tuple(shape):
         from hyperslab.errors import InvalidError
 
-        message = f"the disk schema has shape {chunks.shape}, the array {tuple(shape)}"
+        message = (
+            f"the distribution that is given as chunks has shape {chunks.shape}, but the array has {tuple(shape)}\n"
+            "  hint: make it for the shape of the array"
+        )
         raise InvalidError(message)
     return _core.schema_chunks(chunks._core, type_of(kind).itemsize), None

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hyperslab import _core
-from hyperslab._values import whole_number
+from hyperslab._values import unfit, whole_number
 
 __all__ = ["ThreadComm", "release", "threads"]
 
@@ -265,18 +265,13 @@ def connect(comm: Any, arrival_seconds: float = CONNECT_SECONDS) -> _core.Comm:
         assert isinstance(member, _core.Comm)
         return member
     if mpi is None or not isinstance(comm, mpi.Comm):
-        from hyperslab.errors import InvalidError
-
-        message = (
-            "comm should be an intracommunicator of mpi4py, one of hyperslab.threads() or hyperslab.dedicate(), "
-            f"or None, but is {type(comm).__name__}"
-        )
-        raise InvalidError(message)
+        kinds = "an intracommunicator of mpi4py, one of hyperslab.threads() or hyperslab.dedicate(), or None"
+        raise unfit("comm", kinds, comm)
     if comm == mpi.COMM_NULL or comm.Is_inter():
         from hyperslab.errors import InvalidError
 
         kind = "MPI_COMM_NULL" if comm == mpi.COMM_NULL else "an intercommunicator, whose ranks are in two groups"
-        message = f"comm should be an intracommunicator, but is {kind}\n  hint: Merge() makes one of the two groups"
+        message = f"comm must be an intracommunicator, got {kind}\n  hint: make one of the two groups with comm.Merge()"
         raise InvalidError(message)
     if not _keyval:
         _keyval.append(mpi.Comm.Create_keyval(delete_fn=_drop))

@@ -171,7 +171,7 @@ def explain(
     1
     """
     if direction not in ("write", "read"):
-        message = f"direction '{direction}' is not one of write, read"
+        message = f"direction must be 'write' or 'read', got {direction!r}"
         raise InvalidError(message)
     names = [name] if isinstance(name, str) else list(name)
     held = [dist] if isinstance(dist, Distribution) else [holding(pieces) for pieces in dist]
@@ -231,7 +231,7 @@ def _layout(
     if layout == "raw":
         return (order, header_bytes)
     if layout != "zarr":
-        message = f"layout '{layout}' is not one of zarr, raw"
+        message = f"layout must be 'zarr' or 'raw', got {layout!r}"
         raise InvalidError(message)
     chunks, typical = cut
     unsharded = shards is None or shards is False

@@ -22,7 +22,7 @@ from hyperslab._calls import (
 )
 from hyperslab._launch import LEFT_OUT, alone
 from hyperslab._log import noted
-from hyperslab._values import whole_number, whole_numbers
+from hyperslab._values import unfit, whole_number, whole_numbers
 from hyperslab.array import ArrayInfo
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError
@@ -134,14 +134,12 @@ def _named(
     shape: tuple[int, ...] = ()
     code = ""
     if not isinstance(arrays, Mapping):
-        message = f"arrays should be a mapping of names to (shape, dtype), but is {type(arrays).__name__}"
-        raise InvalidError(message)
+        raise unfit("arrays", "a mapping of names to (shape, dtype)", arrays)
     for name, given in arrays.items():
         # Of hundreds of arrays nearly all are alike, and often said to be with one object.
         if given is not last:
             if not isinstance(given, Sequence) or len(given) != 2 or not isinstance(given[0], Sequence):
-                message = f"array {name!r} of the file should be given as (shape, dtype), but is {given!r}"
-                raise InvalidError(message)
+                raise unfit(f"array {name!r}", "given as (shape, dtype)", given)
             extents, dtype = given
             shape, code, last = tuple(whole_numbers(extents, f"shape of {name!r}")), type_code(dtype), given
         found.append((name, shape, code))

@@ -301,7 +301,7 @@ class Group(Moving, Mapping[str, Array]):
         """
         from hyperslab.steps import Step
 
-        with calling(self._comm, f"step '{name}' of '{self.path}'"):
+        with calling(self._comm, f"step {name!r} of '{self.path}'"):
             core = self._core.step(name, self._attributes_json(attributes), before_publish is not None)
             return Step(core, self._comm, before_publish)
 

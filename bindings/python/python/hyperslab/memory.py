@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from hyperslab import _core
 from hyperslab._paths import local_path
-from hyperslab.errors import InvalidError
+from hyperslab._values import unfit
 from hyperslab.striped import Striped
 
 __all__ = ["MemoryPath", "MemoryStore", "ObjectMemory"]
@@ -299,5 +299,4 @@ def place_of(place: Place) -> str | tuple[_core.Memory | _core.MemoryObjects, st
         return local_path(place)
     if isinstance(place, Striped):
         return place._parts()
-    message = f"a path, a MemoryStore, an ObjectMemory or a Striped is needed, but this is {type(place).__name__}"
-    raise InvalidError(message)
+    raise unfit("path", "a string, a Path, a MemoryStore, an ObjectMemory or a Striped", place)

@@ -13,6 +13,7 @@ from hyperslab._calls import calling, json_of
 from hyperslab._launch import LEFT_OUT, alone
 from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
+from hyperslab._values import unfit
 from hyperslab.comm import connect
 from hyperslab.errors import InvalidError, UnsupportedError
 from hyperslab.group import Group
@@ -40,15 +41,14 @@ class New:
 def _open_zarr(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
     for name, value in (("unlimited", new.unlimited), ("attributes", new.attributes)):
         if value is not None:
-            message = f"{name}= cannot be given for a Zarr store\n  hint: it is for new NetCDF files"
+            message = f"{name}= cannot be given for a Zarr store\n  hint: leave it out, or give a path that ends in .nc"
             raise InvalidError(message)
     return Group(_core.Target.open_group(member, place, mode, given), member)
 
 
 def _open_netcdf(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New) -> Group:
     if new.unlimited is not None and not isinstance(new.unlimited, str):
-        message = f"unlimited should be the name of a dimension, but is {new.unlimited!r}"
-        raise InvalidError(message)
+        raise unfit("unlimited", "the name of a dimension", new.unlimited)
     version = None if new.format in (None, "netcdf3") else new.format
     said = (version, new.unlimited, json_of(new.attributes))
     return NetcdfFile(_core.Target.open_netcdf(member, place, mode, given, said), member)
@@ -218,8 +218,7 @@ def open(  # noqa: A001 (as zarr has it)
             "exchange": exchange,
         }
         if not isinstance(mode, str):
-            message = f"mode should be a text such as 'r', but is {mode!r}"
-            raise InvalidError(message)
+            raise unfit("mode", "'r', 'r+', 'a', 'w' or 'x'", mode)
         kind = _format_of(path, format)
         store = kind(member, place_of(path), mode, given, New(format, unlimited, attributes))
     noted(member, "%s (mode %s) on %d ranks: %s", what, mode, member.size, member.description)

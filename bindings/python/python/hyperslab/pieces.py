@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from hyperslab import _core
-from hyperslab._values import whole_numbers
+from hyperslab._values import unfit, whole_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -25,26 +25,20 @@ BoxLike: TypeAlias = "Sequence[slice] | tuple[Sequence[SupportsIndex], Sequence[
 
 def shape_of(shape: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """A global shape, checked."""
-    from hyperslab.errors import InvalidError
-
     extents = tuple(whole_numbers(shape, "shape"))
     if any(extent >= 1 << 63 for extent in extents):
-        message = f"shape should be of extents below 2**63, but is {extents}"
-        raise InvalidError(message)
+        raise unfit("shape", "of extents below 2**63", extents)
     return extents
 
 
 def _row(what: str, given: ArrayLike) -> NDArray[np.int64]:
     """Whole numbers of 0 or more, in one row."""
-    from hyperslab.errors import InvalidError
-
     values = np.asarray(given)
     if values.shape == (0,):
         return np.empty(0, np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu" or values.min() < 0 or int(values.max()) >= 1 << 63:
-        hint = "\n  hint: ravel() makes one row of them" if values.ndim > 1 else ""
-        message = f"{what} should be one row of whole numbers of 0 or more, but are {values!r}{hint}"
-        raise InvalidError(message)
+        hint = "make one row of them with np.ravel()" if values.ndim > 1 else ""
+        raise unfit(what, "one row of whole numbers of 0 or more", given, hint)
     return values.astype(np.int64)
 
 
@@ -118,12 +112,10 @@ class Boxes(Pieces):
     """
 
     def __init__(self, shape: Sequence[SupportsIndex], boxes: Sequence[BoxLike]) -> None:
-        from hyperslab.errors import InvalidError
 
         self._shape = shape_of(shape)
         if not isinstance(boxes, Sequence):
-            message = f"boxes should be a sequence of boxes, but are {boxes!r}"
-            raise InvalidError(message)
+            raise unfit("boxes", "a sequence of boxes", boxes)
         self._boxes = [self._bounds(box, number) for number, box in enumerate(boxes)]
         self._core = _core.Pieces.boxes(list(self._shape), self._boxes)
 

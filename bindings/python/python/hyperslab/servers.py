@@ -88,8 +88,8 @@ def _ranks(servers: int | Sequence[int], size: int) -> list[int]:
         bad = False
     if bad or not 0 < len(ranks) < size:
         message = (
-            f"servers={servers!r} should leave a client, but the communicator has {size} ranks\n"
-            "  hint: give a number of ranks, or name each rank that serves once"
+            f"servers={servers!r} must leave a client, but the communicator has {size} rank{'s' * (size > 1)}\n"
+            "  hint: give fewer servers than ranks, or run more ranks; name each rank that serves once"
         )
         raise InvalidError(message)
     return ranks

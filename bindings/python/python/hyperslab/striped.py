@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import index
 
 from hyperslab._paths import local_path
+from hyperslab._values import unfit
 from hyperslab.errors import InvalidError
 
 __all__ = ["Striped"]
@@ -63,12 +64,11 @@ class Striped:
             )
             raise InvalidError(message)
         if not isinstance(self.name, str):
-            message = f"the name of a striped file is a text, but this is {type(self.name).__name__}"
-            raise InvalidError(message)
+            raise unfit("the name of a striped file", "a string", self.name)
         self.name.encode()
         unit = index(self.unit)
         if not 1 <= unit < 1 << 63:
-            message = f"unit should be 1 B or more, and below 2**63 B, but is {unit} B"
+            message = f"unit must be 1 B or more, and below 2**63 B, got {unit} B"
             raise InvalidError(message)
         return ([local_path(directory) for directory in self.directories], self.name, unit)
 

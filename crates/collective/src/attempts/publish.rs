@@ -26,7 +26,7 @@ impl Opening {
         }
         let taken = || {
             let text = format!("'{}' exists already: somebody else made it meanwhile", self.names().full(&to));
-            Fault::new(FaultKind::Exists, text).hint("mode w replaces it")
+            Fault::new(FaultKind::Exists, text).hint("open it with mode 'w' to replace it")
         };
         let exists = replaces && self.names().exists(&to);
         let mut marked = None;
@@ -227,7 +227,7 @@ fn publish_one(names: &dyn Names, entry: &Entry) -> Result<Took, Fault> {
         if !replaces {
             let text = format!("'{}' exists already: somebody else made it meanwhile", names.full(to));
             return Err(Fault::new(FaultKind::Exists, text)
-                .hint("what is there was published whole by another program or call; choose another name"));
+                .hint("choose another name: what is there was published whole by another program or call"));
         }
         match replace(names, from, to) {
             Ok(()) => return Ok(Took::Replaced),

@@ -171,7 +171,9 @@ impl NetcdfHeader {
                 Some(known) if !grows && self.dimensions[known].length != length => {
                     let is = self.dimensions[known].length.unwrap_or(0);
                     let error = context.invalid(format!("`{name}` of {is} indices, as it is"), extent.to_string());
-                    return Err(error.with_hint("dimensions of one name have one length in all of a file"));
+                    return Err(
+                        error.with_hint("choose another name: dimensions of one name have one length in all of a file")
+                    );
                 }
                 Some(known) => known,
             });
@@ -219,7 +221,8 @@ impl NetcdfHeader {
                 format!("`{}` of type {}", excerpt(&v.name), v.kind.name())
             });
             let error = Context::new("write the NetCDF version", asked.name()).unsupported("types that it has", found);
-            return Err(error.with_hint("NETCDF3_64BIT_DATA has them; or write with a dtype such as int32"));
+            return Err(error
+                .with_hint("open the new file with format='NETCDF3_64BIT_DATA', or write with a dtype such as int32"));
         }
         let needed = if fits(Version::Offset64) { of_types } else { Version::Data64 };
         self.version = needed.max(self.version).max(Version::Offset64);

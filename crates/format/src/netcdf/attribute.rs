@@ -69,7 +69,9 @@ impl Attribute {
         if values.is_empty() || !values.iter().all(is_number) {
             let found = excerpt(&value.to_string());
             let error = context.invalid("a text, a number, or a list of numbers", found);
-            return Err(error.with_hint("NetCDF attributes have no truth values, no mappings and no lists of texts"));
+            return Err(
+                error.with_hint("store truth values as numbers, and mappings and lists of strings in one string")
+            );
         }
         let whole = |limit: i64| values.iter().all(|v| v.as_i64().is_some_and(|v| (-limit - 1..=limit).contains(&v)));
         let positive = values.iter().all(Value::is_u64);

@@ -49,7 +49,7 @@ impl NetcdfHeader {
             Err(Stop::More) if (bytes.len() as u64) < file_bytes => Ok(None),
             Err(Stop::More) => {
                 let error = context.corrupt("a whole header", format!("a file of {file_bytes} B that ends in it"));
-                Err(error.with_hint("the file was cut short"))
+                Err(error.with_hint("restore the file, which was cut short"))
             }
             Err(Stop::Wrong(error)) => Err(error),
         }

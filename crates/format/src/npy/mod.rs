@@ -153,7 +153,7 @@ impl NpyHeader {
         let expected = format!("{expected} B for {} of shape {}", self.element, shape_text(&self.shape));
         Err(context
             .corrupt(expected, format!("{actual} B"))
-            .with_hint("the file was cut short, or is still being written"))
+            .with_hint("wait if it is still being written; else restore it"))
     }
 
     fn checked_data_bytes(&self, context: Context) -> Result<u64, Error> {
@@ -179,7 +179,7 @@ fn text_extent(prefix: &[u8], context: Context) -> Result<(u64, u64), Error> {
     if !prefix.starts_with(MAGIC) {
         let quoted = |bytes: &[u8]| format!("b\"{}\" at the start", bytes.escape_ascii());
         let error = context.corrupt(quoted(MAGIC), quoted(&prefix[..prefix.len().min(MAGIC.len())]));
-        return Err(error.with_hint("it is no .npy file; .npz archives must be unpacked"));
+        return Err(error.with_hint("check the path; unpack .npz archives first"));
     }
     let short = || context.corrupt(format!("at least {PREFIX_BYTES} B"), format!("{} B", prefix.len()));
     let version = (*prefix.get(6).ok_or_else(short)?, *prefix.get(7).ok_or_else(short)?);
@@ -207,7 +207,7 @@ fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> 
         return Ok(element);
     }
     let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
-        Some(b'O') => "Python objects are pickled, and never loaded here: save numbers",
+        Some(b'O') => "save numbers: Python objects are pickled, and never loaded here",
         Some(b'S' | b'U' | b'a') => "save text as uint8",
         _ => "convert with `array.astype` to a supported type first",
     };

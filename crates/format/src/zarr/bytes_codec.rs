@@ -5,6 +5,9 @@ use super::json::{Named, text};
 use crate::error::{Context, Error, excerpt};
 use serde_json::{Value, json};
 
+/// What is asked of codecs that a user gives.
+pub(super) const ASKED: &str = "use";
+
 /// A codec from bytes to bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BytesCodec {
@@ -62,7 +65,7 @@ impl BytesCodec {
         match self {
             BytesCodec::Zstd { level, .. } if !zstd_levels().contains(&level.into()) => {
                 let (low, high) = zstd_levels().into_inner();
-                Err(context.invalid(format!("zstd level {low} to {high}"), level.to_string()))
+                Err(context.invalid(format!("a zstd level from {low} to {high}"), level.to_string()))
             }
             BytesCodec::Gzip { level } | BytesCodec::Zlib { level } if level > 9 => {
                 Err(context.invalid("gzip or zlib level 0 to 9", level.to_string()))
@@ -155,8 +158,9 @@ fn blosc(codec: &mut Named, context: Context) -> Result<Blosc, Error> {
 fn refused(name: &str, context: Context) -> Error {
     let hint = match name {
         "vlen-utf8" | "vlen-bytes" => "strings are not supported: store numbers",
-        _ => "write the array with `bytes` and any of `transpose`, `crc32c`, `zstd`, `gzip` and `blosc`",
+        _ if context.asked == ASKED => "choose among the codecs that are expected",
+        _ => "read it with zarr-python, and write it with codecs that are expected",
     };
-    let expected = "codecs `transpose`, `bytes`, `sharding_indexed`, `crc32c`, `zstd`, `gzip` or `blosc`";
-    context.unsupported(expected, format!("codec `{}`", excerpt(name))).with_hint(hint)
+    let expected = "codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip or blosc";
+    context.unsupported(expected, format!("codec '{}'", excerpt(name))).with_hint(hint)
 }

@@ -1,6 +1,6 @@
 //! The codec chain in metadata: how the elements of a chunk become the bytes of its object.
 
-use super::bytes_codec::{BytesCodec, NAMES};
+use super::bytes_codec::{ASKED, BytesCodec, NAMES};
 use super::json::{Named, lengths, text};
 use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
 use crate::error::{Context, Error};
@@ -48,7 +48,7 @@ impl Codecs {
 
     /// Codecs as metadata list them, for arrays of any kind: `bytes` may be left out, or its byte order; `name` is for errors.
     pub fn from_json(value: &Value, name: &str) -> Result<Self, Error> {
-        let context = Context::new("use", name);
+        let context = Context::new(ASKED, name);
         let mut items = value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
         let named = |item: &Value| item.as_str().or(item.get("name").and_then(Value::as_str)).unwrap_or("").to_string();
         let first = items.iter().position(|item| named(item) != "transpose").unwrap_or(items.len());
@@ -146,7 +146,7 @@ impl Codecs {
             codec.finish(context)?;
         }
         let Some(endian) = endian else {
-            return Err(context.corrupt("a codec `bytes`", "none"));
+            return Err(context.corrupt("a codec bytes", "none"));
         };
         let row_major = order.iter().enumerate().all(|(position, &dimension)| position == dimension);
         Ok(Codecs { order: if row_major { Vec::new() } else { order }, endian, shards, chain })
@@ -279,7 +279,7 @@ impl Sharding {
 
 /// Byte order and checksum of an index. All that its codecs may be must have a size that is known before.
 fn index_coding(value: &Value, context: Context) -> Result<(ByteOrder, bool), Error> {
-    let expected = "index_codecs `bytes`, or `bytes` and `crc32c`";
+    let expected = "index_codecs bytes, or bytes and crc32c";
     let wrong = || context.unsupported(expected, text(value));
     let (first, rest) = value.as_array().and_then(|items| items.split_first()).ok_or_else(wrong)?;
     let mut bytes = Named::parse(first.clone(), "a codec of an index", context)?;
@@ -314,8 +314,8 @@ fn transposed(order: &[usize], value: Option<Value>, context: Context) -> Result
 }
 
 fn misplaced(name: &str, context: Context) -> Error {
-    let expected = "codecs in the order `transpose`s, one `bytes` or `sharding_indexed`, then others in any order";
-    context.corrupt(expected, format!("`{name}` out of order"))
+    let expected = "codecs in this order: any transpose, one bytes or sharding_indexed, then others in any order";
+    context.corrupt(expected, format!("'{name}' out of order"))
 }
 
 fn is_permutation(order: &[usize], ndim: usize) -> bool {
@@ -336,7 +336,7 @@ pub(super) fn byte_order(value: Option<Value>, kind: Kind, context: Context) -> 
         Some(Some("big")) => Ok(ByteOrder::Little),
         None if kind.swap_bytes() == 1 => Ok(ByteOrder::Little),
         _ => {
-            let expected = format!("codec `bytes` of {kind} with \"endian\": \"little\" or \"big\"");
+            let expected = format!("codec bytes of {kind} with \"endian\": \"little\" or \"big\"");
             Err(context.corrupt(expected, value.as_ref().map_or("none".to_owned(), text)))
         }
     }
@@ -402,7 +402,7 @@ mod tests {
         for name in ["numcodecs.blosc", "numcodecs.lz4", "vlen-utf8"] {
             let error = parse(json!([{"name": "bytes", "configuration": {"endian": "little"}}, name]), 1).unwrap_err();
             assert!(error.is_unsupported());
-            assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
+            assert!(error.to_string().contains(&format!("'{name}'")), "{error}");
             assert!(error.hint().is_some());
         }
     }

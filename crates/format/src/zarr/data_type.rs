@@ -100,7 +100,7 @@ fn unknown(name: &str, context: Context) -> Error {
     };
     let expected = "data_type bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, complex64, complex128, \
                     float8_*, numpy.datetime64, numpy.timedelta64, structured or raw_bytes";
-    context.unsupported(expected, format!("`{}`", excerpt(name))).with_hint(hint)
+    context.unsupported(expected, format!("'{}'", excerpt(name))).with_hint(hint)
 }
 
 fn plain(bytes: u32) -> FieldType {
@@ -118,7 +118,7 @@ fn length(named: &mut Named, unit: u64, context: Context) -> Result<u32, Error> 
     let value = named.take("length_bytes").unwrap_or(Value::Null);
     let length = value.as_u64().filter(|bytes| *bytes > 0 && bytes.is_multiple_of(unit));
     length.and_then(|bytes| u32::try_from(bytes / unit).ok()).ok_or_else(|| {
-        let expected = format!("length_bytes of `{}` as a multiple of {unit}", named.name);
+        let expected = format!("length_bytes of '{}' as a multiple of {unit}", named.name);
         context.corrupt(expected, text(&value))
     })
 }
@@ -136,7 +136,7 @@ fn time(code: &str, named: &mut Named, context: Context) -> Result<FieldType, Er
         _ => None,
     };
     let found = code.and_then(|code| Opaque::from_code(&code)).ok_or_else(|| {
-        let expected = format!("a unit and a scale_factor of `{}`", named.name);
+        let expected = format!("a unit and a scale_factor of '{}'", named.name);
         context.corrupt(expected, format!("{} and {}", text(&unit), text(&count)))
     })?;
     Ok(FieldType::Element(ElementType { kind: Kind::Opaque(found), order: ByteOrder::Little }))

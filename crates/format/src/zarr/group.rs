@@ -15,7 +15,7 @@ pub enum NodeType {
 
 /// What the `zarr.json` in `bytes` describes; `name` is the name of the object in errors.
 pub fn node_type(bytes: &[u8], name: &str) -> Result<NodeType, Error> {
-    let context = Context::new("find the node type in", name);
+    let context = Context::new("read metadata of", name);
     take_node_type(&mut document(bytes, context)?, context)
 }
 

@@ -16,7 +16,10 @@ pub(super) fn document(bytes: &[u8], context: Context) -> Result<Map<String, Val
             let error = context.unsupported("\"zarr_format\": 3", "\"zarr_format\": 2");
             Err(error.with_hint("convert the metadata with `zarr migrate v3` of zarr-python"))
         }
-        Some(version) => Err(context.unsupported("\"zarr_format\": 3", format!("\"zarr_format\": {}", text(&version)))),
+        Some(version) => {
+            let error = context.unsupported("Zarr format 3, or 2", format!("Zarr format {}", text(&version)));
+            Err(error.with_hint("read it with a program that knows this format"))
+        }
         None => Err(context.corrupt("\"zarr_format\": 3", "a JSON object without that member")),
     }
 }
@@ -29,9 +32,9 @@ pub(super) fn members_of(bytes: &[u8], context: Context) -> Result<Map<String, V
     let value: Value = match serde_json::from_slice(&standard(bytes)) {
         Ok(value) => value,
         Err(error) => {
-            let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
-            let found = format!("\"{}\" ({error})", excerpt(&start));
-            return Err(context.corrupt("a JSON document", found));
+            let found = format!("an error in line {}, column {}", error.line(), error.column());
+            let damaged = context.corrupt("a whole JSON document", found);
+            return Err(damaged.with_hint("restore the file, which was damaged or cut off, or read an earlier step"));
         }
     };
     match value {

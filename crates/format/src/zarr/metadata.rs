@@ -203,7 +203,7 @@ fn check_ndim(shape: &[u64], context: Context) -> Result<(), Error> {
 fn regular_grid(value: Value, shape: &[u64], context: Context) -> Result<Vec<u64>, Error> {
     let mut grid = Named::parse(value, "chunk_grid", context)?;
     if grid.name != "regular" {
-        let error = context.unsupported("chunk_grid `regular`", format!("`{}`", excerpt(&grid.name)));
+        let error = context.unsupported("chunk_grid 'regular'", format!("'{}'", excerpt(&grid.name)));
         return Err(error.with_hint("rewrite the array with chunks of one shape"));
     }
     let chunk_shape = grid.take("chunk_shape").unwrap_or(Value::Null);

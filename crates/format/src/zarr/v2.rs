@@ -110,7 +110,7 @@ fn element(dtype: &Value, context: Context) -> Result<ElementType, Error> {
         _ => None,
     };
     found.ok_or_else(|| {
-        let error = context.unsupported("dtype of numbers, dates or fields of these, as `<f8` or `|u1`", text(dtype));
+        let error = context.unsupported("dtype of numbers, dates or fields of these, as '<f8' or '|u1'", text(dtype));
         error.with_hint("rewrite the array as numbers, each field by itself")
     })
 }
@@ -151,7 +151,7 @@ fn chain(compressor: &Value, kind: Kind, context: Context) -> Result<Vec<BytesCo
         "blosc" => BytesCodec::Blosc(blosc(compressor, kind, number, context)?),
         other => {
             let expected = "compressor null, blosc, gzip, zlib or zstd";
-            return Err(context.unsupported(expected, format!("`{}`", excerpt(other))));
+            return Err(context.unsupported(expected, format!("'{}'", excerpt(other))));
         }
     }])
 }
@@ -165,7 +165,7 @@ fn blosc(
     let cname = compressor.get("cname").and_then(Value::as_str).unwrap_or("lz4");
     let Some(named) = Compressor::ALL.into_iter().find(|one| one.name() == cname) else {
         return Err(
-            context.unsupported("blosc cname blosclz, lz4, lz4hc, zlib or zstd", format!("`{}`", excerpt(cname)))
+            context.unsupported("blosc cname blosclz, lz4, lz4hc, zlib or zstd", format!("'{}'", excerpt(cname)))
         );
     };
     let shuffle = match number("shuffle", 1)? {
@@ -235,7 +235,7 @@ mod tests {
             ("dtype", json!([["a", "|O"]]), "dtype of numbers"),
             ("dtype", json!("|S5"), "S5"),
             ("filters", json!([{"id": "delta"}]), "delta"),
-            ("compressor", json!({"id": "lzma"}), "`lzma`"),
+            ("compressor", json!({"id": "lzma"}), "'lzma'"),
             ("compressor", json!({"id": "blosc", "cname": "snappy"}), "snappy"),
             ("compressor", json!({"id": "zlib", "level": 10}), "10"),
             ("order", json!("A"), "order"),

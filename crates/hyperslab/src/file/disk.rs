@@ -119,8 +119,9 @@ pub(super) fn open_file(
         && let Publishing::Metadata(_) = file.publishing()
     {
         let text = format!("'{}' cannot be written: an object store takes whole objects only", file.full(""));
-        return Err(Fault::new(FaultKind::Unsupported, text)
-            .hint("Zarr arrays and steps can lie there; give a path in a file system for raw and npy files"));
+        return Err(Fault::new(FaultKind::Unsupported, text).hint(
+            "give a path in a file system for raw, npy and NetCDF files; Zarr stores can lie in an object store",
+        ));
     }
     let (directory, name) = parts(file, mode)?;
     let home = Home::beside(directory.clone(), &name);
@@ -132,14 +133,16 @@ pub(super) fn open_file(
         }
         true => not_there(&directory.full(&name)),
         false => Fault::new(FaultKind::NotFound, format!("the directory '{}' does not exist", directory.full("")))
-            .hint("make it first; the name may be wrong"),
+            .hint("check the path, and make the directory first"),
     };
     if mode.writes_new() && !directory.exists("") {
         return Err(missing());
     }
     let found = recovered(&home, mode)?;
     if mode == Mode::Create && directory.exists(&name) {
-        return Err(Fault::new(FaultKind::Exists, "the file exists already").hint("mode w replaces it"));
+        return Err(
+            Fault::new(FaultKind::Exists, "the file exists already").hint("open it with mode 'w' to replace it")
+        );
     }
     if mode.writes_new() {
         let attempts = attempts(home, at_hand, durable, None);
@@ -162,7 +165,7 @@ pub(super) fn look_at_raw(
     if actual != end {
         return Err(Fault::new(
             FaultKind::Corrupt,
-            format!("the header and the arrays named need {end} B, but the file has {actual} B"),
+            format!("the file has {actual} B, but the header and the arrays named need {end} B"),
         )
         .hint("name all arrays of the file in order, with the types stored, and the length of its header"));
     }

@@ -162,7 +162,7 @@ pub(crate) trait Form: Debug + Send {
     /// When none does, or not as far.
     fn grow(&mut self, _by: u64) -> Result<(), Fault> {
         Err(Fault::new(FaultKind::Unsupported, "arrays of this format do not grow")
-            .hint("NetCDF files and Zarr stores have arrays that do"))
+            .hint("use a NetCDF file or a Zarr store for arrays that grow"))
     }
     /// Forgets what was added.
     fn back_to(&mut self, before: FileSize);

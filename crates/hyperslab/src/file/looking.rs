@@ -31,7 +31,7 @@ impl File {
         let shown = self.shown(&inside);
         let names: Vec<&str> = inside.form.names().into_iter().take(shown).collect();
         let number =
-            names.iter().position(|known| *known == name).ok_or_else(|| missing(&*inside.form, name, &names))?;
+            names.iter().position(|known| *known == name).ok_or_else(|| missing(&*inside.form, &self.path(), name, &names))?;
         Ok(info(&*inside.form, number))
     }
 

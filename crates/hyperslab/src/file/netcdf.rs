@@ -252,7 +252,7 @@ impl File {
             true => options.new_header().map(drop),
             false if options.is_given() && asked == mode => {
                 let text = "version, unlimited dimension and attributes are given for new files";
-                Err(Fault::new(FaultKind::Invalid, text).hint("leave them out, or open with mode w or x"))
+                Err(Fault::new(FaultKind::Invalid, text).hint("leave them out, or open with mode 'w' or 'x'"))
             }
             false => Ok(()),
         };

@@ -4,6 +4,7 @@ use super::File;
 use super::disk::follow_disk;
 use crate::error::Error;
 use crate::options::ReadOptions;
+use crate::said::quoted;
 use crate::selection::Sections;
 use crate::zarr::{each_holding, into_each, named, requests};
 use hyperslab_collective::{Arguments, ArrayRequest, Compared, Decision, Done, LocalArray, Ownership, Report, Target};
@@ -60,8 +61,8 @@ impl File {
         let what = format!("read of {} from '{}'", crate::zarr::listed(names), self.path().display());
         let path = self.path();
         let compared = Compared::of(("read", path.clone(), strategy), move || {
-            let asked = ("strategy asked for".into(), named(strategy));
-            vec![("operation".into(), "read".into()), ("file".into(), path.display().to_string()), asked]
+            let asked = ("strategy".into(), named(strategy));
+            vec![("operation".into(), "read".into()), ("file or store".into(), quoted(path.display())), asked]
         });
         let (locals, unfit) = into_each(into, &holdings);
         let unfit = unfit.or_else(|| section.check(names.len()).err());
@@ -126,7 +127,7 @@ impl File {
     fn readable(&self) -> Result<(), Fault> {
         if self.mode.writes_new() {
             return Err(Fault::new(FaultKind::Invalid, "a new file is read after it was closed")
-                .hint("close it, and open it with mode r"));
+                .hint("close it, and open it with mode 'r'"));
         }
         Ok(())
     }

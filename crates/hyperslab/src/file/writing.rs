@@ -5,6 +5,7 @@ use super::form::FileSize;
 use super::{Contained, File, FileArray};
 use crate::error::Error;
 use crate::options::WriteOptions;
+use crate::said::quoted;
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed, named, write_requests};
 use hyperslab_collective::attempts::{Change, Marker};
@@ -251,12 +252,12 @@ impl File {
         self.put("append", asks, options, |asks| {
             if axis != 0 {
                 let text = format!("arrays of a file cannot grow along dimension {axis}");
-                return Err(Fault::new(FaultKind::Unsupported, text).hint("they grow along their first, axis 0"));
+                return Err(Fault::new(FaultKind::Unsupported, text).hint("append along the first dimension, axis=0"));
             }
             options.check_for_existing()?;
             if !options.section.is_whole() {
                 return Err(Fault::new(FaultKind::Invalid, "a section cannot be given for what is appended")
-                    .hint("all of what is given goes behind the end; write(section=...) changes what is there"));
+                    .hint("leave the section out; change what is there with write(section=...)"));
             }
             self.extend(asks)
         })
@@ -328,9 +329,9 @@ impl File {
         let compared = Compared::of((verb, path.clone(), set_aside, strategy), move || {
             vec![
                 ("operation".into(), verb.into()),
-                ("file".into(), path.display().to_string()),
+                ("file or store".into(), quoted(path.display())),
                 ("bytes set aside for copies (staged)".into(), set_aside.to_string()),
-                ("strategy asked for".into(), named(strategy)),
+                ("strategy".into(), named(strategy)),
             ]
         });
         options.compared(compared)
@@ -351,16 +352,16 @@ impl File {
     fn check_writable(&self) -> Result<(), Fault> {
         match self.mode {
             Mode::Read => Err(Fault::new(FaultKind::Invalid, "the file is open for reading only")
-                .hint("open it with mode r+, or w for a new file")),
+                .hint("open it with mode 'r+', or 'w' for a new file")),
             _ => Ok(()),
         }
     }
 
     /// Refuses arrays whose elements may not become what is stored.
     fn check_cast(&self, prepared: &Prepared, casting: Casting) -> Result<(), Fault> {
-        let (inside, rank) = (self.inside(), self.comm.rank());
+        let inside = self.inside();
         prepared.asks.iter().zip(&prepared.numbers).try_for_each(|(ask, &number)| {
-            check_cast(&ask.name, &ask.arrays, inside.form.array(number).element, casting, rank)
+            check_cast(&ask.name, &ask.arrays, inside.form.array(number).element, casting)
         })
     }
 
@@ -374,7 +375,7 @@ impl File {
         for ArrayWrite { name, .. } in &asks {
             if !options.section.is_whole() || !taken.insert(name) {
                 let text = format!("array '{name}' of a new file is written once and whole");
-                return Err(Fault::new(FaultKind::Invalid, text).hint("mode r+ changes a file that exists"));
+                return Err(Fault::new(FaultKind::Invalid, text).hint("open a file that exists with mode 'r+'"));
             }
         }
         let typed = asks.iter().map(|ask| {
@@ -407,7 +408,7 @@ impl File {
             if !growing.contains(number) {
                 let text = format!("'{}' does not grow: its first dimension is not unlimited", ask.name);
                 return Err(Fault::new(FaultKind::Unsupported, text)
-                    .hint("unlimited= names the dimension that grows when a file is made"));
+                    .hint("name the dimension that grows with unlimited= when the file is made"));
             }
             let others = given.len() == array.shape.len() && given[1..] == array.shape[1..];
             if !others || given[0] != by {
@@ -415,7 +416,7 @@ impl File {
                 let text = format!("what is appended to '{}' does not fit", ask.name);
                 return Err(Fault::new(FaultKind::Invalid, text)
                     .expected(format!("shape {expected}", expected = tuple(&expected)), tuple(given).to_string())
-                    .hint("all arrays of a call get as many records; all other extents stay"));
+                    .hint("give as many records for all arrays of a call, with the other extents as they are"));
             }
         }
         if numbers.iter().collect::<HashSet<_>>().len() < numbers.len() {

@@ -182,14 +182,14 @@ fn grow(name: &str, shape: &[u64], by: &[u64], axis: usize) -> Result<Vec<u64>, 
     if axis >= shape.len() {
         let text =
             format!("'{name}' of shape {shape} has no dimension {axis} to be appended along", shape = tuple(shape));
-        return Err(Fault::new(FaultKind::Invalid, text).hint("axis= counts dimensions from 0"));
+        return Err(Fault::new(FaultKind::Invalid, text).hint("give axis= between 0 and the number of dimensions - 1"));
     }
     if !fits {
         let text = format!("what is appended to '{name}' along dimension {axis} does not fit");
         let expected = format!("shape {shape}, of any extent along dimension {axis}", shape = tuple(shape));
         return Err(Fault::new(FaultKind::Invalid, text)
             .expected(expected, format!("shape {by}", by = tuple(by)))
-            .hint("all other extents must be equal"));
+            .hint("give an array whose other extents are those of the stored array"));
     }
     let mut grown = shape.to_vec();
     grown[axis] += by[axis];

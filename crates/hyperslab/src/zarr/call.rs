@@ -12,6 +12,7 @@ use crate::error::{Error, format_fault};
 use crate::options::{ReadOptions, WriteOptions};
 use crate::pinned::Pinned;
 use crate::planning::{Shaped, decided};
+use crate::said::{NOT_GIVEN, quoted};
 use crate::selection::Sections;
 use hyperslab_collective::naming::check_name;
 use hyperslab_collective::{
@@ -80,9 +81,9 @@ impl Store {
         let compared = Compared::of(("write", path.clone(), held, strategy), move || {
             vec![
                 ("operation".into(), "write".into()),
-                ("directory".into(), path.display().to_string()),
+                ("file or store".into(), quoted(path.display())),
                 ("bytes set aside for copies (staged)".into(), held.to_string()),
-                ("strategy asked for".into(), named(strategy)),
+                ("strategy".into(), named(strategy)),
             ]
         });
         let compared = new.compared(compared);
@@ -134,7 +135,7 @@ impl Store {
             typed(&ask.name, ask.element(), update || new.element.is_some(), rank)?;
         }
         for (ask, of) in asks.iter().zip(&metadata) {
-            check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting, rank)?;
+            check_cast(&ask.name, &ask.arrays, of.stored_element(), new.casting)?;
         }
         Ok(metadata)
     }
@@ -145,7 +146,7 @@ impl Store {
         check_names(names.iter().copied())?;
         if !options.section.is_whole() {
             return Err(Fault::new(FaultKind::Invalid, "a section cannot be given for what is appended")
-                .hint("all of what is given goes behind the end; write(section=...) changes what is there"));
+                .hint("leave the section out; change what is there with write(section=...)"));
         }
         options.check_for_existing()
     }
@@ -195,8 +196,8 @@ impl Store {
         let compared = Compared::of(("read", path.clone(), strategy, relied.clone()), move || {
             let mut fields: Fields = vec![
                 ("operation".into(), "read".into()),
-                ("directory".into(), path.display().to_string()),
-                ("strategy asked for".into(), named(strategy)),
+                ("file or store".into(), quoted(path.display())),
+                ("strategy".into(), named(strategy)),
             ];
             if looked_at.iter().any(Option::is_some) {
                 fields.push(("arrays as they were looked at".into(), format!("{looked_at:x?}")));
@@ -373,7 +374,7 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
 
 /// What is asked for, for people.
 pub(crate) fn named(strategy: Option<Strategy>) -> String {
-    strategy.map_or("none".into(), |strategy| strategy.to_string())
+    strategy.map_or(NOT_GIVEN.into(), quoted)
 }
 
 /// Refuses a new array whose stored type this rank should tell, and does not know.
@@ -383,7 +384,7 @@ fn typed(name: &str, element: Option<ElementType>, known: bool, rank: u32) -> Re
     }
     Err(Fault::new(
         FaultKind::Invalid,
-        format!("rank 0 holds no piece of '{name}', so the type of its elements is unknown"),
+        format!("this rank holds no piece of '{name}', so the type of its elements is unknown"),
     )
     .hint("give dtype= on all ranks"))
 }
@@ -410,7 +411,7 @@ pub(crate) fn write_requests(asks: &[ArrayWrite], sections: &Sections) -> Vec<Ar
 fn undistributed(ranks: u32) -> Fault {
     let text = format!("{ranks} ranks write together, but no distribution says who holds what");
     Fault::new(FaultKind::Invalid, text)
-        .hint("hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)")
+        .hint("give hyperslab.Distribution.block(shape, comm.size), or Distribution.replicated(...)")
 }
 
 /// What is asked with the distributions that hold where none is given: all of an array on the one rank that there is. And

@@ -25,6 +25,6 @@ pub(super) fn drop_again(attempts: &Attempts, groups: &[String]) -> Result<(), F
         let shown = attempts.home.shown();
         let text =
             format!("'{shown}' is as it should be, but its consolidated metadata may be stale: {}", fault.text());
-        Fault::new(FaultKind::Unsynced, text).hint("consolidate() writes them anew")
+        Fault::new(FaultKind::Unsynced, text).hint("write them anew with consolidate()")
     })
 }

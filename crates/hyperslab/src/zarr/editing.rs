@@ -4,6 +4,7 @@ use super::consolidating::{drop_again, drop_consolidated};
 use super::nodes::{ROOT, StoredNode, check_changeable, check_path, place, read_node};
 use super::{METADATA_KEY, Store};
 use crate::error::{Error, format_fault};
+use crate::said::{self, quoted, truth};
 use hyperslab_collective::attempts::{Attempts, Growing, MARKER, Marker};
 use hyperslab_format::zarr::{
     ArrayMetadata, AttributeEdit, GroupMetadata, Map, NodeType, Value, encode_fill_attribute, node_type,
@@ -53,10 +54,10 @@ impl Editing {
     fn node(&self) -> Result<(StoredNode, NodeType), Fault> {
         let node = read_node(self.names(), &self.at)?.ok_or_else(|| {
             Fault::new(FaultKind::NotFound, format!("{}: there is no array or group '{}'", self.what, self.of))
-                .hint("arrays() and groups() list what there is")
+                .hint("list what there is with arrays() and groups()")
         })?;
         check_changeable(&self.of, &node)?;
-        let kind = node_type(&node.metadata, &self.at).map_err(format_fault)?;
+        let kind = node_type(&node.metadata, &self.names().full(&self.key())).map_err(format_fault)?;
         Ok((node, kind))
     }
 
@@ -196,10 +197,12 @@ impl Store {
     pub fn edit_attributes(&self, name: &str, edit: &AttributeEdit) -> Result<(), Error> {
         let of = if name.is_empty() { String::new() } else { format!("'{name}' in ") };
         let what = format!("change attributes of {of}'{}'", self.path().display());
+        let removed = edit.removed.iter().map(quoted).collect::<Vec<_>>().join(", ");
         let fields = vec![
-            ("attributes that are set".to_string(), Value::Object(edit.set.clone()).to_string()),
-            ("attributes that are removed".into(), format!("{:?}, all: {}", edit.removed, edit.clear)),
+            ("attributes that are removed".to_string(), removed),
+            ("whether all are removed".into(), truth(edit.clear).into()),
         ];
+        let fields = [fields, said::attributes(&edit.set, " that is set")].concat();
         let one = edit.clone();
         self.edit(what, fields, name, move |editing| {
             editing.amend(
@@ -262,7 +265,7 @@ impl Store {
                 let is_group = super::kind_of(editing.names(), &above)? == Some(NodeType::Group);
                 if !is_group {
                     let text = format!("{}: there is no group '{}'", editing.what, editing.names().full(&above));
-                    return Err(Fault::new(FaultKind::NotFound, text).hint("create_group() makes it"));
+                    return Err(Fault::new(FaultKind::NotFound, text).hint("make it with create_group()"));
                 }
             }
             editing.rename(&to)

@@ -306,6 +306,6 @@ mod tests {
         let told = explain(&one).unwrap();
         assert!(told.servers.iter().any(|requests| requests.reads > 0), "chunks are changed, not replaced: {told}");
         let small = Planned { section: one.section.clone().map(|(section, _)| (section, vec![20, 40])), ..one };
-        assert!(explain(&small).unwrap_err().to_string().contains("reaches index 31"));
+        assert!(explain(&small).unwrap_err().to_string().contains("ends at 32"));
     }
 }

@@ -4,6 +4,7 @@ use super::consolidating::drop_consolidated;
 use super::nodes::{ROOT, check_path, kind_of};
 use super::{ArrayWrite, METADATA_KEY, Store};
 use crate::error::Error;
+use crate::said::{self, quoted, truth};
 use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -19,10 +20,10 @@ impl Store {
         let what = format!("make group '{path}' in '{}'", self.path().display());
         let fault = self.check_writable().and_then(|()| check_path(path)).err().map(|fault| fault.context(&what));
         let fields = vec![
-            ("group to be made".to_string(), path.to_string()),
-            ("attributes of the group".into(), Value::Object(attributes.clone()).to_string()),
-            ("may exist".into(), may_exist.to_string()),
+            ("group to be made".to_string(), quoted(path)),
+            ("whether it may exist".into(), truth(may_exist).into()),
         ];
+        let fields = [fields, said::attributes(&attributes, " of the group")].concat();
         let question = Question::opening(what.clone(), fields, fault);
         let (attempts, names, base) = (self.attempts.clone(), self.directory(), self.base());
         let (ancestors, sync) = (self.ancestors(&self.shown("")), self.options.durable);
@@ -43,7 +44,7 @@ impl Store {
                     if at == last && !may_exist {
                         let text = format!("{what}: the group is there already");
                         return Err(
-                            Fault::new(FaultKind::Exists, text).hint("group() opens it; exist_ok=True does, too")
+                            Fault::new(FaultKind::Exists, text).hint("open it with group(), or give exist_ok=True")
                         );
                     }
                     continue;

@@ -29,10 +29,11 @@ pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<StoredNode
     for (file, is_array) in [(v2::ARRAY_KEY, true), (v2::GROUP_KEY, false)] {
         let file = key(file);
         let Some(bytes) = names.read(&file)? else { continue };
+        let full = names.full(&file);
         let attributes = names.read(&key(v2::ATTRIBUTES_KEY))?;
         let metadata = match is_array {
-            true => v2::array(&bytes, attributes.as_deref(), &file).and_then(|array| array.to_json(&file)),
-            false => v2::group(&bytes, attributes.as_deref(), &file).map(|group| group.to_json()),
+            true => v2::array(&bytes, attributes.as_deref(), &full).and_then(|array| array.to_json(&full)),
+            false => v2::group(&bytes, attributes.as_deref(), &full).map(|group| group.to_json()),
         };
         return Ok(Some(StoredNode {
             metadata: metadata.map_err(format_fault)?,
@@ -46,7 +47,8 @@ pub(super) fn read_node(names: &dyn Names, at: &str) -> Result<Option<StoredNode
 /// What a node is, if it is one.
 pub(super) fn kind_of(names: &dyn Names, at: &str) -> Result<Option<NodeType>, Fault> {
     let node = read_node(names, at)?;
-    node.map(|node| node_type(&node.metadata, at).map_err(format_fault)).transpose()
+    let full = || names.full(&format!("{at}/{METADATA_KEY}"));
+    node.map(|node| node_type(&node.metadata, &full()).map_err(format_fault)).transpose()
 }
 
 /// The directory of a node, by the group that it lies in, which is empty or ends with `/`, and its path below it.
@@ -67,9 +69,9 @@ pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Resu
     let node = read_node(directory, &at)?.ok_or_else(|| {
         let at = directory.full(group);
         Fault::new(FaultKind::NotFound, format!("there is no array '{name}' in '{at}'"))
-            .hint("arrays() lists the arrays")
+            .hint("list the arrays with arrays()")
     })?;
-    let key = format!("{at}/{METADATA_KEY}");
+    let key = directory.full(&format!("{at}/{METADATA_KEY}"));
     if node_type(&node.metadata, &key).map_err(format_fault)? == NodeType::Group {
         let text = format!("'{name}' in '{}' is a group, not an array", directory.full(group));
         return Err(Fault::new(FaultKind::NotFound, text).hint(format!("group('{name}') opens it")));

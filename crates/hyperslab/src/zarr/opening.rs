@@ -6,7 +6,7 @@ use crate::error::format_fault;
 use crate::listing;
 use hyperslab_collective::attempts::is_token;
 use hyperslab_collective::attempts::{Attempts, Found, Home, INSIDE, MARKER, Whose, is_torn, recover};
-use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type};
+use hyperslab_format::zarr::{GroupMetadata, METADATA_KEY, Map, NodeType, Value, consolidated, node_type, v2};
 use hyperslab_world::{Fault, FaultKind, Locked, Names, Reader, Writer, fingerprint};
 use std::time::Instant;
 
@@ -193,19 +193,17 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
     match (mode, &found) {
         (Mode::Create, _) if there && !is_vacant(directory) => {
             return Err(Fault::new(FaultKind::Exists, format!("'{root}' exists already"))
-                .hint("mode w erases an existing store, r+ changes it"));
+                .hint("open it with mode 'r+' to change it; mode 'w' erases it and makes a new one"));
         }
         (Mode::Read | Mode::Update, None) => {
-            let why = if there { "is not a Zarr v3 group: it has no zarr.json" } else { "does not exist" };
-            return Err(Fault::new(FaultKind::NotFound, format!("'{root}' {why}"))
-                .hint("mode w makes a new store; stores of Zarr v2 can only be read, with mode r"));
+            return Err(is_no_store(directory, &root, there));
         }
         // Never erase what is not ours to erase; but a store of ours may have lost its metadata when it was erased.
         (Mode::Write | Mode::Create, None) if there => {
             let listed = directory.list("")?;
             if !listed.iter().all(|name| is_unborn(name)) && !listed.iter().any(|name| name == INSIDE) {
                 return Err(Fault::new(FaultKind::Exists, format!("'{root}' is not a Zarr v3 store, and not empty"))
-                    .hint("choose another path, or remove it yourself"));
+                    .hint("choose another path, or remove the directory"));
             }
         }
         _ => {}
@@ -256,7 +254,7 @@ fn try_to_open(names: &dyn Names, mode: Mode, how: How) -> Result<Option<Opened>
 /// The metadata of a root that is read, and what it is: that of one that is an array are those of a group without anything.
 fn found_to_read(directory: &dyn Names) -> Result<(Option<Vec<u8>>, NodeType), Fault> {
     let Some(node) = read_node(directory, "")? else { return Ok((None, NodeType::Group)) };
-    match node_type(&node.metadata, METADATA_KEY).map_err(format_fault)? {
+    match node_type(&node.metadata, &directory.full(METADATA_KEY)).map_err(format_fault)? {
         NodeType::Group => Ok((Some(node.metadata), NodeType::Group)),
         NodeType::Array => Ok((Some(GroupMetadata::default().to_json()), NodeType::Array)),
     }
@@ -332,17 +330,40 @@ fn erase(directory: &dyn Names, home: &Home, opening: u64, how: How, fresh: &[u8
     Ok(attempts.holding(held))
 }
 
+/// Why something that is no store of Zarr v3 cannot be opened.
+fn is_no_store(directory: &dyn Names, root: &str, there: bool) -> Fault {
+    let not_found = |text: String| Fault::new(FaultKind::NotFound, text);
+    if !there {
+        let hint = "check the path; mode 'a' makes a store where there is none";
+        return not_found(format!("'{root}' does not exist")).hint(hint);
+    }
+    let is_v2 = [v2::GROUP_KEY, v2::ARRAY_KEY].iter().any(|key| directory.exists(key));
+    if is_v2 {
+        let text = format!("'{root}' is a store of Zarr v2, which can only be read");
+        return not_found(text).hint("open it with mode 'r', and write what is new to another store");
+    }
+    if is_vacant(directory) {
+        let hint = "check the path; mode 'a' makes a store in an empty directory";
+        return not_found(format!("'{root}' is an empty directory, not a Zarr store")).hint(hint);
+    }
+    let text = format!("'{root}' is not a Zarr store: it has no {METADATA_KEY}");
+    not_found(text).hint("check the path: a store is the directory that has it")
+}
+
 /// An array is opened like a store, but not to be changed.
 fn is_an_array(root: &str) -> Fault {
-    let text = format!("'{root}' is an array, which is opened to be read only");
-    Fault::new(FaultKind::Unsupported, text).hint("mode r reads it as '/'; the group above it changes it")
+    let text = format!("'{root}' is an array, and arrays can only be opened for reading");
+    Fault::new(FaultKind::Unsupported, text).hint("open the store that it lies in with mode 'r+', and change it there")
 }
 
 /// Where a store should be, there is a file, which may be somebody's.
 fn is_a_file(root: &str, mode: Mode) -> Fault {
     let kind = if mode.writes_new() { FaultKind::Exists } else { FaultKind::NotFound };
-    let fault = Fault::new(kind, format!("'{root}' is no Zarr store")).expected("a directory", "a file");
-    fault.hint("open_raw, load_npy and, for names that end in .nc, open read files")
+    let fault = Fault::new(kind, format!("'{root}' is not a Zarr store")).expected("a directory", "a file");
+    fault.hint(match mode.writes_new() {
+        true => "choose another path, or remove the file",
+        false => "open raw files with open_raw, npy files with load_npy, and NetCDF files by names that end in .nc",
+    })
 }
 
 /// Whether the root is a directory with nothing in it.

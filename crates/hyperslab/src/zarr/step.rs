@@ -7,6 +7,7 @@ use crate::course::{End, Publish};
 use crate::error::{Error, format_fault};
 use crate::line::new_target;
 use crate::listing::Listing;
+use crate::said::{self, NOT_GIVEN, quoted};
 use hyperslab_collective::attempts::{Entry, New, STEP};
 use hyperslab_collective::naming::check_name;
 use hyperslab_format::zarr::{AttributeEdit, GroupMetadata, Map, NodeType, Value};
@@ -48,10 +49,10 @@ impl Store {
         let (directory, at) = (self.directory(), self.shown(name));
         let visible = format!("{}{name}", self.base());
         let fields = vec![
-            ("step".to_string(), directory.full(&visible)),
-            ("attributes of the step".to_string(), Value::Object(attributes.clone()).to_string()),
-            ("before_publish".to_string(), if hooked { "a hook" } else { "none" }.to_string()),
+            ("step".to_string(), quoted(directory.full(&visible))),
+            ("before_publish".to_string(), if hooked { "a function" } else { NOT_GIVEN }.to_string()),
         ];
+        let fields = [fields, said::attributes(&attributes, " of the step")].concat();
         let question = Question::opening(what.clone(), fields, fault.err());
         let mut metadata = GroupMetadata::default();
         metadata.attributes.clone_from(&attributes);
@@ -59,7 +60,7 @@ impl Store {
         let told = self.comm.agree_on(question, self.attempts.at_once(1), move || {
             if attempts.is_taken(&visible, METADATA_KEY)? {
                 return Err(Fault::new(FaultKind::Exists, format!("{what}: the name is taken"))
-                    .hint("steps are never overwritten; choose another name"));
+                    .hint("choose another name: steps are never overwritten"));
             }
             let new = New { kind: STEP, of: &of, to: &visible, key: METADATA_KEY, overwrite: false };
             let hidden = attempts.begin(&new)?;
@@ -146,12 +147,10 @@ impl Step {
     fn finish(self, fault: Option<String>) -> Result<(), Error> {
         let what = format!("publishing step '{}' of '{}'", self.at, self.group.home().shown());
         let directory = self.group.directory();
-        let fault = fault.map(|text| {
-            Fault::new(FaultKind::Peer, format!("{what}: given up because of an error in the program: {text}"))
-        });
+        let fault = fault.map(|text| Fault::new(FaultKind::Peer, format!("{what}: the program gave it up: {text}")));
         let attributes = self.group.attributes();
         let end = End { fault, ..self.end(&what, "publish") };
-        let end = end.and("attributes of the step", Value::Object(attributes.clone()).to_string());
+        let end = end.and(said::attributes(&attributes, " of the step"));
         let metadata = GroupMetadata { attributes: of_step(attributes), ..GroupMetadata::default() }.to_json();
         let (attempts, hidden, sync) = (self.group.attempts.clone(), self.hidden.clone(), self.sync);
         let ancestors = self.group.ancestors(&self.at);

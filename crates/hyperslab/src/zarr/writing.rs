@@ -95,15 +95,16 @@ impl Writing {
                 if matches!(kind_of(&*self.directory(), &self.at(array)), Ok(Some(NodeType::Group))) {
                     let text = format!("'{}' in '{}' is a group, or a step", array.name, self.store.path().display());
                     return Err(
-                        Fault::new(FaultKind::Exists, text).hint("overwrite replaces arrays; choose another name")
+                        Fault::new(FaultKind::Exists, text).hint("choose another name; overwrite replaces arrays only")
                     );
                 }
                 continue;
             }
             if self.store.attempts.is_taken(&self.at(array), METADATA_KEY)? {
                 let text = format!("'{}' exists already in '{}'", array.name, self.store.path().display());
-                return Err(Fault::new(FaultKind::Exists, text)
-                    .hint("overwrite replaces it, section= changes it, append() makes it longer"));
+                return Err(Fault::new(FaultKind::Exists, text).hint(
+                    "replace it with overwrite, change a part of it with section, or make it longer with append",
+                ));
             }
         }
         Ok(())

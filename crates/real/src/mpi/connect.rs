@@ -43,7 +43,7 @@ fn duplicate<H: Handle>(
         let now = Instant::now();
         if now.duration_since(start) >= limit {
             let text = format!("not all ranks have come within {limit:?}");
-            return Err(Fault::new(FaultKind::Timeout, text).hint("every rank of the communicator must take part"));
+            return Err(Fault::new(FaultKind::Timeout, text).hint("let every rank of the communicator take part"));
         }
         if now.duration_since(asked) >= ASK_EVERY {
             asked = now;

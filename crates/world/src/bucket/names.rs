@@ -134,7 +134,7 @@ impl Names for BucketNames {
         let root = &self.root;
         if !root.is_empty() && root.split('/').any(|part| matches!(part, "" | "." | "..")) {
             let text = format!("'{root}' cannot be a key in an object store: it has an empty part, or '.' or '..'");
-            return Err(Fault::new(FaultKind::Invalid, text).hint("names are relative, like 'runs/a.zarr'"));
+            return Err(Fault::new(FaultKind::Invalid, text).hint("give a relative name, like 'runs/a.zarr'"));
         }
         Ok(self.absolute(root))
     }

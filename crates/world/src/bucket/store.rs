@@ -70,7 +70,7 @@ fn carry_out(
         Request::Write { .. } => {
             let text = format!("'{name}' cannot be written in part: an object store takes whole objects only");
             Err(Fault::new(FaultKind::Unsupported, text)
-                .hint("arrays of Zarr in chunks can lie there; give a path for raw and npy files"))
+                .hint("give a path for raw and npy files; only arrays of Zarr in chunks can lie there"))
         }
         Request::WriteWhole { moves, checksum, .. } => {
             let mut content = Vec::new();

@@ -53,7 +53,7 @@ def verify_path(
         message = f"storage_seconds must be > 0, got {storage_seconds}"
         raise InvalidError(message)
     if order not in ("C", "F"):
-        message = f"order {order!r} is not one of C, F"
+        message = f"order must be 'C' or 'F', got {order!r}"
         raise InvalidError(message)
     known = _known(arrays or {})
     kind: Kind
@@ -96,7 +96,7 @@ def _known(arrays: Mapping[str, tuple[Sequence[SupportsIndex], DTypeLike]]) -> l
         try:
             known.append((name, extents, type_code(dtype)))
         except InvalidError as error:
-            message = f"array '{name}': '{dtype}' is no type of elements\n  hint: such as <f8, or bfloat16"
+            message = f"array '{name}': '{dtype}' is not a type of elements\n  hint: give one such as <f8, or bfloat16"
             raise InvalidError(message) from error
     return known
 

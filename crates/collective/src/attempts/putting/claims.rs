@@ -84,7 +84,7 @@ impl ByMetadata {
         }
         let text = format!("'{}' exists already: somebody else made it meanwhile", of.names().full(new.to));
         Err(Fault::new(FaultKind::Exists, text)
-            .hint("what is there was published whole by another program or call; choose another name"))
+            .hint("choose another name: what is there was published whole by another program or call"))
     }
 
     /// Claims something to make it longer. What an earlier owner was about to say of how long it is comes too late then.

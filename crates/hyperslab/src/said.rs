@@ -1,0 +1,77 @@
+//! Values in messages, as they are written in Python.
+
+use hyperslab_collective::Fields;
+use hyperslab_format::zarr::{Codecs, Map, Value};
+use std::fmt::Display;
+
+/// What an option is that a rank leaves out.
+pub(crate) const NOT_GIVEN: &str = "not given";
+
+/// A text in quotes.
+pub(crate) fn quoted(text: impl Display) -> String {
+    format!("'{text}'")
+}
+
+/// Yes or no, as Python writes it.
+pub(crate) fn truth(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
+}
+
+/// A number, text, list or mapping.
+pub(crate) fn value(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(yes) => truth(*yes).into(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(self::value).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) => {
+            let member = |(name, of): (&String, &Value)| format!("'{name}': {}", self::value(of));
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Attributes of something, one by one, so that those are named which differ between ranks.
+pub(crate) fn attributes(given: &Map<String, Value>, of: &str) -> Fields {
+    given.iter().map(|(name, of_name)| (format!("attribute '{name}'{of}"), value(of_name))).collect()
+}
+
+/// Codecs by their names, with what of them is not as usual: `[bytes, gzip(level=1), crc32c]`.
+pub(crate) fn codecs(codecs: &Codecs) -> String {
+    codec_list(&codecs.to_json().parse().unwrap_or_default())
+}
+
+fn codec_list(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(codec_list).collect::<Vec<_>>().join(", ")),
+        Value::Object(codec) if codec.contains_key("name") => {
+            let name = codec["name"].as_str().unwrap_or_default();
+            let usual = |of: &Value| *of == Value::Bool(false) || of.as_str() == Some("little");
+            let configuration = codec.get("configuration").and_then(Value::as_object);
+            let given = configuration.into_iter().flatten().filter(|(_, of)| !usual(of));
+            let given: Vec<String> = given.map(|(key, of)| format!("{key}={}", codec_list(of))).collect();
+            if given.is_empty() { name.to_string() } else { format!("{name}({})", given.join(", ")) }
+        }
+        other => self::value(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_in_python() {
+        let given: Value = r#"{"a": null, "b": [true, 1.5, "x"]}"#.parse().unwrap();
+        assert_eq!(value(&given), "{'a': None, 'b': [True, 1.5, 'x']}");
+    }
+
+    #[test]
+    fn codecs_are_short() {
+        assert_eq!(codecs(&Codecs::plain(true)), "[bytes, crc32c]");
+        assert_eq!(codecs(&Codecs::zstd(3, false)), "[bytes, zstd(level=3)]");
+        let gzip: Value = r#"[{"name": "gzip", "configuration": {"level": 1}}]"#.parse().unwrap();
+        assert_eq!(codecs(&Codecs::from_json(&gzip, "codecs").unwrap()), "[bytes, gzip(level=1)]");
+    }
+}
