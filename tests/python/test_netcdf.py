@@ -126,7 +126,7 @@ def test_what_cannot_be_is_said_and_loses_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     with (
         hs.open(tmp_path / "n.nc", "w", unlimited="t", format="NETCDF3_CLASSIC") as file,
-        pytest.raises(hs.UnsupportedError, match="types that it has, found `i` of type int64"),
+        pytest.raises(hs.UnsupportedError, match="types that it has, found 'i' of type int64"),
     ):
         file.write("i", np.zeros(3, "i8"))
     with hs.open(tmp_path / "n.nc", "w", unlimited="t") as file:
@@ -281,7 +281,7 @@ def test_headers_that_lie_are_refused_soon(tmp_path: Path) -> None:
     assert header.count(begin.to_bytes(4, "big")) == 1
     inside = header.replace(begin.to_bytes(4, "big"), (8).to_bytes(4, "big"))
     (tmp_path / "inside.nc").write_bytes(inside)
-    with pytest.raises(hs.CorruptError, match="`v` in the header"):
+    with pytest.raises(hs.CorruptError, match="'v' in the header"):
         hs.open(tmp_path / "inside.nc", "r+")
     # The number of records is open, and the file sparse and long.
     content[4:8] = b"\xff" * 4

@@ -109,7 +109,7 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"disk_layout": "anywhere"}, {}, "anywhere"),
     ({"scale": {"network.speed": 2.0}}, {}, "network.speed"),
     ({"what_if": {"instant_everything": True}}, {}, "instant_everything"),
-    ({}, {"strategy": "magic"}, "'magic' is no strategy"),
+    ({}, {"strategy": "magic"}, "there is no strategy 'magic'"),
     ({}, {"exchange": "some"}, "exchange is"),
     ({}, {"servers": [9]}, "rank 9"),
     ({}, {"buffer_bytes": 99, "arrays": [{**ARRAY, "store": {"chunks": [64, 64]}}]}, "may have 99 B"),

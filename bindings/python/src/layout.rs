@@ -27,7 +27,11 @@ impl Pieces {
     #[staticmethod]
     fn runs(shape: Vec<u64>, starts: Vec<u64>, lengths: Vec<u64>) -> PyResult<Pieces> {
         if starts.len() != lengths.len() {
-            return Err(PyValueError::new_err(format!("{} offsets have {} lengths", starts.len(), lengths.len())));
+            return Err(PyValueError::new_err(format!(
+                "{} offsets need as many lengths, got {}",
+                starts.len(),
+                lengths.len()
+            )));
         }
         Ok(Pieces(hyperslab::Ownership::Runs { shape, runs: starts.into_iter().zip(lengths).collect() }))
     }

@@ -74,16 +74,16 @@ impl RawLayout {
         let mut end = header_bytes;
         for (index, array) in arrays.iter().enumerate() {
             if array.shape.len() > NDIM_MAX {
-                let found = format!("{} of array `{}`", array.shape.len(), array.name);
+                let found = format!("{} of array '{}'", array.shape.len(), array.name);
                 return Err(context.unsupported(format!("at most {NDIM_MAX} dimensions"), found));
             }
             if arrays[..index].iter().any(|earlier| earlier.name == array.name) {
-                return Err(context.invalid("arrays of different names", format!("`{}` twice", array.name)));
+                return Err(context.invalid("arrays of different names", format!("'{}' twice", array.name)));
             }
             let bytes = array_bytes(&array.shape, array.element.bytes());
             end = bytes.and_then(|bytes| end.checked_add(bytes)).filter(|&end| end <= ARRAY_BYTES_MAX).ok_or_else(
                 || {
-                    let found = format!("array `{}` of shape {} at byte {end}", array.name, shape_text(&array.shape));
+                    let found = format!("array '{}' of shape {} at byte {end}", array.name, shape_text(&array.shape));
                     context.invalid("a file of less than 2^63 B", found)
                 },
             )?;
@@ -209,7 +209,7 @@ mod tests {
         assert!(make(0, vec![array("a", &[1 << 62, 2], Kind::Int8)]).unwrap_err().is_invalid());
         assert!(make(u64::MAX, vec![array("a", &[1], Kind::Int8)]).unwrap_err().is_invalid());
         let halves = vec![array("a", &[1 << 62], Kind::Int8), array("b", &[1 << 62], Kind::Int8)];
-        assert!(make(0, halves).unwrap_err().to_string().contains("`b`"));
-        assert!(make(0, vec![array("a", &[1], Kind::Int8); 2]).unwrap_err().to_string().contains("`a` twice"));
+        assert!(make(0, halves).unwrap_err().to_string().contains("'b'"));
+        assert!(make(0, vec![array("a", &[1], Kind::Int8); 2]).unwrap_err().to_string().contains("'a' twice"));
     }
 }

@@ -53,9 +53,7 @@ def local_path(path: str | os.PathLike[str]) -> str:
         expanded = os.path.expanduser(text)  # noqa: PTH111 (that of pathlib makes other errors)
         if expanded.startswith("~"):
             user = text.partition("/")[0]
-            message = (
-                f"'{text}': there is no home directory '{user}'\n  hint: './{text}' is a path below this directory"
-            )
+            message = f"'{text}': there is no home directory '{user}'\n  hint: give './{text}' for a path below '.'"
             raise InvalidError(message)
         return expanded
     found = _URL.match(text) or _URL_OF_PATHLIB.match(text)

@@ -177,7 +177,7 @@ def explain(
     held = [dist] if isinstance(dist, Distribution) else [holding(pieces) for pieces in dist]
     if (section is None) != (shape is None):
         message = "a section needs the shape of the array that it is a part of, and a shape is only for a section"
-        raise InvalidError(f"{message}\n  hint: without a section, the shape is that of dist")
+        raise InvalidError(f"{message}\n  hint: give both, or neither: without a section, the shape is that of dist")
     stored = None if shape is None else [extent.__index__() for extent in shape]
     part = section_of(section, stored)
     listed = None if servers is None or isinstance(servers, int) else [rank.__index__() for rank in servers]

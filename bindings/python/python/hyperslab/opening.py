@@ -91,7 +91,7 @@ def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
     """How a path is opened: by the format that is named, or by its end; what has no end of ours is a Zarr store."""
     if name is not None:
         if name not in _FORMATS:
-            message = f"there is no format '{name}'\n  hint: there are {', '.join(_FORMATS)}"
+            message = f"there is no format '{name}'\n  hint: choose among {', '.join(map(repr, _FORMATS))}"
             raise InvalidError(message)
         return _FORMATS[name][0]
     text = path.name if isinstance(path, Striped) else place_text(path)

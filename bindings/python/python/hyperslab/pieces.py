@@ -129,7 +129,7 @@ class Boxes(Pieces):
         except (TypeError, ValueError, AttributeError):
             pass  # the same as invalid bounds
         message = (
-            f"box {number} is no box of an array of shape {self._shape}: {box!r}\n  hint: give a slice without a "
+            f"box {number}, {box!r}, cannot be one of an array of shape {self._shape}\n  hint: give a slice without a "
             "step for each dimension, or a pair of the lowest indices and those one past the highest"
         )
         raise InvalidError(message)
@@ -220,7 +220,7 @@ class Runs(Pieces):
         self._shape = shape_of(shape)
         self._offsets, self._lengths = _row("offsets", offsets), _row("lengths", lengths)
         if self._offsets.size != self._lengths.size:
-            message = f"{self._offsets.size} offsets have {self._lengths.size} lengths"
+            message = f"{self._offsets.size} offsets need as many lengths, got {self._lengths.size}"
             raise InvalidError(message)
         self._core = _core.Pieces.runs(list(self._shape), self._offsets.tolist(), self._lengths.tolist())
 

@@ -232,7 +232,7 @@ def plan(
 
 def _check(asked: Question) -> None:
     if not asked.transfer.get("arrays"):
-        message = "no array is to move\n  hint: transfer['arrays'] is a list of arrays with shape, mesh and dims"
+        message = "no array is to move\n  hint: give a list of arrays with shape, mesh and dims as transfer['arrays']"
         raise InvalidError(message)
     mesh, shape = asked.disk_mesh, asked.array.get("shape", ())
     if mesh is not None and (len(mesh) != len(shape) or min(mesh, default=1) < 1):

@@ -76,7 +76,7 @@ class Machine:
         if not path.is_file():
             message = (
                 f"'{which}' is neither a machine that comes with hyperslab nor a file\n"
-                f"  hint: machines are {', '.join(known)}; 'hyperslab simulate --list' tells of them"
+                f"  hint: choose among {', '.join(known)}; read about them with 'hyperslab simulate --list'"
                 "; 'here' is this one"
             )
             raise NotFoundError(message)

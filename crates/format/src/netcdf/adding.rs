@@ -84,7 +84,7 @@ impl NetcdfHeader {
         let context = Context::new("add the NetCDF variable", name);
         check_name(name)?;
         if self.number(name).is_some() {
-            return Err(context.invalid("variables of different names", format!("`{}` twice", excerpt(name))));
+            return Err(context.invalid("variables of different names", format!("'{}' twice", excerpt(name))));
         }
         let kind = Type::of(kind).ok_or_else(|| {
             let found = if kind.is_opaque() { kind.to_string() } else { format!("elements of type {kind}") };
@@ -155,7 +155,7 @@ impl NetcdfHeader {
             // What was once said to be unlimited stays so.
             let grows = length.is_none() || known.is_some_and(|known| self.dimensions[known].length.is_none());
             if grows && d > 0 {
-                let found = format!("`{name}` as number {d}");
+                let found = format!("'{name}' as number {d}");
                 return Err(context.invalid("the unlimited dimension as the first of a variable", found));
             }
             if !grows && extent == 0 {
@@ -165,12 +165,12 @@ impl NetcdfHeader {
             of.push(match known {
                 None => self.add_dimension(name, length, context)?,
                 Some(known) if grows && self.dimensions[known].length.is_some() => {
-                    let error = context.invalid(format!("`{name}` as it is: not unlimited"), "unlimited");
+                    let error = context.invalid(format!("'{name}' as it is: not unlimited"), "unlimited");
                     return Err(error.with_hint("say so when it is first used"));
                 }
                 Some(known) if !grows && self.dimensions[known].length != length => {
                     let is = self.dimensions[known].length.unwrap_or(0);
-                    let error = context.invalid(format!("`{name}` of {is} indices, as it is"), extent.to_string());
+                    let error = context.invalid(format!("'{name}' of {is} indices, as it is"), extent.to_string());
                     return Err(
                         error.with_hint("choose another name: dimensions of one name have one length in all of a file")
                     );
@@ -193,8 +193,8 @@ impl NetcdfHeader {
     fn add_dimension(&mut self, name: String, length: Option<u64>, context: Context) -> Result<usize, Error> {
         let other = self.dimensions.iter().find(|dimension| dimension.length.is_none());
         if let Some(other) = other.filter(|_| length.is_none()) {
-            let expected = format!("one unlimited dimension, `{}`", other.name);
-            return Err(context.unsupported(expected, format!("also `{name}`")));
+            let expected = format!("one unlimited dimension, '{}'", other.name);
+            return Err(context.unsupported(expected, format!("also '{name}'")));
         }
         self.dimensions.push(Dimension { name, length });
         Ok(self.dimensions.len() - 1)
@@ -218,7 +218,7 @@ impl NetcdfHeader {
             }
             let newer = self.variables.iter().find(|v| v.kind.since() > asked);
             let found = newer.map_or("an attribute of 64-bit integers".into(), |v| {
-                format!("`{}` of type {}", excerpt(&v.name), v.kind.name())
+                format!("'{}' of type {}", excerpt(&v.name), v.kind.name())
             });
             let error = Context::new("write the NetCDF version", asked.name()).unsupported("types that it has", found);
             return Err(error

@@ -59,7 +59,7 @@ impl NetcdfHeader {
     fn check(&self, header_bytes: u64, context: Context) -> Result<(), Error> {
         let (mut names, record) = (HashSet::new(), self.record_bytes());
         for (number, variable) in self.variables.iter().enumerate() {
-            let fail = |expected: &str| context.corrupt(expected, format!("variable `{}`", excerpt(&variable.name)));
+            let fail = |expected: &str| context.corrupt(expected, format!("variable '{}'", excerpt(&variable.name)));
             if !names.insert(&variable.name) {
                 return Err(fail("variables of different names"));
             }
@@ -89,8 +89,8 @@ impl NetcdfHeader {
             let beyond = first.is_some_and(|first| of_records && slab - first > record);
             if begin(number) < end || (behind && !of_records) || beyond {
                 let name = |number: usize| excerpt(&self.variables[number].name);
-                let other = before.map_or("the header".into(), |before| format!("`{}`", name(before)));
-                let error = context.corrupt("variables that lie apart", format!("`{}` in {other}", name(number)));
+                let other = before.map_or("the header".into(), |before| format!("'{}'", name(before)));
+                let error = context.corrupt("variables that lie apart", format!("'{}' in {other}", name(number)));
                 return Err(error.with_hint("SciPy makes such files of variables without dimensions beside records"));
             }
             (end, before) = (slab, Some(number));
@@ -131,7 +131,7 @@ fn header(bytes: &[u8], context: Context) -> Result<(NetcdfHeader, bool, usize),
 fn version(bytes: &[u8], context: Context) -> Result<Version, Stop> {
     if bytes.starts_with(b"\x89HDF\r\n\x1a\n") {
         let error = context.unsupported("a NetCDF classic file", "a netCDF-4 file, which is HDF5");
-        return Err(error.with_hint("convert it with `nccopy -k cdf5`").into());
+        return Err(error.with_hint("convert it with 'nccopy -k cdf5'").into());
     }
     let magic = bytes.get(..4).ok_or(More)?;
     let known = Version::ALL.into_iter().find(|version| magic[..3] == *b"CDF" && magic[3] == version.code());
@@ -230,7 +230,7 @@ impl<'a> HeaderReader<'a> {
         let name = self.name()?;
         let ndim = self.count()?;
         if ndim > NDIM_MAX as u64 {
-            let found = format!("{ndim} of `{}`", excerpt(&name));
+            let found = format!("{ndim} of '{}'", excerpt(&name));
             return Err(self.context.unsupported(format!("at most {NDIM_MAX} dimensions"), found).into());
         }
         let mut of = Vec::new();
@@ -247,7 +247,7 @@ impl<'a> HeaderReader<'a> {
         self.number()?;
         let begin = if self.version == Version::Classic { u64::from(self.tag()?) } else { self.wide()? };
         if begin > self.version.begin_max() {
-            let found = format!("{begin:#x} of `{}`", excerpt(&name));
+            let found = format!("{begin:#x} of '{}'", excerpt(&name));
             return Err(self.context.corrupt("a beginning that is not negative", found).into());
         }
         Ok(Variable { name, dimensions: of, attributes, kind, begin })

@@ -145,7 +145,7 @@ fn what_has_no_place_is_refused_and_nothing_is_added() {
     for (wrong, expected) in [
         (new("a", &[4], Kind::Int32, None), "different names"),
         (new("b/c", &[4], Kind::Int32, None), "a name of at most"),
-        (new("b", &[5], Kind::Int32, Some(&names(&["x"]))), "`x` of 4 indices"),
+        (new("b", &[5], Kind::Int32, Some(&names(&["x"]))), "'x' of 4 indices"),
         (new("b", &[4], Kind::Int32, Some(&tx)), "a name for each of 1 dimensions"),
         (new("b", &[4, 4], Kind::Int32, Some(&xt)), "as the first of a variable"),
         (new("b", &[0], Kind::Int32, None), "extents of at least 1"),

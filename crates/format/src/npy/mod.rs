@@ -78,12 +78,12 @@ impl NpyHeader {
                     return Err(context.corrupt(expected, excerpt(&format!("{value:?}"))));
                 }
                 (other, _) => {
-                    let found = format!("`{}`", excerpt(other));
-                    return Err(context.corrupt("only `descr`, `fortran_order` and `shape`", found));
+                    let found = format!("'{}'", excerpt(other));
+                    return Err(context.corrupt("only 'descr', 'fortran_order' and 'shape'", found));
                 }
             }
         }
-        let missing = |key: &str| context.corrupt(format!("a member `{key}`"), "none");
+        let missing = |key: &str| context.corrupt(format!("a member '{key}'"), "none");
         let header = NpyHeader {
             element: element.ok_or_else(|| missing("descr"))?,
             fortran_order: fortran_order.ok_or_else(|| missing("fortran_order"))?,
@@ -209,7 +209,7 @@ fn element_type(descr: Literal, context: Context) -> Result<ElementType, Error> 
     let hint = match code.trim_start_matches(['<', '>', '=', '|']).bytes().next() {
         Some(b'O') => "save numbers: Python objects are pickled, and never loaded here",
         Some(b'S' | b'U' | b'a') => "save text as uint8",
-        _ => "convert with `array.astype` to a supported type first",
+        _ => "convert with array.astype to a supported type first",
     };
     Err(context.unsupported(expected, format!("type '{}'", excerpt(&code))).with_hint(hint))
 }

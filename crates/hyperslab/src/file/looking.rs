@@ -30,8 +30,10 @@ impl File {
         let inside = self.inside();
         let shown = self.shown(&inside);
         let names: Vec<&str> = inside.form.names().into_iter().take(shown).collect();
-        let number =
-            names.iter().position(|known| *known == name).ok_or_else(|| missing(&*inside.form, &self.path(), name, &names))?;
+        let number = names
+            .iter()
+            .position(|known| *known == name)
+            .ok_or_else(|| missing(&*inside.form, &self.path(), name, &names))?;
         Ok(info(&*inside.form, number))
     }
 

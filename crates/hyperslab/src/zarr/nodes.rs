@@ -74,7 +74,7 @@ pub(super) fn read_array(directory: &dyn Names, group: &str, name: &str) -> Resu
     let key = directory.full(&format!("{at}/{METADATA_KEY}"));
     if node_type(&node.metadata, &key).map_err(format_fault)? == NodeType::Group {
         let text = format!("'{name}' in '{}' is a group, not an array", directory.full(group));
-        return Err(Fault::new(FaultKind::NotFound, text).hint(format!("group('{name}') opens it")));
+        return Err(Fault::new(FaultKind::NotFound, text).hint(format!("open it with group('{name}')")));
     }
     Ok((ArrayMetadata::parse(&node.metadata, &key).map_err(format_fault)?, node))
 }

@@ -90,18 +90,17 @@ impl Writing {
     /// Refuses names that are taken; a group, with all in it, also where arrays may be replaced.
     fn check_free(&self) -> Result<(), Fault> {
         for array in &self.arrays {
-            if self.new.overwrite {
-                // What cannot be read may be replaced.
-                if matches!(kind_of(&*self.directory(), &self.at(array)), Ok(Some(NodeType::Group))) {
-                    let text = format!("'{}' in '{}' is a group, or a step", array.name, self.store.path().display());
-                    return Err(
-                        Fault::new(FaultKind::Exists, text).hint("choose another name; overwrite replaces arrays only")
-                    );
-                }
-                continue;
+            let name = &array.name;
+            // What cannot be read may be replaced.
+            let is_group = || matches!(kind_of(&*self.directory(), &self.at(array)), Ok(Some(NodeType::Group)));
+            let is_taken = self.new.overwrite || self.store.attempts.is_taken(&self.at(array), METADATA_KEY)?;
+            if is_taken && is_group() {
+                let text = format!("'{name}' in '{}' is a group, or a step", self.store.path().display());
+                return Err(Fault::new(FaultKind::Exists, text)
+                    .hint("choose another name: only arrays can be replaced, changed or made longer"));
             }
-            if self.store.attempts.is_taken(&self.at(array), METADATA_KEY)? {
-                let text = format!("'{}' exists already in '{}'", array.name, self.store.path().display());
+            if is_taken && !self.new.overwrite {
+                let text = format!("'{name}' exists already in '{}'", self.store.path().display());
                 return Err(Fault::new(FaultKind::Exists, text).hint(
                     "replace it with overwrite, change a part of it with section, or make it longer with append",
                 ));

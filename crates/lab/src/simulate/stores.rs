@@ -33,7 +33,7 @@ fn opened<'a>(state: &'a mut ProgramState, name: &str) -> Result<&'a mut OpenTar
 }
 
 fn unopened(name: &str) -> Error {
-    Error::invalid(format!("'{name}' is not open\n  hint: {{\"begin\": {{\"store\": \"{name}\"}}}} opens it"))
+    Error::invalid(format!("'{name}' is not open\n  hint: open it with {{\"begin\": {{\"store\": \"{name}\"}}}}"))
 }
 
 impl ImaginedStores {

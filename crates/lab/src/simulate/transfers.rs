@@ -175,8 +175,9 @@ fn decide(
 ) -> Result<(Parameters, String, Price, Vec<Candidate>), Error> {
     let strategy = asked.strategy.as_deref().map(|name| {
         let known: Vec<&str> = Strategy::ALL.iter().map(|strategy| strategy.name()).collect();
-        Strategy::named(name, &Strategy::ALL)
-            .ok_or_else(|| Error::invalid(format!("'{name}' is no strategy; there are {}", known.join(", "))))
+        Strategy::named(name, &Strategy::ALL).ok_or_else(|| {
+            Error::invalid(format!("there is no strategy '{name}'\n  hint: choose among {}", known.join(", ")))
+        })
     });
     let exchange = asked.exchange.as_deref().map(|name| {
         Exchange::from_name(name)

@@ -42,7 +42,7 @@ def verify_path(
     if not isinstance(path, (str, os.PathLike)):
         message = (
             f"only paths can be verified, but this is {type(path).__name__}\n"
-            "  hint: to verify a store in memory, write its files() to a directory"
+            "  hint: write the files() of a store in memory to a directory, and verify that"
         )
         raise InvalidError(message)
     place = Path(local_path(path))
