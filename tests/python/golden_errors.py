@@ -103,7 +103,7 @@ def opening(folder: Path) -> Iterator[Case]:
     yield "no path", lambda: hs.open(ANY)
     yield "an empty path", lambda: hs.open("", "w")
     yield "a path with a zero byte", lambda: hs.open("a\0b", "w")
-    yield "a format that is none", lambda: hs.open(folder / "a.zarr", "w", format="hdf5")
+    yield "a format that is none", lambda: hs.open(folder / "a.zarr", "w", format="hdf4")
     yield "an option of NetCDF for Zarr", lambda: hs.open(folder / "a.zarr", "w", unlimited="time")
     yield "an option that is none", lambda: hs.open(folder / "a.zarr", "w", chunks=(4,))  # type: ignore[call-arg]
     yield "a strategy that is none", lambda: hs.open(folder / "a.zarr", "w", strategy="fast")
@@ -122,7 +122,8 @@ def opening(folder: Path) -> Iterator[Case]:
     yield "a URL of a file elsewhere", lambda: hs.open("file://host/run.zarr")
     yield "a user who is not there", lambda: hs.open("~nobody-has-this-name/run.zarr")
     yield "a zip file", lambda: hs.open("run.zip", "w")
-    yield "an HDF5 file", lambda: hs.open("run.h5")
+    yield "an HDF5 file that is not there", lambda: hs.open(folder / "none.h5")
+    yield "an HDF5 file that grows", lambda: hs.open(folder / "a.h5", "w", unlimited="t")
     yield "an npy file", lambda: hs.open("a.npy")
     yield "a raw file", lambda: hs.open("dump.raw")
     yield "a NetCDF file that is not there", lambda: hs.open(folder / "nothing.nc")

@@ -80,9 +80,6 @@ def test_a_path_of_pathlib_that_was_a_url_is_seen(home: Path) -> None:
     ("name", "words"),
     [
         ("x.zip", "zip file, which cannot be written in parallel"),
-        ("x.h5", "HDF5 file"),
-        ("x.hdf5/", "HDF5 file"),
-        ("X.HDF5", "HDF5 file"),
         ("x.npy", "read it with hyperslab.load_npy"),
         ("x.npz", "archive of NumPy"),
         ("x.raw", "open it with hyperslab.open_raw"),

@@ -10,7 +10,7 @@
 mod whole;
 
 use hyperslab_format::Error;
-use hyperslab_format::hdf5::{Dataset, Datatype, Hdf5File, Member, ObjectKind, Storage, Value};
+use hyperslab_format::hdf5::{AttributeValue, Dataset, DatasetStorage, Datatype, Hdf5File, LinkTarget, ObjectKind};
 use serde_json::{Map, Value as Json, json};
 use whole::{InMemory, whole};
 
@@ -51,16 +51,16 @@ fn object(
             let mut links = Vec::new();
             for link in file.group_at(source, at)? {
                 links.push(match &link.member {
-                    Member::Object(member) => {
+                    LinkTarget::Object(member) => {
                         // Deep enough for files of tests, and an end for groups that contain themselves.
                         if path.len() < 200 {
                             waiting.push((format!("{}/{}", path.trim_end_matches('/'), link.name), *member));
                         }
                         json!([link.name, "hard"])
                     }
-                    Member::Soft(to) => json!([link.name, "soft", to]),
-                    Member::External { file, path } => json!([link.name, "external", file, path]),
-                    Member::Unknown(kind) => json!([link.name, "unknown", kind]),
+                    LinkTarget::Soft(to) => json!([link.name, "soft", to]),
+                    LinkTarget::External { file, path } => json!([link.name, "external", file, path]),
+                    LinkTarget::Unknown(kind) => json!([link.name, "unknown", kind]),
                 });
             }
             Ok(json!({"kind": "group", "links": links, "attributes": attributes}))
@@ -75,16 +75,16 @@ fn object(
 fn dataset(file: &Hdf5File, source: &InMemory, dataset: &Dataset, attributes: Json) -> Result<Json, Error> {
     let (mut chunk, mut index, mut chunks) = (None, None, Vec::new());
     let layout = match &dataset.storage {
-        Storage::Compact(_) => "compact",
-        Storage::Contiguous { .. } => "contiguous",
-        Storage::Chunked { chunk: shape, index: found } => {
+        DatasetStorage::Compact(_) => "compact",
+        DatasetStorage::Contiguous { .. } => "contiguous",
+        DatasetStorage::Chunked { chunk: shape, index: found } => {
             (chunk, index) = (Some(shape), Some(format!("{found:?}")));
             let all: Vec<_> = shape.iter().map(|_| 0..u64::MAX).collect();
             let found = file.chunks(source, dataset, &all)?;
             chunks = found.iter().map(|one| json!([one.coordinates, one.at, one.bytes, one.lacks])).collect();
             "chunked"
         }
-        Storage::Unsupported(what) => what,
+        DatasetStorage::Unsupported(what) => what,
     };
     let crc = whole(file, source, dataset, DATASET_BYTES_MAX).map(|elements| {
         let mut crc = flate2::Crc::new();
@@ -112,9 +112,9 @@ fn attributes(file: &Hdf5File, source: &InMemory, at: u64) -> Result<Json, Error
         all.push(match attribute {
             Ok(found) => {
                 let value = match &found.value {
-                    Value::Elements(bytes) => json!({"bytes": bytes}),
-                    Value::Texts(texts) => json!({"texts": texts}),
-                    Value::Lists(lists) => json!({"lists": lists}),
+                    AttributeValue::Elements(bytes) => json!({"bytes": bytes}),
+                    AttributeValue::Texts(texts) => json!({"texts": texts}),
+                    AttributeValue::Lists(lists) => json!({"lists": lists}),
                 };
                 json!({"name": name, "type": typed(&found.datatype), "shape": found.shape, "value": value})
             }

@@ -3,7 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "a tool for tests, which is no rank")]
 
 use hyperslab_format::hdf5::{
-    Attribute, Datatype, Filter, Metadata, NewDataset, NewGroup, NewMember, NewStorage, Place, TextEnd, Value,
+    AttributeValue, ChunkPlace, Datatype, Filter, Hdf5Attribute, Hdf5Metadata, NewDataset, NewGroup, NewMember,
+    NewStorage, TextEnd,
 };
 use hyperslab_layout::ByteOrder;
 use std::fs;
@@ -23,18 +24,18 @@ fn dataset(name: &str, shape: &[u64], storage: NewStorage) -> NewDataset {
     }
 }
 
-fn text(name: &str, says: &str) -> Attribute {
-    Attribute {
+fn text(name: &str, says: &str) -> Hdf5Attribute {
+    Hdf5Attribute {
         name: name.into(),
         datatype: Datatype::VariableText { utf8: true },
         shape: Some(Vec::new()),
-        value: Value::Texts(vec![says.into()]),
+        value: AttributeValue::Texts(vec![says.into()]),
     }
 }
 
 /// A file of these elements, from byte 64 on, and this metadata.
 fn write(path: &Path, root: &NewGroup, data: &[u8]) {
-    let metadata = Metadata::of(root, 64 + data.len() as u64).expect("it can be made");
+    let metadata = Hdf5Metadata::of(root, 64 + data.len() as u64).expect("it can be made");
     let mut file = metadata.superblock;
     file.resize(64, 0);
     file.extend_from_slice(data);
@@ -43,8 +44,8 @@ fn write(path: &Path, root: &NewGroup, data: &[u8]) {
     fs::write(path, file).expect("it can be written");
 }
 
-fn place(at: u64, bytes: u32) -> Place {
-    Place { at, bytes, lacks: 0 }
+fn place(at: u64, bytes: u32) -> ChunkPlace {
+    ChunkPlace { at, bytes, lacks: 0 }
 }
 
 /// Dimensions with and without variables, in two groups; one is unlimited.
@@ -73,7 +74,7 @@ fn many(count: usize) -> NewGroup {
 
 /// Every seventh chunk is not there.
 fn chunks(count: u64) -> NewGroup {
-    let one = |i: u64| if i % 7 == 3 { Place::ABSENT } else { place(64 + i % 24 * 8, 8) };
+    let one = |i: u64| if i % 7 == 3 { ChunkPlace::ABSENT } else { place(64 + i % 24 * 8, 8) };
     let storage = NewStorage::Chunked { chunk: vec![1], places: (0..count).map(one).collect() };
     let mut one = dataset("c", &[count], storage);
     one.limits = vec![None];

@@ -6,7 +6,8 @@
 mod whole;
 
 use hyperslab_format::hdf5::{
-    Attribute, ChunkIndex, Dataset, Datatype, Hdf5File, Link, Member, ObjectKind, Storage, Value,
+    AttributeValue, ChunkIndex, Dataset, DatasetStorage, Datatype, Hdf5Attribute, Hdf5File, Link, LinkTarget,
+    ObjectKind,
 };
 use std::io::Read;
 use std::path::Path;
@@ -27,7 +28,7 @@ fn find(file: &Hdf5File, source: &InMemory, path: &str) -> u64 {
     path.split('/').fold(file.root(), |at, name| {
         let links = file.group_at(source, at).unwrap();
         let link = links.iter().find(|link| link.name == name).unwrap_or_else(|| panic!("no {path}"));
-        let Member::Object(at) = link.member else { panic!("{link:?}") };
+        let LinkTarget::Object(at) = link.member else { panic!("{link:?}") };
         at
     })
 }
@@ -49,7 +50,7 @@ fn as_bytes(numbers: &[i32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn attributes(file: &Hdf5File, source: &InMemory, path: &str) -> Vec<(String, Result<Attribute, String>)> {
+fn attributes(file: &Hdf5File, source: &InMemory, path: &str) -> Vec<(String, Result<Hdf5Attribute, String>)> {
     let found = file.attributes_at(source, find(file, source, path)).unwrap();
     found.into_iter().map(|(name, one)| (name, one.map_err(|error| error.to_string()))).collect()
 }
@@ -84,10 +85,10 @@ fn elements_of_all_types_are_known() {
         assert_eq!(elements(&file, &source, "n_float64"), long);
         assert_eq!(elements(&file, &source, "truth"), [1, 0, 1]);
         assert_eq!(elements(&file, &source, "compact"), as_bytes(&numbers(6)));
-        assert!(matches!(dataset(&file, &source, "compact").storage, Storage::Compact(_)));
+        assert!(matches!(dataset(&file, &source, "compact").storage, DatasetStorage::Compact(_)));
         assert_eq!(elements(&file, &source, "nothing"), 2.5f64.to_le_bytes().repeat(4));
         let nothing = dataset(&file, &source, "nothing");
-        assert!(matches!(nothing.storage, Storage::Contiguous { at: None, .. }), "{:?}", nothing.storage);
+        assert!(matches!(nothing.storage, DatasetStorage::Contiguous { at: None, .. }), "{:?}", nothing.storage);
         assert_eq!(dataset(&file, &source, "null").shape, None);
         assert_eq!(dataset(&file, &source, "scalar").shape, Some(vec![]));
         let texts = dataset(&file, &source, "texts");
@@ -111,15 +112,15 @@ fn attributes_are_read_and_one_that_is_not_hides_no_other() {
         assert_eq!(names, all, "{version}");
         let get = |name: &str| few.iter().find(|(known, _)| known == name).unwrap().1.clone();
         let value = |name: &str| get(name).unwrap().value;
-        assert_eq!(value("text"), Value::Texts(vec!["größe".into()]));
-        assert_eq!(value("texts"), Value::Texts(vec!["one".into(), String::new(), "three".into()]));
-        assert_eq!(value("fixed"), Value::Elements(b"abc".to_vec()));
-        assert_eq!(value("fixed_texts"), Value::Elements(b"ab\0cde".to_vec()));
-        assert_eq!(value("numbers"), Value::Elements(vec![0, 3, 0, 10, 0, 17, 0, 24]));
+        assert_eq!(value("text"), AttributeValue::Texts(vec!["größe".into()]));
+        assert_eq!(value("texts"), AttributeValue::Texts(vec!["one".into(), String::new(), "three".into()]));
+        assert_eq!(value("fixed"), AttributeValue::Elements(b"abc".to_vec()));
+        assert_eq!(value("fixed_texts"), AttributeValue::Elements(b"ab\0cde".to_vec()));
+        assert_eq!(value("numbers"), AttributeValue::Elements(vec![0, 3, 0, 10, 0, 17, 0, 24]));
         assert_eq!(get("numbers").unwrap().shape, Some(vec![2, 2]));
-        assert_eq!((get("null").unwrap().shape, value("null")), (None, Value::Elements(vec![])));
-        assert_eq!(value("lists"), Value::Lists(vec![vec![1, 0, 2, 0, 3, 0], vec![]]));
-        assert_eq!(value("named"), Value::Elements(as_bytes(&[0, 1])));
+        assert_eq!((get("null").unwrap().shape, value("null")), (None, AttributeValue::Elements(vec![])));
+        assert_eq!(value("lists"), AttributeValue::Lists(vec![vec![1, 0, 2, 0, 3, 0], vec![]]));
+        assert_eq!(value("named"), AttributeValue::Elements(as_bytes(&[0, 1])));
         assert_eq!(get("named").unwrap().datatype.element("named").unwrap().numpy(), "<i4");
         assert!(get("mixed").unwrap_err().contains("variable length"), "{version}");
         // Attributes that are counted come as they were made, others by name.
@@ -127,7 +128,7 @@ fn attributes_are_read_and_one_that_is_not_hides_no_other() {
         for (position, (name, one)) in many.iter().enumerate() {
             let number = if version == "latest" { 19 - position } else { position };
             assert_eq!(*name, format!("a{number:02}"), "{version}");
-            assert_eq!(one.clone().unwrap().value, Value::Elements((number as u32).to_le_bytes().to_vec()));
+            assert_eq!(one.clone().unwrap().value, AttributeValue::Elements((number as u32).to_le_bytes().to_vec()));
         }
         assert_eq!(many.len(), 20);
         assert_eq!(file.kind_at(&source, find(&file, &source, "kind")).unwrap(), ObjectKind::Datatype);
@@ -143,14 +144,15 @@ fn members_of_groups_are_listed() {
         let list = |path: &str| file.group_at(&source, find(&file, &source, path)).unwrap();
         let target = find(&file, &source, "few/target");
         let link = |name: &str, member| Link { name: name.into(), member };
-        let external = Member::External { file: "other.h5".into(), path: "/x".into() };
+        let external = LinkTarget::External { file: "other.h5".into(), path: "/x".into() };
         let few = [
             link("external", external),
-            link("soft", Member::Soft("/few/target".into())),
-            link("target", Member::Object(target)),
+            link("soft", LinkTarget::Soft("/few/target".into())),
+            link("target", LinkTarget::Object(target)),
         ];
         assert_eq!(list("few"), few, "{version}");
-        let many: Vec<Link> = (0..100).map(|number| link(&format!("m{number:02}"), Member::Object(target))).collect();
+        let many: Vec<Link> =
+            (0..100).map(|number| link(&format!("m{number:02}"), LinkTarget::Object(target))).collect();
         assert_eq!(list("many"), many, "{version}");
         let ordered: Vec<String> = list("ordered").into_iter().map(|link| link.name).collect();
         assert_eq!(ordered, ["z", "a", "y"], "{version}");
@@ -182,7 +184,7 @@ fn chunks_of_all_indexes_are_found() {
         assert_eq!(file.chunks(&source, &part, &[0..9, 0..9]).unwrap().len(), 2);
         assert!(file.chunks(&source, &part, &[0..9]).unwrap_err().is_invalid());
         let index = |name: &str| match dataset(&file, &source, name).storage {
-            Storage::Chunked { index, .. } => format!("{index:?}").split(' ').next().unwrap().to_owned(),
+            DatasetStorage::Chunked { index, .. } => format!("{index:?}").split(' ').next().unwrap().to_owned(),
             other => panic!("{other:?}"),
         };
         let kinds = ["one", "fixed", "growing", "free", "early"].map(index);
@@ -229,7 +231,7 @@ fn large_indexes_are_read_in_part() {
 
     let (file, source) = open("paged_extensible.h5");
     let extensible = dataset(&file, &source, "d");
-    assert!(matches!(extensible.storage, Storage::Chunked { index: ChunkIndex::ExtensibleArray { .. }, .. }));
+    assert!(matches!(extensible.storage, DatasetStorage::Chunked { index: ChunkIndex::ExtensibleArray { .. }, .. }));
     let (all, read) = find(&extensible, &[0..2, 0..66000], &source, &file);
     let expected = [0..0, 4000..4003, 5..8, 65990..66000];
     let places = [(0, &expected[1]), (1, &expected[2]), (1, &expected[3])];
@@ -259,7 +261,7 @@ fn user_blocks_move_all_addresses() {
         assert_eq!((file.base(), file.end()), (512, source.bytes.len() as u64));
         assert_eq!(elements(&file, &source, "d"), as_bytes(&numbers(5)));
         let text = file.attributes_at(&source, file.root()).unwrap().swap_remove(0).1.unwrap().value;
-        assert_eq!(text, Value::Texts(vec!["behind a user block".into()]));
+        assert_eq!(text, AttributeValue::Texts(vec!["behind a user block".into()]));
         // Whatever it is that was cut off.
         for length in [source.bytes.len() - 1, 600, 520, 100, 0] {
             let cut = InMemory::new(source.bytes[..length].to_vec());
@@ -279,13 +281,13 @@ fn netcdf_files_are_read() {
         let found = attributes(&file, &source, "t");
         let get = |name: &str| found.iter().find(|(known, _)| known == name).unwrap().1.clone().unwrap();
         let units = match get("units").value {
-            Value::Texts(texts) => texts[0].clone(),
-            Value::Elements(bytes) => String::from_utf8(bytes).unwrap(),
+            AttributeValue::Texts(texts) => texts[0].clone(),
+            AttributeValue::Elements(bytes) => String::from_utf8(bytes).unwrap(),
             other => panic!("{other:?}"),
         };
         assert_eq!(units, "K", "{name}");
         // Each dimension of a variable refers to its scale.
-        let Value::Lists(scales) = get("DIMENSION_LIST").value else { panic!("{name}") };
+        let AttributeValue::Lists(scales) = get("DIMENSION_LIST").value else { panic!("{name}") };
         let scale = u64::from_le_bytes(scales[1][..].try_into().unwrap()) + file.base();
         assert_eq!(scale, find(&file, &source, "x"), "{name}");
     }
@@ -301,6 +303,6 @@ fn virtual_datasets_are_described_only() {
     let (file, source) = open("virtual.h5");
     let found = dataset(&file, &source, "v");
     assert_eq!(found.shape, Some(vec![2]));
-    assert_eq!(found.storage, Storage::Unsupported("a virtual dataset".into()));
+    assert_eq!(found.storage, DatasetStorage::Unsupported("a virtual dataset".into()));
     assert!(file.chunks(&source, &found, &[0..1]).unwrap_err().is_invalid());
 }

@@ -3,14 +3,14 @@
 
 use hyperslab_format::Error;
 use hyperslab_format::hdf5::{
-    Attribute, Chunk, Datatype, Dialect, Filter, Hdf5File, Metadata, NewDataset, NewGroup, NewMember, NewStorage,
-    Place, SUPERBLOCK_BYTES, Source, Storage,
+    Chunk, ChunkPlace, DatasetStorage, Datatype, Dialect, Filter, Hdf5Attribute, Hdf5File, Hdf5Metadata,
+    MetadataSource, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 
 struct Bytes(Vec<u8>);
 
-impl Source for Bytes {
+impl MetadataSource for Bytes {
     fn length(&self) -> u64 {
         self.0.len() as u64
     }
@@ -23,7 +23,7 @@ impl Source for Bytes {
 
 /// A file of this metadata, whose elements would end here.
 fn file(root: &NewGroup, end: u64) -> Bytes {
-    let metadata = Metadata::of(root, end).unwrap();
+    let metadata = Hdf5Metadata::of(root, end).unwrap();
     assert_eq!(metadata.superblock.len() as u64, SUPERBLOCK_BYTES);
     let mut bytes = metadata.superblock;
     bytes.resize(end.next_multiple_of(8) as usize, 0);
@@ -45,8 +45,8 @@ fn dataset(name: &str, shape: &[u64], storage: NewStorage) -> NewDataset {
     }
 }
 
-fn attributes(value: &serde_json::Value) -> Vec<Attribute> {
-    Attribute::of_map(value.as_object().unwrap(), None, Dialect::H5py).unwrap()
+fn attributes(value: &serde_json::Value) -> Vec<Hdf5Attribute> {
+    Hdf5Attribute::of_map(value.as_object().unwrap(), None, Dialect::H5py).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn groups_of_any_size_are_read_back() {
         for listed in &listing.datasets {
             let (number, dataset) = (listed.path[1..].parse().unwrap(), listed.dataset.as_ref().unwrap());
             assert_eq!(dataset.shape, Some(vec![number]));
-            assert_eq!(dataset.storage, Storage::Contiguous { at: Some(64 + 8 * number), bytes: 8 * number });
+            assert_eq!(dataset.storage, DatasetStorage::Contiguous { at: Some(64 + 8 * number), bytes: 8 * number });
             numbers.push(number);
         }
         // Links in headers keep their order, and a table is sorted by name.
@@ -86,8 +86,8 @@ fn chunks_are_found_again() {
             shape.iter().zip(&chunk).map(|(extent, chunk): (&u64, &u64)| extent.div_ceil(*chunk)).collect();
         let count: u64 = grid.iter().product();
         let place = |i: u64| match i % 7 {
-            3 => Place::ABSENT,
-            lacks => Place { at: 4096 + 16 * (i % 1000), bytes: 16, lacks: u32::from(lacks == 2) },
+            3 => ChunkPlace::ABSENT,
+            lacks => ChunkPlace { at: 4096 + 16 * (i % 1000), bytes: 16, lacks: u32::from(lacks == 2) },
         };
         let storage = NewStorage::Chunked { chunk: chunk.clone(), places: (0..count).map(place).collect() };
         let mut one = dataset("c", &shape, storage);
@@ -106,9 +106,9 @@ fn chunks_are_found_again() {
             at
         };
         let expected: Vec<Chunk> = (0..count)
-            .filter(|i| place(*i) != Place::ABSENT)
+            .filter(|i| place(*i) != ChunkPlace::ABSENT)
             .map(|i| {
-                let Place { at, bytes, lacks } = place(i);
+                let ChunkPlace { at, bytes, lacks } = place(i);
                 Chunk { coordinates: coordinates(i), at, bytes: bytes.into(), lacks }
             })
             .collect();
@@ -131,7 +131,7 @@ fn attributes_and_types_come_back() {
         NewGroup { attributes: attributes(&said), members: vec![NewMember::Group(inner)], ..NewGroup::default() };
     let source = file(&root, 1000);
     let listing = Hdf5File::open(&source, "f").unwrap().listing(&source).unwrap();
-    let shown = |attributes: &[Attribute]| {
+    let shown = |attributes: &[Hdf5Attribute]| {
         let each = attributes.iter().map(|one| (one.name.clone(), one.to_json().unwrap()));
         serde_json::Value::Object(each.collect())
     };
@@ -165,7 +165,7 @@ fn dimensions_are_those_of_netcdf() {
         NewMember::Group(inner.clone()),
     ];
     // One that a group above has with another length is one of its own.
-    let error = Metadata::of(&NewGroup { members: members.clone(), ..NewGroup::default() }, 64).unwrap_err();
+    let error = Hdf5Metadata::of(&NewGroup { members: members.clone(), ..NewGroup::default() }, 64).unwrap_err();
     assert!(error.to_string().contains("dimension 'x' of length 4"), "{error}");
     let mut members = members;
     members[3] = NewMember::Group(NewGroup { members: inner.members[..1].to_vec(), ..inner });
@@ -186,7 +186,7 @@ fn dimensions_are_those_of_netcdf() {
 #[test]
 fn what_has_no_place_is_refused() {
     let refused = |members: Vec<NewMember>| {
-        let error = Metadata::check(&NewGroup { members, ..NewGroup::default() }).unwrap_err();
+        let error = Hdf5Metadata::check(&NewGroup { members, ..NewGroup::default() }).unwrap_err();
         assert!(error.is_invalid(), "{error}");
         error.to_string()
     };
@@ -196,7 +196,7 @@ fn what_has_no_place_is_refused() {
     }
     assert!(refused(vec![one("a"), one("a")]).contains("one object of this name in group `/`"));
     let chunked = |shape: &[u64], chunk: &[u64], count| {
-        let storage = NewStorage::Chunked { chunk: chunk.to_vec(), places: vec![Place::ABSENT; count] };
+        let storage = NewStorage::Chunked { chunk: chunk.to_vec(), places: vec![ChunkPlace::ABSENT; count] };
         NewMember::Dataset(dataset("c", shape, storage))
     };
     assert!(refused(vec![chunked(&[4], &[0], 1)]).contains("chunks of 1 to"));
@@ -204,7 +204,7 @@ fn what_has_no_place_is_refused() {
     assert!(refused(vec![chunked(&[4], &[2], 3)]).contains("places for 2 chunks"));
     assert!(refused(vec![chunked(&[], &[], 1)]).contains("chunks of 1 to"));
     let long = serde_json::json!({"long": "x".repeat(70_000)});
-    let attributes = Attribute::of_map(long.as_object().unwrap(), None, Dialect::Netcdf).unwrap();
+    let attributes = Hdf5Attribute::of_map(long.as_object().unwrap(), None, Dialect::Netcdf).unwrap();
     let group = NewGroup { attributes, ..NewGroup::default() };
-    assert!(Metadata::check(&group).unwrap_err().to_string().contains("at most"), "too large an attribute");
+    assert!(Hdf5Metadata::check(&group).unwrap_err().to_string().contains("at most"), "too large an attribute");
 }

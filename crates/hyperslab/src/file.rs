@@ -22,7 +22,7 @@ use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
 pub use form::FileArray;
-use form::{Closing, Form, Raw};
+use form::{FileEnd, Form, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
 use hyperslab_format::npy::NpyHeader;
@@ -461,7 +461,7 @@ impl File {
                 return attempts.end();
             }
             let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            let Closing { beginning, ending } = inside.form.closing()?;
+            let FileEnd { beginning, ending } = inside.form.closing()?;
             if inside.begun.is_none() {
                 attempts.make_file(&beginning, inside.form.extent().bytes)?;
             }

@@ -1,12 +1,12 @@
 //! Attributes as JSON, which is how users give and get them.
 
-use super::{Attribute, Datatype, TextEnd, Value};
+use super::{AttributeValue, Datatype, Hdf5Attribute, TextEnd};
 use crate::error::{Context, Error, excerpt};
 use crate::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use serde_json::{Map, Value as Json};
 
-/// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute Conventions").
+/// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Hdf5Attribute Conventions").
 const TYPED_AS_VARIABLE: [&str; 7] =
     ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks"];
 
@@ -31,7 +31,7 @@ pub enum Dialect {
     Netcdf,
 }
 
-impl Attribute {
+impl Hdf5Attribute {
     /// The attributes that a mapping gives, of a dataset of these elements if of one. Whole numbers are `int64`, others `float64`;
     /// lists have one type. Those that by convention have the type of their dataset get it where they fit.
     ///
@@ -41,11 +41,16 @@ impl Attribute {
         map: &Map<String, Json>,
         dataset: Option<ElementType>,
         dialect: Dialect,
-    ) -> Result<Vec<Attribute>, Error> {
-        map.iter().map(|(name, value)| Attribute::of_json(name, value, dataset, dialect)).collect()
+    ) -> Result<Vec<Hdf5Attribute>, Error> {
+        map.iter().map(|(name, value)| Hdf5Attribute::of_json(name, value, dataset, dialect)).collect()
     }
 
-    fn of_json(name: &str, value: &Json, dataset: Option<ElementType>, dialect: Dialect) -> Result<Attribute, Error> {
+    fn of_json(
+        name: &str,
+        value: &Json,
+        dataset: Option<ElementType>,
+        dialect: Dialect,
+    ) -> Result<Hdf5Attribute, Error> {
         let context = Context::new("store the attribute", name);
         if name.is_empty() || name.contains('\0') {
             return Err(context.invalid("a name that is not empty, without zeros", excerpt(name)));
@@ -64,19 +69,19 @@ impl Attribute {
             let error = context.invalid("a text, a number, a truth value, or a list of one of these", found);
             error.with_hint("HDF5 attributes have no mappings; give each value a name of its own")
         })?;
-        Ok(Attribute { name: name.into(), datatype, shape: Some(shape), value })
+        Ok(Hdf5Attribute { name: name.into(), datatype, shape: Some(shape), value })
     }
 
     /// The same as JSON: a text, a number, a truth value, or a list, of rows where there are several dimensions. `None` where JSON
     /// has no words for it, such as references.
     pub fn to_json(&self) -> Option<Json> {
         let each: Vec<Json> = match (&self.value, &self.datatype) {
-            (Value::Texts(texts), _) => texts.iter().map(|text| Json::from(text.as_str())).collect(),
-            (Value::Lists(_), _) => return None,
-            (Value::Elements(bytes), Datatype::Text { bytes: each, end, .. }) => {
+            (AttributeValue::Texts(texts), _) => texts.iter().map(|text| Json::from(text.as_str())).collect(),
+            (AttributeValue::Lists(_), _) => return None,
+            (AttributeValue::Elements(bytes), Datatype::Text { bytes: each, end, .. }) => {
                 bytes.chunks_exact((*each).max(1) as usize).map(|one| Json::from(trimmed(one, *end))).collect()
             }
-            (Value::Elements(bytes), datatype) => {
+            (AttributeValue::Elements(bytes), datatype) => {
                 let element = datatype.element(&self.name).ok().filter(|element| !element.kind.is_opaque())?;
                 let one = |one: &[u8]| fill_to_json(element.kind, &native(one, element)).unwrap_or(Json::Null);
                 bytes.chunks_exact(element.bytes() as usize).map(one).collect()
@@ -109,13 +114,13 @@ fn trimmed(bytes: &[u8], end: TextEnd) -> String {
 }
 
 /// Numbers of this type, where all values are such.
-fn of_type(element: ElementType, values: &[Json]) -> Option<(Datatype, Value)> {
+fn of_type(element: ElementType, values: &[Json]) -> Option<(Datatype, AttributeValue)> {
     let datatype = Datatype::of_element(element, "").ok().filter(|_| !element.kind.is_opaque())?;
     let each = values.iter().map(|value| fill_from_json(element.kind, value, "").ok().map(|one| native(&one, element)));
-    Some((datatype, Value::Elements(each.collect::<Option<Vec<_>>>()?.concat())))
+    Some((datatype, AttributeValue::Elements(each.collect::<Option<Vec<_>>>()?.concat())))
 }
 
-fn of_usual_type(values: &[Json], dialect: Dialect) -> Option<(Datatype, Value)> {
+fn of_usual_type(values: &[Json], dialect: Dialect) -> Option<(Datatype, AttributeValue)> {
     let truth = if dialect == Dialect::H5py { Kind::Bool } else { Kind::Int8 };
     let kind = match values {
         _ if values.iter().all(Json::is_boolean) => truth,
@@ -130,15 +135,18 @@ fn of_usual_type(values: &[Json], dialect: Dialect) -> Option<(Datatype, Value)>
     of_type(ElementType { kind, order: ByteOrder::Little }, values)
 }
 
-fn texts(values: &[Json], shape: &[u64], dialect: Dialect) -> Option<(Datatype, Value)> {
+fn texts(values: &[Json], shape: &[u64], dialect: Dialect) -> Option<(Datatype, AttributeValue)> {
     let texts = values.iter().map(|value| value.as_str().map(String::from)).collect::<Option<Vec<_>>>()?;
     let fixed = texts.first().filter(|text| shape.is_empty() && dialect == Dialect::Netcdf && !text.is_empty());
     Some(match fixed {
         Some(text) => {
             let (bytes, utf8) = (text.len() as u32, !text.is_ascii());
-            (Datatype::Text { bytes, end: TextEnd::Terminated, utf8 }, Value::Elements(text.clone().into_bytes()))
+            (
+                Datatype::Text { bytes, end: TextEnd::Terminated, utf8 },
+                AttributeValue::Elements(text.clone().into_bytes()),
+            )
         }
-        None => (Datatype::VariableText { utf8: true }, Value::Texts(texts)),
+        None => (Datatype::VariableText { utf8: true }, AttributeValue::Texts(texts)),
     })
 }
 
@@ -163,7 +171,7 @@ mod tests {
         });
         let Json::Object(map) = map else { unreachable!() };
         for dialect in [Dialect::H5py, Dialect::Netcdf] {
-            for attribute in Attribute::of_map(&map, None, dialect).unwrap() {
+            for attribute in Hdf5Attribute::of_map(&map, None, dialect).unwrap() {
                 let found = attribute.to_json().unwrap();
                 let expected = match &map[&attribute.name] {
                     Json::Bool(is) if dialect == Dialect::Netcdf => Json::from(u8::from(*is)),
@@ -182,7 +190,7 @@ mod tests {
     fn fill_values_have_the_type_of_their_dataset() {
         let Json::Object(map) = serde_json::json!({"_FillValue": "NaN", "valid_range": [0, 1]}) else { unreachable!() };
         let element = ElementType { kind: Kind::Float32, order: ByteOrder::Big };
-        for attribute in Attribute::of_map(&map, Some(element), Dialect::Netcdf).unwrap() {
+        for attribute in Hdf5Attribute::of_map(&map, Some(element), Dialect::Netcdf).unwrap() {
             assert_eq!(attribute.datatype, Datatype::Float { bytes: 4, order: ByteOrder::Big });
             assert_eq!(
                 attribute.to_json().unwrap(),
@@ -201,7 +209,7 @@ mod tests {
             serde_json::json!({"": 1}),
         ] {
             let Json::Object(map) = value else { unreachable!() };
-            assert!(Attribute::of_map(&map, None, Dialect::H5py).unwrap_err().is_invalid(), "{map:?}");
+            assert!(Hdf5Attribute::of_map(&map, None, Dialect::H5py).unwrap_err().is_invalid(), "{map:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Datatype;
 use crate::error::Error;
 
 /// Where the bytes of a file come from. It is asked for stretches of metadata only, which are short.
-pub trait Source {
+pub trait MetadataSource {
     /// Length of the file \[B\].
     fn length(&self) -> u64;
 
@@ -21,12 +21,12 @@ pub struct Link {
     /// The name, without a path.
     pub name: String,
     /// What it leads to.
-    pub member: Member,
+    pub member: LinkTarget,
 }
 
 /// What a name leads to.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Member {
+pub enum LinkTarget {
     /// An object of this file, by the address of its header \[B\].
     Object(u64),
     /// Another path of this file.
@@ -44,7 +44,7 @@ pub enum Member {
 
 /// What an attribute or a fill value is.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub enum AttributeValue {
     /// Elements behind each other, as they are stored.
     Elements(Vec<u8>),
     /// Strings of variable length.
@@ -55,7 +55,7 @@ pub enum Value {
 
 /// A named value of a group or a dataset.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Attribute {
+pub struct Hdf5Attribute {
     /// Its name.
     pub name: String,
     /// Type of its elements.
@@ -63,7 +63,7 @@ pub struct Attribute {
     /// Its shape: `[]` for one element, `None` where it has no elements at all (a null dataspace).
     pub shape: Option<Vec<u64>>,
     /// Its elements.
-    pub value: Value,
+    pub value: AttributeValue,
 }
 
 /// A step of the filter pipeline, in the order of encoding.
@@ -102,7 +102,7 @@ pub enum ChunkIndex {
 /// Where the elements of a dataset lie; `at` is their first byte \[B\].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "what fields are is said above, or with their variant")]
-pub enum Storage {
+pub enum DatasetStorage {
     /// In its header.
     Compact(Vec<u8>),
     /// In one stretch; nowhere as long as nothing was written.
@@ -127,7 +127,7 @@ pub struct Dataset {
     /// One element for what was never written, as stored; `None` where it is undefined or zero by default.
     pub fill: Option<Vec<u8>>,
     /// Where its elements lie.
-    pub storage: Storage,
+    pub storage: DatasetStorage,
     /// What chunks went through, in the order of encoding.
     pub filters: Vec<Filter>,
 }

@@ -36,7 +36,7 @@ pub enum Datatype {
     /// Bits that count nothing.
     Bits { bytes: u32, order: ByteOrder },
     /// Fields with names.
-    Compound { bytes: u32, fields: Vec<Field> },
+    Compound { bytes: u32, fields: Vec<CompoundField> },
     /// Named values of an integer, as stored.
     Enumeration { base: Box<Datatype>, members: Vec<(String, Vec<u8>)> },
     /// An array of fixed shape.
@@ -75,7 +75,7 @@ impl Datatype {
 
 /// A field of a compound.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Field {
+pub struct CompoundField {
     /// Its name.
     pub name: String,
     /// Its first byte in the element \[B\].

@@ -1,6 +1,6 @@
 //! Which element of an array a type is, where it is one.
 
-use super::datatype::{Datatype, Field, TextEnd};
+use super::datatype::{CompoundField, Datatype, TextEnd};
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{self, FieldType};
 use hyperslab_layout::{ByteOrder, ElementType, Kind, Opaque};
@@ -86,8 +86,8 @@ impl Datatype {
     }
 }
 
-fn part(name: &str, offset: u32, bytes: u32, order: ByteOrder) -> Field {
-    Field { name: name.into(), offset, datatype: Datatype::Float { bytes, order } }
+fn part(name: &str, offset: u32, bytes: u32, order: ByteOrder) -> CompoundField {
+    CompoundField { name: name.into(), offset, datatype: Datatype::Float { bytes, order } }
 }
 
 fn integer(bytes: u32, signed: bool) -> Result<Kind, String> {
@@ -122,7 +122,7 @@ fn complex(part: &Datatype) -> Option<(Kind, ByteOrder)> {
 }
 
 /// Compounds that are complex numbers, as h5py writes them.
-fn halves(fields: &[Field], bytes: u32) -> Option<(Kind, ByteOrder)> {
+fn halves(fields: &[CompoundField], bytes: u32) -> Option<(Kind, ByteOrder)> {
     let [real, imaginary] = fields else { return None };
     let named = real.name == "r" && imaginary.name == "i" && real.datatype == imaginary.datatype;
     let (kind, order) = complex(&real.datatype).filter(|_| named)?;
@@ -143,12 +143,12 @@ fn opaque(bytes: u32, tag: &str) -> Result<ElementType, String> {
 }
 
 /// A structured type, whose fields NumPy lists in the order of their offsets, with gaps as fields without names.
-fn structured(members: &[Field], bytes: u32) -> Result<Kind, String> {
+fn structured(members: &[CompoundField], bytes: u32) -> Result<Kind, String> {
     fields::structured(&listed(members, bytes)?)
 }
 
-fn listed(members: &[Field], bytes: u32) -> Result<Vec<fields::Field>, String> {
-    let mut order: Vec<&Field> = members.iter().collect();
+fn listed(members: &[CompoundField], bytes: u32) -> Result<Vec<fields::Field>, String> {
+    let mut order: Vec<&CompoundField> = members.iter().collect();
     order.sort_by_key(|field| field.offset);
     let gap = |bytes: u32| {
         let holds = FieldType::Element(ElementType::native(Kind::opaque(bytes)));
@@ -209,8 +209,8 @@ mod tests {
 
     const REAL: Datatype = Datatype::Float { bytes: 4, order: ByteOrder::Big };
 
-    fn field(name: &str, offset: u32, datatype: Datatype) -> Field {
-        Field { name: name.into(), offset, datatype }
+    fn field(name: &str, offset: u32, datatype: Datatype) -> CompoundField {
+        CompoundField { name: name.into(), offset, datatype }
     }
 
     #[test]

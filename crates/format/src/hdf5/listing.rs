@@ -1,7 +1,7 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
-use super::{Attribute, Dataset, Hdf5File, Member, ObjectKind, Source, Storage, Value};
+use super::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, LinkTarget, MetadataSource, ObjectKind};
 use crate::error::{Context, Error};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,24 +10,24 @@ const OBJECTS_MAX: usize = 1 << 21;
 
 /// A dataset as it is found, or why it cannot be an array.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Listed {
+pub struct ListedDataset {
     /// Its path from the root, without a `/` in front.
     pub path: String,
     /// The dataset, where its elements can be read.
     pub dataset: Result<Dataset, Error>,
     /// Its attributes, as far as they can be read.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<Hdf5Attribute>,
     /// Names of its dimensions, where netCDF-4 gives it any.
     pub dimensions: Option<Vec<Option<String>>>,
 }
 
 /// What a file holds.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Listing {
+pub struct Hdf5Listing {
     /// Attributes of the root.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<Hdf5Attribute>,
     /// All datasets, but for dimensions without a variable, group by group.
-    pub datasets: Vec<Listed>,
+    pub datasets: Vec<ListedDataset>,
     /// Paths of all groups but the root.
     pub groups: Vec<String>,
     /// Whether a library of netCDF-4 made it.
@@ -40,47 +40,47 @@ impl Hdf5File {
     /// # Errors
     /// When a group is damaged, or there are more than 2 million objects. A dataset that is damaged, or of a type that arrays
     /// cannot have, hinders only itself.
-    pub fn listing(&self, source: &dyn Source) -> Result<Listing, Error> {
+    pub fn listing(&self, source: &dyn MetadataSource) -> Result<Hdf5Listing, Error> {
         let attributes = self.readable_attributes(source, self.root())?;
-        let mut walk = Walk { file: self, source, seen: BTreeSet::new(), found: Vec::new(), groups: Vec::new() };
+        let mut walk = ObjectWalk { file: self, source, seen: BTreeSet::new(), found: Vec::new(), groups: Vec::new() };
         walk.group(self.root(), "")?;
-        let Walk { found, groups, .. } = walk;
+        let ObjectWalk { found, groups, .. } = walk;
         let scales = Scales::of(&found);
         let is_netcdf = attributes.iter().any(|attribute| attribute.name == "_NCProperties");
         let datasets = found.iter().filter(|one| !one.is_bare_dimension()).map(|one| one.listed(self, &scales));
-        let mut datasets: Vec<Listed> = datasets.collect();
+        let mut datasets: Vec<ListedDataset> = datasets.collect();
         for listed in datasets.iter_mut().filter(|_| is_netcdf) {
             // A variable without dimensions has names for all of them.
             let is_scalar = listed.dataset.as_ref().is_ok_and(|dataset| dataset.shape == Some(Vec::new()));
             listed.dimensions = listed.dimensions.take().or(is_scalar.then(Vec::new));
         }
-        Ok(Listing { attributes, datasets, groups, is_netcdf })
+        Ok(Hdf5Listing { attributes, datasets, groups, is_netcdf })
     }
 
-    fn readable_attributes(&self, source: &dyn Source, at: u64) -> Result<Vec<Attribute>, Error> {
+    fn readable_attributes(&self, source: &dyn MetadataSource, at: u64) -> Result<Vec<Hdf5Attribute>, Error> {
         Ok(self.attributes_at(source, at)?.into_iter().filter_map(|(_, attribute)| attribute.ok()).collect())
     }
 }
 
 /// A walk over all objects.
-struct Walk<'a> {
+struct ObjectWalk<'a> {
     file: &'a Hdf5File,
-    source: &'a dyn Source,
+    source: &'a dyn MetadataSource,
     /// Addresses of headers that were met.
     seen: BTreeSet<u64>,
-    found: Vec<Found>,
+    found: Vec<FoundDataset>,
     groups: Vec<String>,
 }
 
 /// A dataset that was met.
-struct Found {
+struct FoundDataset {
     path: String,
     at: u64,
     dataset: Result<Dataset, Error>,
-    attributes: Vec<Attribute>,
+    attributes: Vec<Hdf5Attribute>,
 }
 
-impl Walk<'_> {
+impl ObjectWalk<'_> {
     fn group(&mut self, root: u64, path: &str) -> Result<(), Error> {
         // Not by recursion: a file may say that groups lie in each other, as deep as it likes.
         let mut left = vec![(root, path.to_string())];
@@ -94,7 +94,7 @@ impl Walk<'_> {
             }
             let mut inner = Vec::new();
             for link in self.file.group_at(self.source, at)? {
-                let Member::Object(at) = link.member else { continue };
+                let LinkTarget::Object(at) = link.member else { continue };
                 let path = if path.is_empty() { link.name } else { format!("{path}/{}", link.name) };
                 match self.file.kind_at(self.source, at)? {
                     ObjectKind::Group => {
@@ -113,7 +113,7 @@ impl Walk<'_> {
     fn dataset(&mut self, at: u64, path: String) -> Result<(), Error> {
         let dataset = self.file.dataset_at(self.source, at);
         let attributes = self.file.readable_attributes(self.source, at).unwrap_or_default();
-        self.found.push(Found { path, at, dataset, attributes });
+        self.found.push(FoundDataset { path, at, dataset, attributes });
         Ok(())
     }
 }
@@ -125,7 +125,7 @@ struct Scales {
 }
 
 impl Scales {
-    fn of(found: &[Found]) -> Scales {
+    fn of(found: &[FoundDataset]) -> Scales {
         let scales = || found.iter().filter(|one| one.is_scale());
         let names = scales().map(|one| (one.at, one.name())).collect();
         let by_number = scales().filter_map(|one| Some((one.number("_Netcdf4Dimid")?, one.name()))).collect();
@@ -133,7 +133,7 @@ impl Scales {
     }
 }
 
-impl Found {
+impl FoundDataset {
     /// The last part of its path, as netCDF calls it.
     fn name(&self) -> String {
         let last = self.path.rsplit('/').next().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Found {
         }
     }
 
-    fn attribute(&self, name: &str) -> Option<&Attribute> {
+    fn attribute(&self, name: &str) -> Option<&Hdf5Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
@@ -169,9 +169,9 @@ impl Found {
         self.is_scale() && self.text("NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
     }
 
-    fn listed(&self, file: &Hdf5File, scales: &Scales) -> Listed {
+    fn listed(&self, file: &Hdf5File, scales: &Scales) -> ListedDataset {
         let dimensions = self.dimensions(file, scales);
-        Listed {
+        ListedDataset {
             path: self.shown(),
             dataset: self.dataset.clone().and_then(|dataset| readable(dataset, &self.path)),
             attributes: self.attributes.clone(),
@@ -181,7 +181,7 @@ impl Found {
 
     fn dimensions(&self, file: &Hdf5File, scales: &Scales) -> Option<Vec<Option<String>>> {
         let ndim = self.dataset.as_ref().ok()?.shape.as_ref()?.len();
-        if let Some(Value::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
+        if let Some(AttributeValue::Lists(lists)) = self.attribute("DIMENSION_LIST").map(|attribute| &attribute.value) {
             let name = |list: &Vec<u8>| {
                 let at = u64::from_le_bytes(*list.first_chunk::<8>()?).checked_add(file.base())?;
                 scales.names.get(&at).cloned()
@@ -191,7 +191,7 @@ impl Found {
         if !self.is_scale() {
             return None;
         }
-        let numbers = self.attribute("_Netcdf4Coordinates").and_then(Attribute::to_json);
+        let numbers = self.attribute("_Netcdf4Coordinates").and_then(Hdf5Attribute::to_json);
         match numbers.as_ref().and_then(|numbers| numbers.as_array()) {
             Some(numbers) if numbers.len() == ndim => {
                 let name = |number: &serde_json::Value| scales.by_number.get(&number.as_i64()?).cloned();
@@ -209,8 +209,8 @@ fn readable(dataset: Dataset, path: &str) -> Result<Dataset, Error> {
     dataset.datatype.element(path)?;
     super::Pipeline::of(&dataset.filters, path)?;
     let found = match &dataset.storage {
-        Storage::Unsupported(what) => what.clone(),
-        Storage::Compact(_) => "elements in its header (compact)".into(),
+        DatasetStorage::Unsupported(what) => what.clone(),
+        DatasetStorage::Compact(_) => "elements in its header (compact)".into(),
         _ if dataset.shape.is_none() => "no elements (a null dataspace)".into(),
         _ => return Ok(dataset),
     };

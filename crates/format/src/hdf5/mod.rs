@@ -4,7 +4,7 @@
 //! | superblock | elements of datasets, whole or in chunks, and headers, links, indexes, heaps in any order |
 //! ```
 //!
-//! Reading follows addresses from the superblock on, and asks a [`Source`] for no more than it needs; writing makes the
+//! Reading follows addresses from the superblock on, and asks a [`MetadataSource`] for no more than it needs; writing makes the
 //! metadata of a file whose elements others put where it was said. What is read may be hostile: sizes are checked before
 //! anything is allocated, depth and steps are bounded, and nonsense is an [`crate::Error`]. The format is that of the
 //! "HDF5 File Format Specification Version 3.0" of The HDF Group; sections are named where they are carried out.
@@ -21,12 +21,16 @@ mod reading;
 mod writing;
 
 pub use attributes::{Dialect, OF_DIMENSIONS};
-pub use content::{Attribute, Chunk, ChunkIndex, Dataset, Filter, Link, Member, Source, Storage, Value};
-pub use datatype::{Datatype, Field, TextEnd};
-pub use listing::{Listed, Listing};
+pub use content::{
+    AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource,
+};
+pub use datatype::{CompoundField, Datatype, TextEnd};
+pub use listing::{Hdf5Listing, ListedDataset};
 pub use pipeline::Pipeline;
 pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
-pub use writing::{CHUNK_BYTES_MAX, Metadata, NewDataset, NewGroup, NewMember, NewStorage, Place, SUPERBLOCK_BYTES};
+pub use writing::{
+    CHUNK_BYTES_MAX, ChunkPlace, Hdf5Metadata, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
+};
 
 /// An address that means nowhere.
 pub(crate) const NOWHERE: u64 = u64::MAX;

@@ -1,7 +1,7 @@
 //! Files in memory, and all elements of a dataset as they are stored, for tests.
 
 use hyperslab_format::Error;
-use hyperslab_format::hdf5::{Dataset, Hdf5File, Pipeline, Source, Storage};
+use hyperslab_format::hdf5::{Dataset, DatasetStorage, Hdf5File, MetadataSource, Pipeline};
 use hyperslab_layout::Codec;
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ impl InMemory {
     }
 }
 
-impl Source for InMemory {
+impl MetadataSource for InMemory {
     fn length(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -41,12 +41,12 @@ pub(crate) fn whole(file: &Hdf5File, source: &InMemory, dataset: &Dataset, most:
     let fill = dataset.fill.clone().unwrap_or_else(|| vec![0; each as usize]);
     let mut all = fill.repeat((bytes / each) as usize);
     match &dataset.storage {
-        Storage::Compact(elements) => all.copy_from_slice(&elements[..bytes as usize]),
-        Storage::Contiguous { at: None, .. } => (),
-        Storage::Contiguous { at: Some(at), .. } => {
+        DatasetStorage::Compact(elements) => all.copy_from_slice(&elements[..bytes as usize]),
+        DatasetStorage::Contiguous { at: None, .. } => (),
+        DatasetStorage::Contiguous { at: Some(at), .. } => {
             all.copy_from_slice(&source.bytes[*at as usize..(*at + bytes) as usize]);
         }
-        Storage::Chunked { chunk, .. } => {
+        DatasetStorage::Chunked { chunk, .. } => {
             let pipeline = Pipeline::of(&dataset.filters, "dataset").map_err(|error| error.to_string())?;
             let chunk_bytes = chunk.iter().product::<u64>() * each;
             if chunk_bytes > most {
@@ -60,7 +60,7 @@ pub(crate) fn whole(file: &Hdf5File, source: &InMemory, dataset: &Dataset, most:
                 place(&mut all, &plain, &shape, chunk, &found.coordinates, each);
             }
         }
-        Storage::Unsupported(what) => return Err(what.clone()),
+        DatasetStorage::Unsupported(what) => return Err(what.clone()),
     }
     Ok(all)
 }

@@ -56,7 +56,7 @@ pub(crate) struct Described {
 
 /// What is written of a new file when all its arrays are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Closing {
+pub(crate) struct FileEnd {
     /// The bytes with which it begins, and which make it valid.
     pub beginning: Vec<u8>,
     /// Bytes behind the last array.
@@ -120,8 +120,8 @@ pub(crate) trait Form: Debug + Send {
     ///
     /// # Errors
     /// When there is no place for it.
-    fn closing(&self) -> Result<Closing, Fault> {
-        Ok(Closing { beginning: self.beginning(), ending: Vec::new() })
+    fn closing(&self) -> Result<FileEnd, Fault> {
+        Ok(FileEnd { beginning: self.beginning(), ending: Vec::new() })
     }
     /// How many of these say what the file is, and do not change when it grows: the first, and one past the last \[B\].
     fn lasting(&self) -> Option<(u64, u64)> {

@@ -6,14 +6,14 @@
 
 use super::File;
 use super::disk::SeenFile;
-use super::form::{Closing, Described, FileArray, FileSize, Form, LookAt};
+use super::form::{Described, FileArray, FileEnd, FileSize, Form, LookAt};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Mode};
 use hyperslab_format::hdf5::{
-    Attribute, Dataset, Datatype, Dialect, Hdf5File, Listed, Metadata, NewDataset, NewGroup, NewMember, NewStorage,
-    OF_DIMENSIONS, Pipeline, SUPERBLOCK_BYTES, Source, Storage,
+    Dataset, DatasetStorage, Datatype, Dialect, Hdf5Attribute, Hdf5File, Hdf5Metadata, ListedDataset, MetadataSource,
+    NewDataset, NewGroup, NewMember, NewStorage, OF_DIMENSIONS, Pipeline, SUPERBLOCK_BYTES,
 };
 use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
@@ -70,7 +70,7 @@ impl Hdf5Options {
 
 /// Where the elements of an array lie.
 #[derive(Clone, PartialEq, Debug)]
-enum Place {
+enum ElementsAt {
     /// From this byte on.
     At(u64),
     /// Nowhere: nobody wrote them.
@@ -81,9 +81,9 @@ enum Place {
 
 /// An array.
 #[derive(Clone, PartialEq, Debug)]
-struct Held {
+struct Hdf5Array {
     array: FileArray,
-    place: Place,
+    place: ElementsAt,
     /// One element for what was never written, as stored.
     fill: Vec<u8>,
     dimensions: Option<Vec<Option<String>>>,
@@ -93,7 +93,7 @@ struct Held {
 /// What is known of a file.
 #[derive(Debug)]
 struct Hdf5 {
-    arrays: Vec<Held>,
+    arrays: Vec<Hdf5Array>,
     attributes: Map<String, Value>,
     /// Datasets that are no arrays, and why.
     others: BTreeMap<String, String>,
@@ -121,7 +121,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-impl Source for Bytes<'_> {
+impl MetadataSource for Bytes<'_> {
     fn length(&self) -> u64 {
         self.length
     }
@@ -155,7 +155,7 @@ pub(super) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<
     let source = Bytes::of(directory, name, actual);
     let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
     let listing = file.listing(&source).map_err(format_fault)?;
-    let attributes = |attributes: &[Attribute]| json(attributes, listing.is_netcdf);
+    let attributes = |attributes: &[Hdf5Attribute]| json(attributes, listing.is_netcdf);
     let w = Writer::default().number(file.end()).bytes(attributes(&listing.attributes).as_bytes());
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
@@ -167,7 +167,7 @@ pub(super) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<
 }
 
 /// Attributes as JSON; to netCDF, one value is no list of one.
-fn json(attributes: &[Attribute], is_netcdf: bool) -> String {
+fn json(attributes: &[Hdf5Attribute], is_netcdf: bool) -> String {
     let alone = |value: Value| match value {
         Value::Array(mut values) if is_netcdf && values.len() == 1 => values.remove(0),
         value => value,
@@ -178,7 +178,7 @@ fn json(attributes: &[Attribute], is_netcdf: bool) -> String {
 }
 
 /// A dataset in what ranks are told.
-fn tell(w: Writer, listed: &Listed, attributes: &str) -> Writer {
+fn tell(w: Writer, listed: &ListedDataset, attributes: &str) -> Writer {
     let w = w.bytes(listed.path.as_bytes()).bytes(attributes.as_bytes());
     let names = listed.dimensions.iter().flatten();
     let w = w.number(listed.dimensions.as_ref().map_or(u64::MAX, |names| names.len() as u64));
@@ -195,8 +195,8 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
     let w = numbers(w, dataset.shape.as_deref().unwrap_or_default()).bytes(element.as_bytes());
     let w = w.bytes(dataset.fill.as_deref().unwrap_or_default());
     match &dataset.storage {
-        Storage::Contiguous { at: Some(at), .. } => w.number(1).number(*at),
-        Storage::Chunked { chunk, .. } => {
+        DatasetStorage::Contiguous { at: Some(at), .. } => w.number(1).number(*at),
+        DatasetStorage::Chunked { chunk, .. } => {
             let filters = Pipeline::of(&dataset.filters, path).map(|filters| filters.to_bytes()).unwrap_or_default();
             numbers(w.number(2), chunk).bytes(&filters).number(dataset.at)
         }
@@ -205,7 +205,7 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
 }
 
 /// What [`tell`] told: an array, or why it is none.
-fn hear(r: &mut Reader) -> Option<(String, Result<Held, String>)> {
+fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, String>)> {
     let (name, attributes) = (r.text()?, map(&r.text()?)?);
     let dimensions = match r.number()? {
         u64::MAX => None,
@@ -221,14 +221,16 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Held, String>)> {
     let fill = r.bytes()?.to_vec();
     let fill = if fill.is_empty() { vec![0; element.bytes() as usize] } else { fill };
     let place = match r.number()? {
-        1 => Place::At(r.number()?),
-        2 => Place::Chunked { chunk: numbers(r)?, filters: Pipeline::from_bytes(r.bytes()?)?, header: r.number()? },
+        1 => ElementsAt::At(r.number()?),
+        2 => {
+            ElementsAt::Chunked { chunk: numbers(r)?, filters: Pipeline::from_bytes(r.bytes()?)?, header: r.number()? }
+        }
         // What has no elements has them anywhere.
-        _ if shape.contains(&0) => Place::At(0),
-        _ => Place::Nowhere,
+        _ if shape.contains(&0) => ElementsAt::At(0),
+        _ => ElementsAt::Nowhere,
     };
     let array = FileArray { name: name.clone(), shape, element };
-    Some((name, Ok(Held { array, place, fill, dimensions, attributes })))
+    Some((name, Ok(Hdf5Array { array, place, fill, dimensions, attributes })))
 }
 
 fn map(text: &str) -> Option<Map<String, Value>> {
@@ -241,7 +243,7 @@ fn map(text: &str) -> Option<Map<String, Value>> {
 impl Hdf5 {
     fn new(options: Hdf5Options) -> Result<Hdf5, Fault> {
         // What cannot be stored is refused before anything is written.
-        Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
+        Hdf5Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
         let attributes = options.attributes.clone();
         Ok(Hdf5 { arrays: Vec::new(), attributes, others: BTreeMap::new(), end: DATA_AT, options })
     }
@@ -271,7 +273,7 @@ impl Hdf5 {
             Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
         })?;
         let Said { fill, dimensions, attributes } = said;
-        self.arrays.push(Held { array, place: Place::At(at), fill, dimensions, attributes });
+        self.arrays.push(Hdf5Array { array, place: ElementsAt::At(at), fill, dimensions, attributes });
         self.end = end;
         Ok(())
     }
@@ -279,7 +281,7 @@ impl Hdf5 {
     /// The tree of what is written.
     fn tree(&self) -> Result<NewGroup, Fault> {
         let dialect = self.options.dialect();
-        let attributes = Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
+        let attributes = Hdf5Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
         let mut root = NewGroup { attributes, netcdf: self.options.netcdf, ..NewGroup::default() };
         for held in &self.arrays {
             let dataset = held.dataset(&self.options)?;
@@ -312,14 +314,14 @@ struct Said {
     attributes: Map<String, Value>,
 }
 
-impl Held {
+impl Hdf5Array {
     fn dataset(&self, options: &Hdf5Options) -> Result<NewDataset, Fault> {
         let FileArray { name, shape, element } = &self.array;
         let at = match self.place {
-            Place::At(at) => Some(at).filter(|_| !shape.contains(&0)),
-            Place::Nowhere | Place::Chunked { .. } => None,
+            ElementsAt::At(at) => Some(at).filter(|_| !shape.contains(&0)),
+            ElementsAt::Nowhere | ElementsAt::Chunked { .. } => None,
         };
-        let made = Attribute::of_map(&self.attributes, Some(*element), options.dialect());
+        let made = Hdf5Attribute::of_map(&self.attributes, Some(*element), options.dialect());
         let names = self.dimensions.iter().flatten().enumerate();
         // Where some have no name, all of a netCDF file need one.
         let name_of = |(d, name): (usize, &Option<String>)| name.clone().unwrap_or_else(|| format!("dim_{d}"));
@@ -355,12 +357,12 @@ impl Form for Hdf5 {
     }
 
     fn described(&self, number: usize) -> Described {
-        let Held { array, place, fill, dimensions, attributes } = &self.arrays[number];
+        let Hdf5Array { array, place, fill, dimensions, attributes } = &self.arrays[number];
         let native = ElementType::native(array.element.kind);
         let value = convert_scalar(fill, array.element, native);
         let (chunks, codecs) = match place {
-            Place::Chunked { chunk, filters, .. } => (Some(chunk.clone()), filters.names()),
-            Place::At(_) | Place::Nowhere => (None, Vec::new()),
+            ElementsAt::Chunked { chunk, filters, .. } => (Some(chunk.clone()), filters.names()),
+            ElementsAt::At(_) | ElementsAt::Nowhere => (None, Vec::new()),
         };
         Described {
             dimension_names: dimensions.clone(),
@@ -376,13 +378,13 @@ impl Form for Hdf5 {
     }
 
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
-        let Held { array, place, fill, .. } = &self.arrays[number];
+        let Hdf5Array { array, place, fill, .. } = &self.arrays[number];
         let FileArray { shape, element, .. } = array;
         let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::default());
         let stored = match place {
-            Place::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
-            Place::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
-            Place::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
+            ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
+            ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),
+            ElementsAt::Chunked { chunk, filters, .. } => Stored { coding: filters.coding(), ..nowhere(chunk) },
         };
         Stored { fill: fill.clone().into(), ..stored }
     }
@@ -394,8 +396,8 @@ impl Form for Hdf5 {
         section: Option<&Section>,
         (directory, name): (&dyn Names, &Arc<str>),
     ) -> Result<Stored, Fault> {
-        let Held { array, place, .. } = &self.arrays[number];
-        let Place::Chunked { chunk, filters, header } = place else { return Ok(stored) };
+        let Hdf5Array { array, place, .. } = &self.arrays[number];
+        let ElementsAt::Chunked { chunk, filters, header } = place else { return Ok(stored) };
         let ranges = touched(&array.shape, chunk, section);
         let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
         if count.is_none_or(|count| count > CHUNKS_MAX) {
@@ -423,11 +425,11 @@ impl Form for Hdf5 {
     }
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {
-        let Held { array, place, .. } = &self.arrays[number];
+        let Hdf5Array { array, place, .. } = &self.arrays[number];
         let what = match place {
-            Place::At(_) => return Ok(()),
-            Place::Nowhere => "has no place in the file, since nobody wrote it",
-            Place::Chunked { .. } => "lies in chunks",
+            ElementsAt::At(_) => return Ok(()),
+            ElementsAt::Nowhere => "has no place in the file, since nobody wrote it",
+            ElementsAt::Chunked { .. } => "lies in chunks",
         };
         let text = format!("'{}' {what}, and is not changed in place", array.name);
         Err(Fault::new(FaultKind::Unsupported, text).hint("write a new file; h5py changes it on one rank"))
@@ -438,11 +440,11 @@ impl Form for Hdf5 {
         Vec::new()
     }
 
-    fn closing(&self) -> Result<Closing, Fault> {
-        let metadata = Metadata::of(&self.tree()?, self.end).map_err(format_fault)?;
+    fn closing(&self) -> Result<FileEnd, Fault> {
+        let metadata = Hdf5Metadata::of(&self.tree()?, self.end).map_err(format_fault)?;
         let gap = self.end.next_multiple_of(8) - self.end;
         let ending = [vec![0; gap as usize], metadata.bytes].concat();
-        Ok(Closing { beginning: metadata.superblock, ending })
+        Ok(FileEnd { beginning: metadata.superblock, ending })
     }
 
     fn looks_by(&self) -> Option<LookAt> {
@@ -475,7 +477,7 @@ impl Form for Hdf5 {
             self.push(one, Said { fill, dimensions, attributes })
         });
         // What cannot be stored is refused now, and not when the file is closed.
-        let added = added.and_then(|()| self.tree()).and_then(|tree| Metadata::check(&tree).map_err(format_fault));
+        let added = added.and_then(|()| self.tree()).and_then(|tree| Hdf5Metadata::check(&tree).map_err(format_fault));
         added.inspect_err(|_| self.back_to(before))
     }
 

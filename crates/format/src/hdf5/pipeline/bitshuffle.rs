@@ -9,7 +9,7 @@ use crate::zarr::unshuffle_bits;
 
 /// What compresses blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Inside {
+pub(super) enum InnerCodec {
     Lz4 = 2,
     Zstd = 3,
 }
@@ -23,8 +23,8 @@ pub(super) fn of_values(values: &[u32]) -> Option<u32> {
 /// The filter that one number stands for: what compresses, and the size of an element.
 pub(super) fn of_value(value: u32) -> Option<FilterStep> {
     let inside = match value >> 24 {
-        2 => Inside::Lz4,
-        3 => Inside::Zstd,
+        2 => InnerCodec::Lz4,
+        3 => InnerCodec::Zstd,
         _ => return None,
     };
     let element = value & 0x00ff_ffff;
@@ -35,7 +35,7 @@ pub(super) fn of_value(value: u32) -> Option<FilterStep> {
 pub(super) fn decode(
     stored: &[u8],
     element: u32,
-    inside: Inside,
+    inside: InnerCodec,
     bound: u64,
     context: Context,
 ) -> Result<Vec<u8>, Error> {
@@ -55,8 +55,8 @@ pub(super) fn decode(
         let (packed, behind) = behind.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or_else(wrong)?;
         let mut ordered = vec![0; bytes];
         let unpacked = match inside {
-            Inside::Lz4 => lz4_flex::block::decompress_into(packed, &mut ordered).ok(),
-            Inside::Zstd => zstd::bulk::decompress_to_buffer(packed, &mut ordered).ok(),
+            InnerCodec::Lz4 => lz4_flex::block::decompress_into(packed, &mut ordered).ok(),
+            InnerCodec::Zstd => zstd::bulk::decompress_to_buffer(packed, &mut ordered).ok(),
         };
         if unpacked != Some(bytes) {
             return Err(wrong());

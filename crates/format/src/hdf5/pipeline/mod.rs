@@ -36,7 +36,7 @@ enum FilterStep {
     /// Zstandard, of this level.
     Zstd(u32),
     /// Bitshuffle of elements of this size \[B\], and what compresses then.
-    Bitshuffle(u32, bitshuffle::Inside),
+    Bitshuffle(u32, bitshuffle::InnerCodec),
 }
 
 /// What the bytes that tell of a pipeline begin with, so that they are none of another codec.

@@ -10,11 +10,11 @@ use super::superblock::Hdf5File;
 use super::tree_v2::all_records;
 use super::values::value;
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Attribute, Source};
+use crate::hdf5::content::{Hdf5Attribute, MetadataSource};
 use std::borrow::Cow;
 
 /// An attribute by its name, or why it cannot be read.
-pub type NamedAttribute = (String, Result<Attribute, Error>);
+pub type NamedAttribute = (String, Result<Hdf5Attribute, Error>);
 
 impl Hdf5File {
     /// The attributes of the object whose header is at `address`: in the order in which they were made where the file has
@@ -22,7 +22,7 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When the header, or where it keeps its attributes, is damaged.
-    pub fn attributes_at(&self, source: &dyn Source, address: u64) -> Result<Vec<NamedAttribute>, Error> {
+    pub fn attributes_at(&self, source: &dyn MetadataSource, address: u64) -> Result<Vec<NamedAttribute>, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("read HDF5 attributes of", &self.name));
         let header = ObjectHeader::read(&fetcher, address)?;
         let mut found = Vec::new();
@@ -72,7 +72,7 @@ fn dense(fetcher: &Fetcher, info: &[u8], found: &mut Vec<(Option<u32>, NamedAttr
     Ok(())
 }
 
-/// Attribute message, versions 1 to 3.
+/// Hdf5Attribute message, versions 1 to 3.
 fn attribute(fetcher: &Fetcher, message: &[u8]) -> NamedAttribute {
     let mut fields = fetcher.fields(message, "attribute message");
     match AttributeParts::of(&mut fields) {
@@ -114,7 +114,7 @@ impl<'a> AttributeParts<'a> {
         })
     }
 
-    fn read(mut self, fetcher: &Fetcher) -> Result<Attribute, Error> {
+    fn read(mut self, fetcher: &Fetcher) -> Result<Hdf5Attribute, Error> {
         let described = if self.has_committed_type {
             Cow::Owned(committed(&mut self.datatype)?.read(fetcher)?)
         } else {
@@ -125,6 +125,6 @@ impl<'a> AttributeParts<'a> {
         let count = shape.as_ref().map_or(Some(0), |shape| crate::size::array_bytes(shape, 1));
         let count = count.ok_or_else(|| fetcher.context.corrupt("attributes below 2^63 elements", "a larger one"))?;
         let value = value(fetcher, &datatype, count, self.elements)?;
-        Ok(Attribute { name: self.name, datatype, shape, value })
+        Ok(Hdf5Attribute { name: self.name, datatype, shape, value })
     }
 }

@@ -12,7 +12,7 @@ use super::superblock::Hdf5File;
 use super::tree_v1::{TreeV1, VisitV1};
 use super::tree_v2::{TreeV2, VisitV2};
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Chunk, ChunkIndex, Dataset, Source, Storage};
+use crate::hdf5::content::{Chunk, ChunkIndex, Dataset, DatasetStorage, MetadataSource};
 use crate::size::array_bytes;
 use std::ops::Range;
 
@@ -22,10 +22,15 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When the dataset has no chunks, or its index is damaged.
-    pub fn chunks(&self, source: &dyn Source, dataset: &Dataset, ranges: &[Range<u64>]) -> Result<Vec<Chunk>, Error> {
+    pub fn chunks(
+        &self,
+        source: &dyn MetadataSource,
+        dataset: &Dataset,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Chunk>, Error> {
         let context = Context::new("find chunks of an HDF5 dataset in", &self.name);
         let fetcher = Fetcher::new(source, self.widths, context);
-        let Storage::Chunked { chunk, index } = &dataset.storage else {
+        let DatasetStorage::Chunked { chunk, index } = &dataset.storage else {
             return Err(context.invalid("a dataset in chunks", "one that is stored otherwise"));
         };
         let shape = dataset.shape.as_deref().unwrap_or_default();

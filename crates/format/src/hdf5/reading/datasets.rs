@@ -7,17 +7,17 @@ use super::layout::layout;
 use super::messages::{Dataspace, body, dataspace, fill, filters};
 use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Dataset, Source, Storage};
+use crate::hdf5::content::{Dataset, DatasetStorage, MetadataSource};
 use crate::hdf5::datatype::Datatype;
 use crate::size::{array_bytes, shape_text};
 
 impl Hdf5File {
     /// The dataset whose header is at `address`. What cannot be read of it, but does not prevent its description, is said
-    /// by [`Storage::Unsupported`] and [`Datatype::Unsupported`].
+    /// by [`DatasetStorage::Unsupported`] and [`Datatype::Unsupported`].
     ///
     /// # Errors
     /// When there is no dataset, or it is damaged.
-    pub fn dataset_at(&self, source: &dyn Source, address: u64) -> Result<Dataset, Error> {
+    pub fn dataset_at(&self, source: &dyn MetadataSource, address: u64) -> Result<Dataset, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("read an HDF5 dataset of", &self.name));
         let header = ObjectHeader::read(&fetcher, address)?;
         if header.kind() != Some(ObjectKind::Dataset) {
@@ -46,7 +46,7 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When there is none, or it is damaged.
-    pub fn datatype_at(&self, source: &dyn Source, address: u64) -> Result<Datatype, Error> {
+    pub fn datatype_at(&self, source: &dyn MetadataSource, address: u64) -> Result<Datatype, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("read an HDF5 type of", &self.name));
         typed(&fetcher, &ObjectHeader::read(&fetcher, address)?)
     }
@@ -64,9 +64,9 @@ fn shaped(fetcher: &Fetcher, header: &ObjectHeader) -> Result<Dataspace, Error> 
     dataspace(&mut fetcher.fields(&body(fetcher, message)?, "dataspace message"))
 }
 
-fn stored(fetcher: &Fetcher, header: &ObjectHeader, bytes: u64, element_bytes: u32) -> Result<Storage, Error> {
+fn stored(fetcher: &Fetcher, header: &ObjectHeader, bytes: u64, element_bytes: u32) -> Result<DatasetStorage, Error> {
     if header.find(MessageKind::External).is_some() {
-        return Ok(Storage::Unsupported("elements in external files".into()));
+        return Ok(DatasetStorage::Unsupported("elements in external files".into()));
     }
     let message = header.find(MessageKind::Layout);
     let message = message.ok_or_else(|| fetcher.context.corrupt("a dataset with a layout", "none"))?;
@@ -74,18 +74,18 @@ fn stored(fetcher: &Fetcher, header: &ObjectHeader, bytes: u64, element_bytes: u
 }
 
 /// Compares what is stored with what there should be.
-fn check(fetcher: &Fetcher, storage: &Storage, bytes: u64, ndim: usize) -> Result<(), Error> {
+fn check(fetcher: &Fetcher, storage: &DatasetStorage, bytes: u64, ndim: usize) -> Result<(), Error> {
     let wrong = |found: String| Err(fetcher.context.corrupt(format!("{bytes} B of elements in the file"), found));
     match storage {
-        Storage::Compact(elements) if (elements.len() as u64) < bytes => {
+        DatasetStorage::Compact(elements) if (elements.len() as u64) < bytes => {
             wrong(format!("{} B in a header", elements.len()))
         }
-        &Storage::Contiguous { at: Some(at), bytes: stored } => {
+        &DatasetStorage::Contiguous { at: Some(at), bytes: stored } => {
             let file = fetcher.file_bytes();
             let inside = at.checked_add(stored).is_some_and(|end| end <= file);
             if inside && stored >= bytes { Ok(()) } else { wrong(format!("{stored} B at byte {at} of {file}")) }
         }
-        Storage::Chunked { chunk, .. } if chunk.len() != ndim => {
+        DatasetStorage::Chunked { chunk, .. } if chunk.len() != ndim => {
             let expected = format!("chunks of {ndim} dimensions");
             Err(fetcher.context.corrupt(expected, format!("{} dimensions", chunk.len())))
         }

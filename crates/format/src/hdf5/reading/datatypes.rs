@@ -2,7 +2,7 @@
 
 use super::fields::{FieldReader, text};
 use crate::error::Error;
-use crate::hdf5::datatype::{Datatype, Field, TextEnd};
+use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
 use crate::hdf5::policy::TYPE_DEPTH_MAX;
 use hyperslab_layout::{ByteOrder, Kind, Opaque};
 
@@ -142,7 +142,7 @@ fn compound(fields: &mut FieldReader, start: &Start, depth: u32) -> Result<Datat
     Ok(Datatype::Compound { bytes: start.bytes, fields: members })
 }
 
-fn member(fields: &mut FieldReader, start: &Start, depth: u32) -> Result<Field, Error> {
+fn member(fields: &mut FieldReader, start: &Start, depth: u32) -> Result<CompoundField, Error> {
     let name = name(fields, start.version)?;
     // From version 3 on, as few bytes as the size of the compound has.
     let width = if start.version < 3 { 4 } else { 4 - start.bytes.leading_zeros() as u8 / 8 };
@@ -159,7 +159,7 @@ fn member(fields: &mut FieldReader, start: &Start, depth: u32) -> Result<Field, 
         datatype = Datatype::Array { shape, base: Box::new(datatype) };
         check_array(fields, &datatype)?;
     }
-    Ok(Field { name, offset, datatype })
+    Ok(CompoundField { name, offset, datatype })
 }
 
 /// A name that ends with a zero, and up to version 2 with as many as make it a multiple of 8 B.

@@ -2,7 +2,7 @@
 
 use super::fields::{FieldReader, Widths};
 use crate::error::{Context, Error};
-use crate::hdf5::content::Source;
+use crate::hdf5::content::MetadataSource;
 use crate::hdf5::lookup3::lookup3;
 use crate::hdf5::policy::{BLOCK_BYTES_MAX, SLACK_BYTES, TIMES_MAX};
 use std::cell::{Cell, RefCell};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// What reads the blocks of one call.
 pub(super) struct Fetcher<'a> {
-    source: &'a dyn Source,
+    source: &'a dyn MetadataSource,
     pub(super) widths: Widths,
     pub(super) context: Context<'a>,
     /// Bytes that were read so far \[B\].
@@ -21,7 +21,7 @@ pub(super) struct Fetcher<'a> {
 }
 
 impl<'a> Fetcher<'a> {
-    pub(super) fn new(source: &'a dyn Source, widths: Widths, context: Context<'a>) -> Self {
+    pub(super) fn new(source: &'a dyn MetadataSource, widths: Widths, context: Context<'a>) -> Self {
         let (entered, kept) = (RefCell::default(), RefCell::default());
         Fetcher { source, widths, context, spent: Cell::new(0), entered, kept }
     }

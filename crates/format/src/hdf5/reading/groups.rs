@@ -10,7 +10,7 @@ use super::superblock::Hdf5File;
 use super::tree_v1::{TreeV1, VisitV1};
 use super::tree_v2::all_records;
 use crate::error::{Context, Error};
-use crate::hdf5::content::{Link, Member, Source};
+use crate::hdf5::content::{Link, LinkTarget, MetadataSource};
 
 impl Hdf5File {
     /// The members of the group whose header is at `address`: in the order in which they were made where the file has it,
@@ -18,7 +18,7 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When there is no group, or it is damaged.
-    pub fn group_at(&self, source: &dyn Source, address: u64) -> Result<Vec<Link>, Error> {
+    pub fn group_at(&self, source: &dyn MetadataSource, address: u64) -> Result<Vec<Link>, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("list an HDF5 group of", &self.name));
         let header = ObjectHeader::read(&fetcher, address)?;
         if header.kind() != Some(ObjectKind::Group) {
@@ -48,7 +48,7 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When it is damaged or none of the three.
-    pub fn kind_at(&self, source: &dyn Source, address: u64) -> Result<ObjectKind, Error> {
+    pub fn kind_at(&self, source: &dyn MetadataSource, address: u64) -> Result<ObjectKind, Error> {
         let fetcher = Fetcher::new(source, self.widths, Context::new("read an object of HDF5 file", &self.name));
         let kind = ObjectHeader::read(&fetcher, address)?.kind();
         let none = || fetcher.context.corrupt(format!("an object at byte {address}"), "no known messages");
@@ -71,18 +71,18 @@ fn link(fields: &mut FieldReader) -> Result<Ordered, Error> {
     let name_bytes = fields.number(1 << (flags & 3))?;
     let name = text(fields.take(name_bytes)?);
     let member = match kind {
-        0 => Member::Object(fields.place()?),
+        0 => LinkTarget::Object(fields.place()?),
         1 => {
             let bytes = fields.two()?;
-            Member::Soft(text(fields.take(bytes.into())?))
+            LinkTarget::Soft(text(fields.take(bytes.into())?))
         }
         64 => {
             let bytes = fields.two()?;
             let mut inside = FieldReader { rest: fields.take(bytes.into())?, ..*fields };
             inside.skip(1)?;
-            Member::External { file: text(inside.until_zero()?), path: text(inside.rest) }
+            LinkTarget::External { file: text(inside.until_zero()?), path: text(inside.rest) }
         }
-        other => Member::Unknown(other),
+        other => LinkTarget::Unknown(other),
     };
     Ok((order, Link { name, member }))
 }
@@ -157,8 +157,8 @@ impl OldLinks<'_> {
         fields.skip(12)?;
         let name = self.heap.text(self.fetcher, name_at)?;
         let member = match (kept, object) {
-            (2, _) => Member::Soft(self.heap.text(self.fetcher, target.into())?),
-            (_, Some(at)) => Member::Object(at),
+            (2, _) => LinkTarget::Soft(self.heap.text(self.fetcher, target.into())?),
+            (_, Some(at)) => LinkTarget::Object(at),
             (_, None) => return Err(fields.wrong("the address of an object", format!("none of `{name}`"))),
         };
         Ok(Link { name, member })

@@ -2,13 +2,13 @@
 
 use super::fields::FieldReader;
 use crate::error::Error;
-use crate::hdf5::content::{ChunkIndex, Storage};
+use crate::hdf5::content::{ChunkIndex, DatasetStorage};
 use crate::size::NDIM_MAX;
 
 /// Where the elements of a dataset lie. `bytes` is the size of all of them, and `element_bytes` that of one \[B\].
 ///
 /// Version 5, of HDF5 2.0, is version 4 but for indexes of filtered chunks, which have wider sizes: they say so themselves.
-pub(super) fn layout(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<Storage, Error> {
+pub(super) fn layout(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<DatasetStorage, Error> {
     let version = fields.byte()?;
     match version {
         1 | 2 => oldest(fields, bytes, element_bytes),
@@ -17,55 +17,55 @@ pub(super) fn layout(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -
             match class {
                 0 => {
                     let stored = fields.two()?;
-                    Ok(Storage::Compact(fields.take(stored.into())?.to_vec()))
+                    Ok(DatasetStorage::Compact(fields.take(stored.into())?.to_vec()))
                 }
-                1 => Ok(Storage::Contiguous { at: fields.address()?, bytes: fields.length()? }),
+                1 => Ok(DatasetStorage::Contiguous { at: fields.address()?, bytes: fields.length()? }),
                 2 if version == 3 => chunked(fields, element_bytes),
                 2 => chunked_new(fields, element_bytes),
-                3 => Ok(Storage::Unsupported("a virtual dataset".into())),
-                other => Ok(Storage::Unsupported(format!("a layout of class {other}"))),
+                3 => Ok(DatasetStorage::Unsupported("a virtual dataset".into())),
+                other => Ok(DatasetStorage::Unsupported(format!("a layout of class {other}"))),
             }
         }
-        other => Ok(Storage::Unsupported(format!("a layout of version {other}"))),
+        other => Ok(DatasetStorage::Unsupported(format!("a layout of version {other}"))),
     }
 }
 
 /// Versions 1 and 2, whose sizes have only 32 bits: that of the array is right.
-fn oldest(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<Storage, Error> {
+fn oldest(fields: &mut FieldReader, bytes: u64, element_bytes: u32) -> Result<DatasetStorage, Error> {
     let (ndim, class) = (fields.byte()?, fields.byte()?);
     fields.skip(5)?;
     match class {
         0 => {
             fields.skip(4 * u64::from(ndim))?;
             let stored = fields.four()?;
-            Ok(Storage::Compact(fields.take(stored.into())?.to_vec()))
+            Ok(DatasetStorage::Compact(fields.take(stored.into())?.to_vec()))
         }
-        1 => Ok(Storage::Contiguous { at: fields.address()?, bytes }),
+        1 => Ok(DatasetStorage::Contiguous { at: fields.address()?, bytes }),
         2 => {
             let at = fields.address()?;
             let chunk = chunk_shape(fields, ndim, 4, element_bytes)?;
-            Ok(Storage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
+            Ok(DatasetStorage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
         }
-        other => Ok(Storage::Unsupported(format!("a layout of class {other}"))),
+        other => Ok(DatasetStorage::Unsupported(format!("a layout of class {other}"))),
     }
 }
 
 /// Version 3: always a tree of version 1.
-fn chunked(fields: &mut FieldReader, element_bytes: u32) -> Result<Storage, Error> {
+fn chunked(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetStorage, Error> {
     let ndim = fields.byte()?;
     let at = fields.address()?;
     let chunk = chunk_shape(fields, ndim, 4, element_bytes)?;
-    Ok(Storage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
+    Ok(DatasetStorage::Chunked { chunk, index: at.map_or(ChunkIndex::Empty, |at| ChunkIndex::TreeV1 { at }) })
 }
 
 /// Version 4: one of five indexes. What they were set up with is in their headers, too, which are read when they are used.
-fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<Storage, Error> {
+fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<DatasetStorage, Error> {
     let flags = fields.byte()?;
     if flags & !3 != 0 {
-        return Ok(Storage::Unsupported(format!("chunks with flags {flags:#04x}")));
+        return Ok(DatasetStorage::Unsupported(format!("chunks with flags {flags:#04x}")));
     }
     if flags & 1 != 0 {
-        return Ok(Storage::Unsupported("chunks that are filtered unless they are at the edge".into()));
+        return Ok(DatasetStorage::Unsupported("chunks that are filtered unless they are at the edge".into()));
     }
     let (ndim, width) = (fields.byte()?, fields.byte()?);
     if !(1..=8).contains(&width) {
@@ -84,16 +84,16 @@ fn chunked_new(fields: &mut FieldReader, element_bytes: u32) -> Result<Storage, 
         5 => 6,
         _ => 0,
     })?;
-    let Some(at) = fields.address()? else { return Ok(Storage::Chunked { chunk, index: ChunkIndex::Empty }) };
+    let Some(at) = fields.address()? else { return Ok(DatasetStorage::Chunked { chunk, index: ChunkIndex::Empty }) };
     let index = match kind {
         1 => ChunkIndex::Single { at, filtered },
         2 => ChunkIndex::Implicit { at },
         3 => ChunkIndex::FixedArray { at },
         4 => ChunkIndex::ExtensibleArray { at },
         5 => ChunkIndex::TreeV2 { at },
-        other => return Ok(Storage::Unsupported(format!("a chunk index of type {other}"))),
+        other => return Ok(DatasetStorage::Unsupported(format!("a chunk index of type {other}"))),
     };
-    Ok(Storage::Chunked { chunk, index })
+    Ok(DatasetStorage::Chunked { chunk, index })
 }
 
 /// The shape of a chunk, behind whose extents is the size of an element.

@@ -4,7 +4,7 @@ use super::fetch::Fetcher;
 use super::fields::Widths;
 use super::header::ObjectHeader;
 use crate::error::{Context, Error};
-use crate::hdf5::content::Source;
+use crate::hdf5::content::MetadataSource;
 use std::sync::Arc;
 
 /// What every HDF5 file begins with, behind its user block, if it has one.
@@ -37,7 +37,7 @@ impl Hdf5File {
     ///
     /// # Errors
     /// When it is no HDF5 file, was cut short, or is of a kind that is not supported.
-    pub fn open(source: &dyn Source, name: &str) -> Result<Hdf5File, Error> {
+    pub fn open(source: &dyn MetadataSource, name: &str) -> Result<Hdf5File, Error> {
         let context = Context::new("open HDF5 file", name);
         let none = Widths { base: 0, offset: 8, length: 8 };
         let found = Superblock::parse(&Fetcher::new(source, none, context))?;

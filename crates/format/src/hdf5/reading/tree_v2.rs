@@ -36,7 +36,7 @@ struct TreeLevel {
 
 /// A node, as the one above it tells of it.
 #[derive(Clone, Copy)]
-struct Child {
+struct ChildNode {
     at: u64,
     records: u64,
     level: usize,
@@ -98,15 +98,15 @@ impl<'a> TreeV2<'a> {
     pub(super) fn visit(&self, visit: &mut dyn VisitV2) -> Result<(), Error> {
         match self.root {
             Some(at) => {
-                let root = Child { at, records: self.root_records, level: self.levels.len() - 1 };
+                let root = ChildNode { at, records: self.root_records, level: self.levels.len() - 1 };
                 self.node(root, [None, None], visit)
             }
             None => Ok(()),
         }
     }
 
-    fn node(&self, node: Child, bounds: [Option<&[u8]>; 2], visit: &mut dyn VisitV2) -> Result<(), Error> {
-        let Child { at, records, level } = node;
+    fn node(&self, node: ChildNode, bounds: [Option<&[u8]>; 2], visit: &mut dyn VisitV2) -> Result<(), Error> {
+        let ChildNode { at, records, level } = node;
         let fetcher = self.fetcher;
         fetcher.enter(at)?;
         if records > self.levels[level].records_max {
@@ -129,7 +129,7 @@ impl<'a> TreeV2<'a> {
         let record = |number: u64| stored.chunks_exact(self.record_bytes as usize).nth(number as usize);
         for number in 0..=records {
             if let Some(all) = all {
-                let child = Child { at: fields.place()?, records: fields.number(one)?, level: level - 1 };
+                let child = ChildNode { at: fields.place()?, records: fields.number(one)?, level: level - 1 };
                 fields.number(all)?;
                 let before = number.checked_sub(1).map_or(bounds[0], record);
                 let behind = if number == records { bounds[1] } else { record(number) };

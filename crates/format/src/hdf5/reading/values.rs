@@ -3,11 +3,16 @@
 use super::fetch::Fetcher;
 use super::heap_global::GlobalHeaps;
 use crate::error::Error;
-use crate::hdf5::content::Value;
+use crate::hdf5::content::AttributeValue;
 use crate::hdf5::datatype::Datatype;
 
 /// So many elements of a type.
-pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: &[u8]) -> Result<Value, Error> {
+pub(super) fn value(
+    fetcher: &Fetcher,
+    datatype: &Datatype,
+    count: u64,
+    stored: &[u8],
+) -> Result<AttributeValue, Error> {
     let bytes = count.checked_mul(datatype.bytes().into());
     let elements = bytes.and_then(|bytes| stored.get(..usize::try_from(bytes).ok()?));
     let elements = elements.ok_or_else(|| {
@@ -20,17 +25,17 @@ pub(super) fn value(fetcher: &Fetcher, datatype: &Datatype, count: u64, stored: 
     match datatype {
         Datatype::VariableText { .. } => {
             let texts = each.map(|element| content(element, 1).and_then(|bytes| decoded(fetcher, bytes)));
-            texts.collect::<Result<_, _>>().map(Value::Texts)
+            texts.collect::<Result<_, _>>().map(AttributeValue::Texts)
         }
         Datatype::List(base) if !base.has_variable() => {
             let lists = each.map(|element| content(element, base.bytes().into()));
-            lists.collect::<Result<_, _>>().map(Value::Lists)
+            lists.collect::<Result<_, _>>().map(AttributeValue::Lists)
         }
         other if other.has_variable() => {
             let expected = "values of variable length by themselves";
             Err(fetcher.context.unsupported(expected, "ones inside of other types"))
         }
-        _ => Ok(Value::Elements(elements.to_vec())),
+        _ => Ok(AttributeValue::Elements(elements.to_vec())),
     }
 }
 

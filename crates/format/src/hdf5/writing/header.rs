@@ -10,11 +10,11 @@ const FLAGS: u8 = 0b0000_1110;
 
 /// A header that is being made.
 #[derive(Default)]
-pub(super) struct Header {
+pub(super) struct NewHeader {
     messages: Vec<u8>,
 }
 
-impl Header {
+impl NewHeader {
     /// Adds a message of this type.
     pub(super) fn message(&mut self, kind: u8, body: &[u8]) {
         self.ordered(kind, 0, body);

@@ -4,7 +4,7 @@
 //! is that of the oldest format (sections III.A.1, III.B and III.D of the specification): a B-tree of nodes of symbols, whose
 //! names lie in a local heap. It does not know in which order links were made.
 
-use super::header::Header;
+use super::header::NewHeader;
 use super::messages;
 use crate::hdf5::NOWHERE;
 
@@ -19,7 +19,7 @@ const TREE_NODE_BYTES: usize = 24 + (2 * CHILDREN_MAX + 1) * 8;
 const HEAP_HEAD_BYTES: u64 = 32;
 
 /// Adds links to a header, in the order in which they were made.
-pub(super) fn compact(header: &mut Header, all: &[(&str, u64)]) {
+pub(super) fn compact(header: &mut NewHeader, all: &[(&str, u64)]) {
     header.message(messages::LINK_INFO, &messages::link_info(all.len()));
     header.message(messages::GROUP_INFO, &messages::GROUP_INFO_BODY);
     for (order, (name, at)) in all.iter().enumerate() {

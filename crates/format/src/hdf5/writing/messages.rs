@@ -1,6 +1,6 @@
 //! What headers consist of (section IV.A.2 of the specification).
 
-use super::scales::Named;
+use super::scales::NewAttribute;
 use super::{CHUNK_BYTES_MAX, NewDataset, NewStorage, datatypes};
 use crate::error::{Context, Error};
 use crate::hdf5::{Filter, NOWHERE};
@@ -160,7 +160,7 @@ pub(super) fn attribute_info(attributes: usize) -> Vec<u8> {
 }
 
 /// Section IV.A.2.m, version 3.
-pub(super) fn attribute(attribute: &Named, elements: &[u8], context: &Context) -> Result<Vec<u8>, Error> {
+pub(super) fn attribute(attribute: &NewAttribute, elements: &[u8], context: &Context) -> Result<Vec<u8>, Error> {
     let name = [attribute.name.as_bytes(), b"\0"].concat();
     let datatype = datatypes::encoded(&attribute.datatype, context)?;
     let space = dataspace(attribute.shape.as_deref(), &[]);

@@ -13,9 +13,9 @@ mod messages;
 mod scales;
 mod tree;
 
-use super::{Attribute, Datatype, Filter};
+use super::{Datatype, Filter, Hdf5Attribute};
 use crate::error::{Context, Error};
-use header::Header;
+use header::NewHeader;
 use heap::Heap;
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub struct NewGroup {
     /// Its name; that of the root does not matter.
     pub name: String,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<Hdf5Attribute>,
     /// What is in it, in the order in which it was made.
     pub members: Vec<NewMember>,
     /// Of the root: whether the file says that it is one of netCDF-4.
@@ -69,7 +69,7 @@ pub struct NewDataset {
     /// What chunks went through, in the order of encoding.
     pub filters: Vec<Filter>,
     /// Its attributes.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Vec<Hdf5Attribute>,
     /// Names of its dimensions, each of which is a dimension of netCDF-4 in its group or above; empty where it has none.
     pub dimensions: Vec<String>,
 }
@@ -91,14 +91,14 @@ pub enum NewStorage {
         /// Their shape.
         chunk: Vec<u64>,
         /// Where they lie.
-        places: Vec<Place>,
+        places: Vec<ChunkPlace>,
     },
 }
 
 /// Where a chunk of a new dataset lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// Its first byte \[B\]; [`Place::ABSENT`] has none.
+pub struct ChunkPlace {
+    /// Its first byte \[B\]; [`ChunkPlace::ABSENT`] has none.
     pub at: u64,
     /// How many bytes are stored.
     pub bytes: u32,
@@ -106,14 +106,14 @@ pub struct Place {
     pub lacks: u32,
 }
 
-impl Place {
+impl ChunkPlace {
     /// The place of a chunk that does not exist.
-    pub const ABSENT: Place = Place { at: super::NOWHERE, bytes: 0, lacks: 0 };
+    pub const ABSENT: ChunkPlace = ChunkPlace { at: super::NOWHERE, bytes: 0, lacks: 0 };
 }
 
 /// What a file consists of besides the elements of its datasets.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Metadata {
+pub struct Hdf5Metadata {
     /// What lies from the given address on, to the end of the file.
     pub bytes: Vec<u8>,
     /// What lies at address 0, and makes the file valid.
@@ -126,34 +126,34 @@ pub const SUPERBLOCK_BYTES: u64 = 48;
 /// Most bytes that a chunk may have \[B\]: the index counts them with 32 bits.
 pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
 
-impl Metadata {
+impl Hdf5Metadata {
     /// Whether the metadata of a file with this root can be made.
     ///
     /// # Errors
-    /// As [`Metadata::of`].
+    /// As [`Hdf5Metadata::of`].
     pub fn check(root: &NewGroup) -> Result<(), Error> {
         check_names(root, "/")?;
-        Layout::default().group(&scales::with_scales(root)?, "/").map(drop)
+        WritePass::default().group(&scales::with_scales(root)?, "/").map(drop)
     }
 
     /// The metadata of a file with this root, that lie from this address on.
     ///
     /// # Errors
     /// When names, shapes, attributes or chunks are not such that HDF5 has a place for them.
-    pub fn of(root: &NewGroup, at: u64) -> Result<Metadata, Error> {
+    pub fn of(root: &NewGroup, at: u64) -> Result<Hdf5Metadata, Error> {
         check_names(root, "/")?;
         let at = at.next_multiple_of(8).max(SUPERBLOCK_BYTES);
         let scaled = scales::with_scales(root)?;
         // Nothing in a header depends on addresses in its length, so the first pass finds all lengths with any.
-        let mut first = Layout::default();
+        let mut first = WritePass::default();
         first.group(&scaled, "/")?;
         let mut places = Places { at, ..Places::default() };
         places.give(&first);
-        let mut second = Layout { places, ..Layout::default() };
+        let mut second = WritePass { places, ..WritePass::default() };
         let root_at = second.group(&scaled, "/")?;
         let bytes = second.bytes(at);
         let superblock = superblock(root_at, at + bytes.len() as u64);
-        Ok(Metadata { bytes, superblock })
+        Ok(Hdf5Metadata { bytes, superblock })
     }
 }
 
@@ -197,7 +197,7 @@ struct Places {
 
 impl Places {
     /// Gives addresses to what a pass has made.
-    fn give(&mut self, made: &Layout) {
+    fn give(&mut self, made: &WritePass) {
         let mut next = self.at;
         let mut take = |bytes: u64| {
             let at = next;
@@ -213,7 +213,7 @@ impl Places {
 
 /// A pass over the tree, which makes all bytes with the addresses that it was given.
 #[derive(Default)]
-struct Layout {
+struct WritePass {
     places: Places,
     headers: Vec<Vec<u8>>,
     /// Indexes of chunks.
@@ -223,7 +223,7 @@ struct Layout {
     heap: Heap,
 }
 
-impl Layout {
+impl WritePass {
     /// The address of the header with this number; any in the first pass.
     fn header_at(&self, number: usize) -> u64 {
         self.places.headers.get(number).copied().unwrap_or(0)
@@ -238,19 +238,19 @@ impl Layout {
         for (name, member) in &group.members {
             let path = format!("{path}{name}");
             let at = match member {
-                scales::Node::Group(group) => self.group(group, &format!("{path}/"))?,
-                scales::Node::Dataset(dataset) => self.dataset(dataset, &path)?,
+                scales::ScaledMember::Group(group) => self.group(group, &format!("{path}/"))?,
+                scales::ScaledMember::Dataset(dataset) => self.dataset(dataset, &path)?,
             };
             links.push((name.as_str(), at));
         }
-        let mut header = Header::default();
+        let mut header = NewHeader::default();
         self.links(&mut header, &links);
         self.attributes(&mut header, &group.attributes, path)?;
         self.headers[number] = header.bytes();
         Ok(self.header_at(number))
     }
 
-    fn links(&mut self, header: &mut Header, all: &[(&str, u64)]) {
+    fn links(&mut self, header: &mut NewHeader, all: &[(&str, u64)]) {
         if all.len() <= links::COMPACT_MAX {
             return links::compact(header, all);
         }
@@ -265,7 +265,7 @@ impl Layout {
         messages::check(dataset, &context)?;
         let number = self.headers.len();
         self.headers.push(Vec::new());
-        let mut header = Header::default();
+        let mut header = NewHeader::default();
         header.message(messages::DATASPACE, &messages::dataspace(Some(&dataset.shape), &dataset.limits));
         header.message(messages::DATATYPE, &datatypes::encoded(&dataset.datatype, &context)?);
         header.message(messages::FILL_VALUE, &messages::fill(dataset));
@@ -288,7 +288,7 @@ impl Layout {
         Ok(self.header_at(number))
     }
 
-    fn attributes(&mut self, header: &mut Header, all: &[scales::Named], path: &str) -> Result<(), Error> {
+    fn attributes(&mut self, header: &mut NewHeader, all: &[scales::NewAttribute], path: &str) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
         }

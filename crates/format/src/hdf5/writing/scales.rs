@@ -8,7 +8,7 @@
 use super::heap::Heap;
 use super::{NewDataset, NewGroup, NewMember, NewStorage};
 use crate::error::{Context, Error};
-use crate::hdf5::{Attribute, Datatype, Field, TextEnd, Value};
+use crate::hdf5::{AttributeValue, CompoundField, Datatype, Hdf5Attribute, TextEnd};
 use hyperslab_layout::ByteOrder;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,8 @@ pub(in crate::hdf5) const NO_COORDINATE: &str = "_nc4_non_coord_";
 pub(in crate::hdf5) const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable.";
 
 /// What an attribute holds: a value, or references to datasets, by their numbers in the order in which headers are made.
-pub(super) enum Content {
-    Value(Value),
+pub(super) enum AttributeContent {
+    Given(AttributeValue),
     /// Of each dimension, the dataset that it is.
     Dimensions(Vec<usize>),
     /// Which dataset has it as which dimension.
@@ -30,38 +30,38 @@ pub(super) enum Content {
 }
 
 /// An attribute that is to be made.
-pub(super) struct Named {
+pub(super) struct NewAttribute {
     pub(super) name: String,
     pub(super) datatype: Datatype,
     pub(super) shape: Option<Vec<u64>>,
-    content: Content,
+    content: AttributeContent,
 }
 
-impl Named {
-    fn of(attribute: &Attribute) -> Named {
-        let Attribute { name, datatype, shape, value } = attribute.clone();
-        Named { name, datatype, shape, content: Content::Value(value) }
+impl NewAttribute {
+    fn of(attribute: &Hdf5Attribute) -> NewAttribute {
+        let Hdf5Attribute { name, datatype, shape, value } = attribute.clone();
+        NewAttribute { name, datatype, shape, content: AttributeContent::Given(value) }
     }
 
     /// Its elements as they are stored; what has variable length is kept in the heap, which begins at this address.
     pub(super) fn elements(&self, heap: &mut Heap, heap_at: u64, headers: &[u64]) -> Vec<u8> {
         let header = |number: &usize| headers.get(*number).copied().unwrap_or(0).to_le_bytes();
         match &self.content {
-            Content::Value(Value::Elements(bytes)) => bytes.clone(),
-            Content::Value(Value::Texts(texts)) => {
+            AttributeContent::Given(AttributeValue::Elements(bytes)) => bytes.clone(),
+            AttributeContent::Given(AttributeValue::Texts(texts)) => {
                 texts.iter().flat_map(|text| heap.keep(text.as_bytes(), text.len() as u32, heap_at)).collect()
             }
-            Content::Value(Value::Lists(lists)) => {
+            AttributeContent::Given(AttributeValue::Lists(lists)) => {
                 let one = match &self.datatype {
                     Datatype::List(base) => base.bytes().max(1) as usize,
                     _ => 1,
                 };
                 lists.iter().flat_map(|list| heap.keep(list, (list.len() / one) as u32, heap_at)).collect()
             }
-            Content::Dimensions(scales) => {
+            AttributeContent::Dimensions(scales) => {
                 scales.iter().flat_map(|scale| heap.keep(&header(scale), 1, heap_at)).collect()
             }
-            Content::Uses(uses) => {
+            AttributeContent::Uses(uses) => {
                 let one = |(dataset, dimension): &(usize, u32)| {
                     [&header(dataset)[..], &dimension.to_le_bytes(), &[0; 4]].concat()
                 };
@@ -73,11 +73,11 @@ impl Named {
 
 /// A group with all that netCDF-4 adds.
 pub(super) struct Scaled<'a> {
-    pub(super) attributes: Vec<Named>,
-    pub(super) members: Vec<(String, Node<'a>)>,
+    pub(super) attributes: Vec<NewAttribute>,
+    pub(super) members: Vec<(String, ScaledMember<'a>)>,
 }
 
-pub(super) enum Node<'a> {
+pub(super) enum ScaledMember<'a> {
     Group(Scaled<'a>),
     Dataset(Box<ScaledDataset<'a>>),
 }
@@ -85,7 +85,7 @@ pub(super) enum Node<'a> {
 /// A dataset with all that netCDF-4 adds.
 pub(super) struct ScaledDataset<'a> {
     pub(super) dataset: Cow<'a, NewDataset>,
-    pub(super) attributes: Vec<Named>,
+    pub(super) attributes: Vec<NewAttribute>,
 }
 
 /// A dimension.
@@ -101,12 +101,12 @@ struct Dimension {
 
 /// Dimensions by the path of their group and their name.
 #[derive(Default)]
-struct Known {
+struct KnownDimensions {
     all: Vec<Dimension>,
     by_group: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
-impl Known {
+impl KnownDimensions {
     /// The dimension of this name that a group defines.
     fn own(&self, group: &str, name: &str) -> Option<usize> {
         self.by_group.get(group)?.get(name).copied()
@@ -129,7 +129,7 @@ impl Known {
 
 /// The same tree with what makes it a netCDF-4 file, where any dataset has names of dimensions.
 pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
-    let mut known = Known::default();
+    let mut known = KnownDimensions::default();
     let mut next = 0;
     number(root, "/", &mut known, &mut next)?;
     let mut made = scaled(root, "/", &known, &mut 0);
@@ -140,7 +140,7 @@ pub(super) fn with_scales(root: &NewGroup) -> Result<Scaled<'_>, Error> {
 }
 
 /// Dimensions that a group must define, in the order in which its datasets name them: in a group each name has one length.
-fn new_dimensions(group: &NewGroup, path: &str, known: &Known) -> Result<Vec<(String, u64, bool)>, Error> {
+fn new_dimensions(group: &NewGroup, path: &str, known: &KnownDimensions) -> Result<Vec<(String, u64, bool)>, Error> {
     let mut named: Vec<(String, u64, bool)> = Vec::new();
     let mut at: BTreeMap<&str, usize> = BTreeMap::new();
     for dataset in group.members.iter().filter_map(as_dataset).filter(|dataset| !dataset.dimensions.is_empty()) {
@@ -186,7 +186,7 @@ fn is_coordinate(dataset: &NewDataset) -> bool {
 }
 
 /// Numbers headers in the order in which they will be made, and notes dimensions and their uses.
-fn number(group: &NewGroup, path: &str, known: &mut Known, next: &mut usize) -> Result<(), Error> {
+fn number(group: &NewGroup, path: &str, known: &mut KnownDimensions, next: &mut usize) -> Result<(), Error> {
     *next += 1;
     let new = new_dimensions(group, path, known)?;
     for (name, length, unlimited) in &new {
@@ -231,9 +231,9 @@ fn coordinates(group: &NewGroup) -> BTreeSet<&str> {
     datasets.filter(|dataset| is_coordinate(dataset)).map(|dataset| dataset.name.as_str()).collect()
 }
 
-fn scaled<'a>(group: &'a NewGroup, path: &str, known: &Known, next: &mut usize) -> Scaled<'a> {
+fn scaled<'a>(group: &'a NewGroup, path: &str, known: &KnownDimensions, next: &mut usize) -> Scaled<'a> {
     *next += 1;
-    let mut made = Scaled { attributes: group.attributes.iter().map(Named::of).collect(), members: Vec::new() };
+    let mut made = Scaled { attributes: group.attributes.iter().map(NewAttribute::of).collect(), members: Vec::new() };
     let coordinates = coordinates(group);
     let own = known.by_group.get(path).into_iter().flatten();
     let mut here: Vec<(&String, &Dimension)> = own
@@ -246,18 +246,18 @@ fn scaled<'a>(group: &'a NewGroup, path: &str, known: &Known, next: &mut usize) 
         *next += 1;
         let dataset = ScaledDataset { dataset: Cow::Owned(without_variable(name, dimension)), attributes: Vec::new() };
         let says = format!("{NO_VARIABLE}{:10}", dimension.length);
-        made.members.push((name.clone(), Node::Dataset(Box::new(as_scale(dataset, dimension, &says)))));
+        made.members.push((name.clone(), ScaledMember::Dataset(Box::new(as_scale(dataset, dimension, &says)))));
     }
     for member in &group.members {
         let node = match member {
             NewMember::Group(inner) => {
                 let node = scaled(inner, &format!("{path}{}/", inner.name), known, next);
-                (inner.name.clone(), Node::Group(node))
+                (inner.name.clone(), ScaledMember::Group(node))
             }
             NewMember::Dataset(dataset) => {
                 *next += 1;
                 let (name, node) = with_dimensions(dataset, path, known);
-                (name, Node::Dataset(Box::new(node)))
+                (name, ScaledMember::Dataset(Box::new(node)))
             }
         };
         made.members.push(node);
@@ -266,8 +266,8 @@ fn scaled<'a>(group: &'a NewGroup, path: &str, known: &Known, next: &mut usize) 
 }
 
 /// A dataset with the attributes of its dimensions, and the name that it has in the file.
-fn with_dimensions<'a>(dataset: &'a NewDataset, path: &str, known: &Known) -> (String, ScaledDataset<'a>) {
-    let attributes = dataset.attributes.iter().map(Named::of).collect();
+fn with_dimensions<'a>(dataset: &'a NewDataset, path: &str, known: &KnownDimensions) -> (String, ScaledDataset<'a>) {
+    let attributes = dataset.attributes.iter().map(NewAttribute::of).collect();
     let mut made = ScaledDataset { dataset: Cow::Borrowed(dataset), attributes };
     let own = known.own(path, &dataset.name).map(|at| &known.all[at]);
     let scales = dataset.dimensions.iter().zip(&dataset.shape).enumerate().map(|(d, (name, &length))| {
@@ -287,11 +287,11 @@ fn with_dimensions<'a>(dataset: &'a NewDataset, path: &str, known: &Known) -> (S
     }
     if !scales.is_empty() {
         let numbers = scales.iter().map(|at| known.all[*at].number).collect::<Vec<_>>();
-        made.attributes.push(Named {
+        made.attributes.push(NewAttribute {
             name: "DIMENSION_LIST".into(),
             datatype: Datatype::List(Box::new(Datatype::ObjectReference)),
             shape: Some(vec![numbers.len() as u64]),
-            content: Content::Dimensions(numbers),
+            content: AttributeContent::Dimensions(numbers),
         });
     }
     let name = if own.is_some() { format!("{NO_COORDINATE}{}", dataset.name) } else { dataset.name.clone() };
@@ -304,14 +304,14 @@ fn as_scale<'a>(mut made: ScaledDataset<'a>, dimension: &Dimension, says: &str) 
     made.attributes.push(text("NAME", says));
     made.attributes.push(integers("_Netcdf4Dimid", &[dimension.id], Some(Vec::new())));
     if !dimension.uses.is_empty() && dimension.uses.len() <= USES_MAX {
-        let field = |name: &str, offset, datatype| Field { name: name.into(), offset, datatype };
+        let field = |name: &str, offset, datatype| CompoundField { name: name.into(), offset, datatype };
         let index = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
         let fields = vec![field("dataset", 0, Datatype::ObjectReference), field("dimension", 8, index)];
-        made.attributes.push(Named {
+        made.attributes.push(NewAttribute {
             name: "REFERENCE_LIST".into(),
             datatype: Datatype::Compound { bytes: 16, fields },
             shape: Some(vec![dimension.uses.len() as u64]),
-            content: Content::Uses(dimension.uses.clone()),
+            content: AttributeContent::Uses(dimension.uses.clone()),
         });
     }
     made
@@ -333,19 +333,29 @@ fn without_variable(name: &str, dimension: &Dimension) -> NewDataset {
     }
 }
 
-fn absent(chunks: u64) -> Vec<super::Place> {
-    vec![super::Place::ABSENT; chunks as usize]
+fn absent(chunks: u64) -> Vec<super::ChunkPlace> {
+    vec![super::ChunkPlace::ABSENT; chunks as usize]
 }
 
 /// A text of ASCII with a zero behind it, as libraries write those that they look for.
-fn text(name: &str, says: &str) -> Named {
+fn text(name: &str, says: &str) -> NewAttribute {
     let bytes = [says.as_bytes(), b"\0"].concat();
     let datatype = Datatype::Text { bytes: bytes.len() as u32, end: TextEnd::Terminated, utf8: false };
-    Named { name: name.into(), datatype, shape: Some(Vec::new()), content: Content::Value(Value::Elements(bytes)) }
+    NewAttribute {
+        name: name.into(),
+        datatype,
+        shape: Some(Vec::new()),
+        content: AttributeContent::Given(AttributeValue::Elements(bytes)),
+    }
 }
 
-fn integers(name: &str, values: &[i32], shape: Option<Vec<u64>>) -> Named {
+fn integers(name: &str, values: &[i32], shape: Option<Vec<u64>>) -> NewAttribute {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let datatype = Datatype::Integer { bytes: 4, signed: true, order: ByteOrder::Little };
-    Named { name: name.into(), datatype, shape, content: Content::Value(Value::Elements(bytes)) }
+    NewAttribute {
+        name: name.into(),
+        datatype,
+        shape,
+        content: AttributeContent::Given(AttributeValue::Elements(bytes)),
+    }
 }

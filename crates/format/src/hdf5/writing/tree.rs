@@ -7,20 +7,20 @@
 //!
 //! The last key of a node is that of the node on its right; behind the last chunk, one that is larger in every dimension.
 
-use super::Place;
+use super::ChunkPlace;
 use crate::hdf5::NOWHERE;
 
 /// Children of a node that is full: twice 32, what libraries assume unless a superblock says something else.
 const CHILDREN_MAX: usize = 64;
 
 /// A node, or a chunk, as a node above sees it.
-struct Child {
+struct TreeChild {
     key: Vec<u8>,
     at: u64,
 }
 
 /// The tree over these chunks of elements of so many bytes, from this address on, with its root first; no bytes where there is no chunk.
-pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[Place], at: u64) -> Vec<u8> {
+pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[ChunkPlace], at: u64) -> Vec<u8> {
     let mut children = chunks(shape, chunk, places);
     let Some(last) = children.last() else { return Vec::new() };
     let end = past(&last.key, chunk, element);
@@ -40,7 +40,7 @@ pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[Pl
             let node = node(level as u8, some, next, (left, right));
             let begin = (first + number) * node_bytes;
             tree[begin..begin + node.len()].copy_from_slice(&node);
-            above.push(Child { key: some[0].key.clone(), at: place(number) });
+            above.push(TreeChild { key: some[0].key.clone(), at: place(number) });
         }
         children = above;
     }
@@ -56,7 +56,7 @@ fn node_counts(chunks: usize) -> Vec<usize> {
     counts
 }
 
-fn node(level: u8, children: &[Child], next: &[u8], (left, right): (u64, u64)) -> Vec<u8> {
+fn node(level: u8, children: &[TreeChild], next: &[u8], (left, right): (u64, u64)) -> Vec<u8> {
     let mut bytes = b"TREE".to_vec();
     bytes.extend([1, level]);
     bytes.extend((children.len() as u16).to_le_bytes());
@@ -71,7 +71,7 @@ fn node(level: u8, children: &[Child], next: &[u8], (left, right): (u64, u64)) -
 }
 
 /// The chunks that exist.
-fn chunks(shape: &[u64], chunk: &[u64], places: &[Place]) -> Vec<Child> {
+fn chunks(shape: &[u64], chunk: &[u64], places: &[ChunkPlace]) -> Vec<TreeChild> {
     let grid: Vec<u64> = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect();
     let mut at = vec![0; grid.len()];
     let mut found = Vec::new();
@@ -82,7 +82,7 @@ fn chunks(shape: &[u64], chunk: &[u64], places: &[Place]) -> Vec<Child> {
             key.extend(place.lacks.to_le_bytes());
             at.iter().zip(chunk).for_each(|(at, chunk): (&u64, &u64)| key.extend((at * chunk).to_le_bytes()));
             key.extend([0; 8]);
-            found.push(Child { key, at: place.at });
+            found.push(TreeChild { key, at: place.at });
         }
         for (at, extent) in at.iter_mut().zip(&grid).rev() {
             *at += 1;

@@ -1,8 +1,8 @@
 //! Messages of versions that libraries of today no longer write.
 
 use crate::error::{Context, Error};
-use crate::hdf5::content::{ChunkIndex, Source, Storage};
-use crate::hdf5::datatype::{Datatype, Field};
+use crate::hdf5::content::{ChunkIndex, DatasetStorage, MetadataSource};
+use crate::hdf5::datatype::{CompoundField, Datatype};
 use crate::hdf5::reading::datatypes::datatype;
 use crate::hdf5::reading::fetch::Fetcher;
 use crate::hdf5::reading::fields::{FieldReader, Widths};
@@ -19,7 +19,7 @@ fn fields(rest: &[u8]) -> FieldReader<'_> {
 
 struct Nothing;
 
-impl Source for Nothing {
+impl MetadataSource for Nothing {
     fn length(&self) -> u64 {
         0
     }
@@ -37,15 +37,18 @@ fn message(parts: &[(u64, usize)]) -> Vec<u8> {
 fn layouts_of_versions_1_and_2() {
     // Version, extents, class, reserved; address; extents.
     let contiguous = message(&[(1, 1), (2, 1), (1, 1), (0, 5), (100, 4), (3, 4), (5, 4)]);
-    assert_eq!(layout(&mut fields(&contiguous), 60, 4).unwrap(), Storage::Contiguous { at: Some(612), bytes: 60 });
+    assert_eq!(
+        layout(&mut fields(&contiguous), 60, 4).unwrap(),
+        DatasetStorage::Contiguous { at: Some(612), bytes: 60 }
+    );
     let chunked = message(&[(2, 1), (3, 1), (2, 1), (0, 5), (u64::MAX, 4), (3, 4), (5, 4), (8, 4)]);
-    let none = Storage::Chunked { chunk: vec![3, 5], index: ChunkIndex::Empty };
+    let none = DatasetStorage::Chunked { chunk: vec![3, 5], index: ChunkIndex::Empty };
     assert_eq!(layout(&mut fields(&chunked), 0, 8).unwrap(), none);
     assert!(layout(&mut fields(&chunked), 0, 4).unwrap_err().is_corrupt());
     let compact = message(&[(1, 1), (1, 1), (0, 1), (0, 5), (2, 4), (2, 4), (0x0201, 2)]);
-    assert_eq!(layout(&mut fields(&compact), 2, 1).unwrap(), Storage::Compact(vec![1, 2]));
+    assert_eq!(layout(&mut fields(&compact), 2, 1).unwrap(), DatasetStorage::Compact(vec![1, 2]));
     let future = layout(&mut fields(&[6, 1]), 2, 1).unwrap();
-    assert_eq!(future, Storage::Unsupported("a layout of version 6".into()));
+    assert_eq!(future, DatasetStorage::Unsupported("a layout of version 6".into()));
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn compounds_of_version_1_hold_arrays() {
     let whole = message(&[&start[..], &member(u64::from(b'a'), 0, 0), &member(u64::from(b'b'), 1, 2)].concat());
     let byte = Datatype::Integer { bytes: 1, signed: true, order: ByteOrder::Little };
     let array = Datatype::Array { shape: vec![2, 3], base: Box::new(byte.clone()) };
-    let field = |name: &str, offset, datatype| Field { name: name.into(), offset, datatype };
+    let field = |name: &str, offset, datatype| CompoundField { name: name.into(), offset, datatype };
     let expected = Datatype::Compound { bytes: 7, fields: vec![field("a", 0, byte), field("b", 1, array)] };
     assert_eq!(datatype(&mut fields(&whole)).unwrap(), expected);
     for length in 0..whole.len() {
