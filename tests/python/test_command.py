@@ -112,7 +112,7 @@ def test_inspect_shows_files_and_arrays_alone(tmp_path: Path) -> None:
         '      units = "kg"',
     ]
     (tmp_path / "other").write_text("text")
-    assert "neither npy nor NetCDF" in run("inspect", tmp_path / "other", status=2).stderr
+    assert "neither npy nor NetCDF nor HDF5" in run("inspect", tmp_path / "other", status=2).stderr
 
 
 def test_inspect_shows_every_type_and_prints_strict_json(tmp_path: Path) -> None:

@@ -262,6 +262,17 @@ impl Target {
         self.with_local(py, |target| target.groups())
     }
 
+    /// What lies in a file and is no array that can be read here: name, why, and whether it is damaged.
+    fn others(&self) -> PyResult<Vec<(String, String, bool)>> {
+        let Inner::File(file) = self.open()? else { return Ok(Vec::new()) };
+        Ok(file.others().into_iter().map(|(name, other)| (name, other.why, other.damaged)).collect())
+    }
+
+    /// Whether it is an HDF5 file that a library of netCDF-4 made.
+    fn is_netcdf4(&self) -> PyResult<bool> {
+        Ok(matches!(self.open()?, Inner::File(file) if file.is_netcdf4()))
+    }
+
     fn consolidated_above(&self) -> PyResult<Vec<String>> {
         Ok(self.store()?.consolidated_above().to_vec())
     }

@@ -21,7 +21,7 @@ use crate::said::{quoted, truth};
 use crate::selection::Sections;
 use crate::zarr::{ArrayWrite, Mode, completed};
 use disk::{Heard, Opened, SeenFile, look_at_npy, look_at_raw, open_file};
-pub use form::FileArray;
+pub use form::{FileArray, Unread};
 use form::{FileEnd, Form, Raw};
 use hyperslab_collective::attempts::Attempts;
 use hyperslab_collective::{Decision, Report};
@@ -489,9 +489,10 @@ const NPY_NAME: &str = "array";
 
 /// Why there is no array of this name among those that are shown.
 fn missing(form: &dyn Form, path: &Path, name: &str, all: &[&str]) -> Fault {
-    if let Some(why) = form.why_not(name) {
+    if let Some(Unread { damaged, why }) = form.others().and_then(|others| others.get(name)) {
         let text = format!("'{name}' is in '{}', but is no array that can be read here: {why}", path.display());
-        return Fault::new(FaultKind::Unsupported, text).hint("read it with h5py, on one rank");
+        let kind = if *damaged { FaultKind::Corrupt } else { FaultKind::Unsupported };
+        return Fault::new(kind, text).hint("read it with h5py, on one rank");
     }
     let text = format!("'{}' has no array '{name}', only {}", path.display(), crate::zarr::listed(all));
     Fault::new(FaultKind::NotFound, text)

@@ -20,6 +20,7 @@ from hyperslab._style import Style
 from hyperslab.array import Array
 from hyperslab.comm import connect
 from hyperslab.files import RawFile
+from hyperslab.hdf5 import ENDS, ENDS_OF_NETCDF4, Hdf5File, has_signature
 from hyperslab.memory import place_of
 
 #: Most letters of the value of an attribute.
@@ -35,10 +36,10 @@ def add_verb(verbs: _Verbs) -> None:
     command = verbs.add_parser(
         "inspect",
         help="show what a store or file holds",
-        description="Show the groups and arrays of a Zarr store, or the arrays of a NetCDF or npy file, as a tree. "
-        "What cannot be read is shown with the reason, and the exit code is 1 then.",
+        description="Show the groups and arrays of a Zarr store, or the arrays of an HDF5, NetCDF or npy file, as a "
+        "tree. What cannot be read is shown with the reason, and the exit code is 1 then.",
     )
-    command.add_argument("path", help="a Zarr store, a group or array in it, a NetCDF file, or an npy file")
+    command.add_argument("path", help="a Zarr store, a group or array in it, or an HDF5, NetCDF or npy file")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=run)
 
@@ -59,21 +60,26 @@ def run(args: argparse.Namespace) -> int:
     return int(_has_error(found))
 
 
-_KINDS = {"zarr": "Zarr", "netcdf": "NetCDF classic", "npy": "npy"}
+_KINDS = {"zarr": "Zarr", "netcdf": "NetCDF classic", "hdf5": "HDF5", "netcdf4": "netCDF-4", "npy": "npy"}
 
 
 def _opened(path: str) -> tuple[str, hs.Group]:
     """What is at a path, and opened by whom."""
     if Path(path).is_file():
         with Path(path).open("rb") as file:
-            magic = file.read(6)
+            magic, is_hdf5 = file.read(6), has_signature(file.fileno())
         if magic == b"\x93NUMPY":
             member = connect(None)
             return "npy", RawFile(_core.Target.open_npy(member, place_of(path), {"durable": False}), member)
         if magic[:3] == b"CDF":
             return "netcdf", hs.open(path, format="netcdf3", comm=None)
+        # Of a file that is damaged, its name says what it should be.
+        if is_hdf5 or path.endswith((*ENDS, *ENDS_OF_NETCDF4)):
+            opened = hs.open(path, format="hdf5", comm=None)
+            assert isinstance(opened, Hdf5File)
+            return "netcdf4" if opened._is_netcdf4() else "hdf5", opened
         message = (
-            f"'{path}' is a file that is neither npy nor NetCDF classic\n"
+            f"'{path}' is a file that is neither npy nor NetCDF nor HDF5\n"
             "  hint: of a raw file nobody knows what it holds; hyperslab verify --array checks it"
         )
         raise hs.UnsupportedError(message)
@@ -88,6 +94,8 @@ def _group(group: hs.Group, folder: Path | None) -> dict[str, Any]:
             arrays[name] = _array(group[name], None if folder is None else folder / name.strip("/"))
         except hs.Error as error:
             arrays[name] = {"error": str(error)}
+    if isinstance(group, Hdf5File):
+        arrays |= {name: {"error": why} for name, why, _ in group._others()}
     groups: dict[str, Any] = {}
     steps = set(group.steps)
     for name in group.groups():
@@ -194,8 +202,9 @@ def _shown(told: Mapping[str, Any]) -> str:
     if "objects" in told:
         many = "shards" if told["shards"] else "chunks"
         parts.append(f"{told['objects_stored']} of {told['objects']} {many} stored, {said_bytes(told['bytes_stored'])}")
-    codecs = [codec["name"] for codec in told["codecs"] if codec["name"] not in ("bytes", "sharding_indexed")]
-    if codecs:
+    # Those of Zarr have a configuration, filters of HDF5 are names alone.
+    names = [codec if isinstance(codec, str) else codec["name"] for codec in told["codecs"]]
+    if codecs := [name for name in names if name not in ("bytes", "sharding_indexed")]:
         parts.append("+".join(codecs))
     if not _is_usual(told["fill_value"]):
         parts.append(f"fill {told['fill_value']}")

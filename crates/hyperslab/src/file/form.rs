@@ -8,6 +8,7 @@ use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -52,6 +53,15 @@ pub(crate) struct Described {
     pub chunks: Option<Vec<u64>>,
     /// How chunks become bytes, where they do not lie as they are.
     pub codecs: Vec<Value>,
+}
+
+/// Why something in a file is no array that can be read here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// Whether it is damaged, rather than of a kind that is not supported.
+    pub damaged: bool,
+    /// What was expected, and what was found.
+    pub why: String,
 }
 
 /// What is written of a new file when all its arrays are.
@@ -110,8 +120,12 @@ pub(crate) trait Form: Debug + Send {
     fn check_changeable(&self, _number: usize) -> Result<(), Fault> {
         Ok(())
     }
-    /// Why something in the file is no array, if there is something of this name.
-    fn why_not(&self, _name: &str) -> Option<&str> {
+    /// Whether it is a file of netCDF-4 that exists.
+    fn is_netcdf4(&self) -> bool {
+        false
+    }
+    /// What lies in the file and is no array that can be read here, by name, where the format has such.
+    fn others(&self) -> Option<&BTreeMap<String, Unread>> {
         None
     }
     /// The bytes with which the file begins, before the first array.

@@ -6,7 +6,7 @@
 
 use super::File;
 use super::disk::SeenFile;
-use super::form::{Described, FileArray, FileEnd, FileSize, Form, LookAt};
+use super::form::{Described, FileArray, FileEnd, FileSize, Form, LookAt, Unread};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
@@ -96,7 +96,7 @@ struct Hdf5 {
     arrays: Vec<Hdf5Array>,
     attributes: Map<String, Value>,
     /// Datasets that are no arrays, and why.
-    others: BTreeMap<String, String>,
+    others: BTreeMap<String, Unread>,
     end: u64,
     options: Hdf5Options,
 }
@@ -156,7 +156,8 @@ pub(super) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<
     let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
     let listing = file.listing(&source).map_err(format_fault)?;
     let attributes = |attributes: &[Hdf5Attribute]| json(attributes, listing.is_netcdf);
-    let w = Writer::default().number(file.end()).bytes(attributes(&listing.attributes).as_bytes());
+    let w = Writer::default().number(file.end()).number(listing.is_netcdf.into());
+    let w = w.bytes(attributes(&listing.attributes).as_bytes());
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
     // Ranks elsewhere must see the same file: as long as it, and with the same superblock.
@@ -184,7 +185,10 @@ fn tell(w: Writer, listed: &ListedDataset, attributes: &str) -> Writer {
     let w = w.number(listed.dimensions.as_ref().map_or(u64::MAX, |names| names.len() as u64));
     let w = names.fold(w, |w, name| w.number(name.is_some().into()).bytes(name.as_deref().unwrap_or("").as_bytes()));
     match &listed.dataset {
-        Err(error) => w.number(0).bytes(format!("expected {}, found {}", error.expected(), error.found()).as_bytes()),
+        Err(error) => {
+            let why = format!("expected {}, found {}", error.expected(), error.found());
+            w.number(0).number(error.is_corrupt().into()).bytes(why.as_bytes())
+        }
         Ok(dataset) => tell_dataset(w.number(1), dataset, &listed.path),
     }
 }
@@ -205,7 +209,7 @@ fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
 }
 
 /// What [`tell`] told: an array, or why it is none.
-fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, String>)> {
+fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
     let (name, attributes) = (r.text()?, map(&r.text()?)?);
     let dimensions = match r.number()? {
         u64::MAX => None,
@@ -213,7 +217,7 @@ fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, String>)> {
     };
     let dimensions = dimensions.map(|names| names.into_iter().map(|(is, name)| is.then_some(name)).collect());
     if r.number()? == 0 {
-        return Some((name, Err(r.text()?)));
+        return Some((name, Err(Unread { damaged: r.number()? == 1, why: r.text()? })));
     }
     let numbers = |r: &mut Reader| (0..r.number()?).map(|_| r.number()).collect::<Option<Vec<u64>>>();
     let shape = numbers(r)?;
@@ -252,7 +256,7 @@ impl Hdf5 {
     fn of_told(told: &[u8]) -> Result<Hdf5, Fault> {
         let heard = || {
             let mut r = Reader::new(told);
-            let (end, attributes) = (r.number()?, map(&r.text()?)?);
+            let (end, netcdf, attributes) = (r.number()?, r.number()? == 1, map(&r.text()?)?);
             let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
             for _ in 0..r.number()? {
                 match hear(&mut r)? {
@@ -260,7 +264,8 @@ impl Hdf5 {
                     (name, Err(why)) => drop(others.insert(name, why)),
                 }
             }
-            Some(Hdf5 { arrays, attributes, others, end, options: Hdf5Options::default() })
+            let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
+            Some(Hdf5 { arrays, attributes, others, end, options })
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
     }
@@ -352,8 +357,12 @@ impl Form for Hdf5 {
         self.arrays.iter().map(|held| held.array.name.as_str()).collect()
     }
 
-    fn why_not(&self, name: &str) -> Option<&str> {
-        self.others.get(name).map(String::as_str)
+    fn is_netcdf4(&self) -> bool {
+        self.options.netcdf
+    }
+
+    fn others(&self) -> Option<&BTreeMap<String, Unread>> {
+        Some(&self.others)
     }
 
     fn described(&self, number: usize) -> Described {

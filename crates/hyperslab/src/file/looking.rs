@@ -1,6 +1,6 @@
 //! What a file holds, as its users ask.
 
-use super::form::Form;
+use super::form::{Form, Unread};
 use super::{File, missing};
 use crate::arrays::Info;
 use crate::course::{End, Publish};
@@ -15,6 +15,18 @@ impl File {
         let inside = self.inside();
         let shown = self.shown(&inside);
         Ok(inside.form.names().into_iter().take(shown).map(String::from).collect())
+    }
+
+    /// What lies in the file and is no array that can be read here: names, and why. Local.
+    pub fn others(&self) -> Vec<(String, Unread)> {
+        let inside = self.inside();
+        let others = inside.form.others().into_iter().flatten();
+        others.map(|(name, why)| (name.clone(), why.clone())).collect()
+    }
+
+    /// Whether a library of netCDF-4 made the HDF5 file. Local.
+    pub fn is_netcdf4(&self) -> bool {
+        self.inside().form.is_netcdf4()
     }
 
     /// Files have no groups. Local.
