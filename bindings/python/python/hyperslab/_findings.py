@@ -13,7 +13,15 @@ Box: TypeAlias = "tuple[tuple[int, int], ...]"
 #: How bad it is.
 Severity: TypeAlias = Literal["damage", "warning", "unchecked"]
 #: What is checked.
-Kind: TypeAlias = Literal["zarr", "npy", "netcdf", "raw"]
+Kind: TypeAlias = Literal["zarr", "npy", "netcdf", "hdf5", "raw"]
+
+_KINDS: dict[Kind, str] = {
+    "zarr": "Zarr store",
+    "npy": "npy file",
+    "netcdf": "NetCDF file",
+    "hdf5": "HDF5 file",
+    "raw": "raw file",
+}
 
 #: Lines that the text has under one heading; `Verification.to_dict` has all.
 LINES_MAX = 20
@@ -41,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class VerifiedArray:
-    """An array, and how many of its chunks were checked. In npy and raw files, an array counts as one chunk."""
+    """An array, and how many of its chunks were checked. What does not lie in chunks counts as one."""
 
     #: Name in the store; empty if the path that was checked is the array.
     name: str
@@ -49,7 +57,7 @@ class VerifiedArray:
     shape: tuple[int, ...] | None = None
     #: Data type as the metadata name it.
     dtype: str | None = None
-    #: Shape of a chunk; None in npy and raw files.
+    #: Shape of a chunk; None of what does not lie in chunks.
     chunk_shape: tuple[int, ...] | None = None
     #: Chunks of the grid.
     chunks: int = 0
@@ -115,7 +123,7 @@ class Verification:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterable[str]:
-        what = {"zarr": "Zarr store", "npy": "npy file", "netcdf": "NetCDF file", "raw": "raw file"}[self.kind]
+        what = _KINDS[self.kind]
         counts = [_count(len(self.arrays), "array")]
         if self.kind == "zarr":
             counts.insert(0, _count(self.groups, "group"))
@@ -142,7 +150,7 @@ class Verification:
         return "no damage found in what was checked" if checked else "nothing was checked"
 
     def _read(self) -> str:
-        if self.kind != "zarr":
+        if self.kind not in ("zarr", "hdf5"):
             return f"read: {_bytes(self.nbytes)}"
         names = {"checked": "checked", "damaged": "damaged", "absent": "absent", "unchecked": "not checked"}
         counts = {name: sum(getattr(array, name) for array in self.arrays) for name in names}

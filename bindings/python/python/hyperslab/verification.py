@@ -26,15 +26,16 @@ def verify(
 ) -> Verification:
     """Check that what is stored is whole. Not collective; needs no MPI and changes nothing.
 
-    A Zarr v3 store or array is read chunk by chunk, so that checksums are compared; of npy, NetCDF and raw files,
-    lengths are compared and all bytes are read. Also found: what programs that were killed have left, updates in place
-    that did not end, metadata that do not parse, files that do not belong there, and consolidated metadata that are
-    stale.
+    A Zarr v3 store or array and the datasets of an HDF5 file are read chunk by chunk, so that checksums are compared;
+    of npy, NetCDF classic and raw files, lengths are compared and all bytes are read. Also found: what programs that
+    were killed have left, updates in place that did not end, metadata that do not parse, files that do not belong
+    there, and consolidated metadata that are stale.
 
     Parameters
     ----------
     path : path
-        A Zarr v3 store, a group or array in it, an npy file, a NetCDF classic file, or a raw file.
+        A Zarr v3 store, a group or array in it, an HDF5 or netCDF-4 file, a NetCDF classic file, an npy file, or a raw
+        file.
     header : int
         Of a raw file: bytes before the first array.
     arrays : mapping of names to (shape, dtype), optional

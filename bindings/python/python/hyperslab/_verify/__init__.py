@@ -16,7 +16,7 @@ from hyperslab._calls import type_code
 from hyperslab._findings import Finding, Kind, Verification, legible
 from hyperslab._paths import local_path
 from hyperslab._values import whole_number
-from hyperslab._verify import _flat, _leftovers, _netcdf
+from hyperslab._verify import _flat, _hdf5, _leftovers, _netcdf
 from hyperslab._verify._files import Damaged, Denied, follow, kind_of
 from hyperslab._verify._store import Found, verify_store
 from hyperslab.errors import InvalidError, NotFoundError, StorageError
@@ -70,6 +70,8 @@ def verify_path(
         raise InvalidError(message)
     elif _flat.is_npy(place) and not raw:
         kind, found = "npy", _flat.verify_npy(place)
+    elif _hdf5.is_hdf5(place) and not raw:
+        kind, found = "hdf5", _hdf5.verify_hdf5(place, threads, buffer_bytes, storage_seconds)
     elif _netcdf.is_netcdf(place) and not raw:
         kind, found = "netcdf", _netcdf.verify_netcdf(place)
     else:

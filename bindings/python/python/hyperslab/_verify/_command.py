@@ -19,7 +19,7 @@ class _Verbs(Protocol):
 def add_verb(verbs: _Verbs) -> None:
     """Add the command to the others."""
     command = verbs.add_parser("verify", help="check that a store or file is whole")
-    command.add_argument("path", help="a Zarr store, a group or array in it, an npy file, or a raw file")
+    command.add_argument("path", help="a Zarr store, a group or array in it, or an HDF5, NetCDF, npy or raw file")
     command.add_argument(
         "--header", type=byte_count, default=0, metavar="BYTES", help="of a raw file: before its first array"
     )

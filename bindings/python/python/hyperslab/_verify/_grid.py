@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -139,6 +140,13 @@ class Blocks:
         """There is a chunk."""
         block = tuple(at // extent for at, extent in zip(index, self._shape, strict=True))
         self._present[block] = self._present.get(block, 0) | 1 << self._bit(index)
+
+    def every(self) -> Iterator[tuple[Index, Index]]:
+        """First and last chunk of every block of the grid, whether there are chunks or not."""
+        every = [range(0, extent, step) for extent, step in zip(self._grid.extents, self._shape, strict=True)]
+        for first in itertools.product(*every):
+            ends = zip(first, self._shape, self._grid.extents, strict=True)
+            yield first, tuple(min(low + step, extent) - 1 for low, step, extent in ends)
 
     def _bit(self, index: Index) -> int:
         bit = 0

@@ -137,22 +137,26 @@ class Node:
             raise self._problem(error, "chunk") from error
 
     def _problem(self, error: Error, kind: str) -> Problem:
-        """What an error of the reader says about the node; other errors, such as limits of time, are raised again."""
-        text = self._reason(error)
-        if isinstance(error, NotFoundError):
-            return Problem("unchecked", "gone", "it was removed meanwhile")
-        if isinstance(error, UnsupportedError):
-            return Problem("unchecked", "unsupported", text)
-        if isinstance(error, (CorruptError, StorageError)):
-            return Problem("damage", kind, text)
-        if isinstance(error, InvalidError):
-            # Metadata that contradict themselves are told as invalid; chunks that need too much memory, too.
-            return Problem("damage", kind, text) if kind == "metadata" else Problem("unchecked", "buffer", text)
-        raise error
+        """What an error of the reader says about the node."""
+        return problem_of(error, kind, reason_of(error).replace(str(self._folder / _NODE), str(self._path)))
 
-    def _reason(self, error: Error) -> str:
-        """The first line of an error, from what was expected on, with the node's own path."""
-        text = str(error).partition("\n")[0]
-        found = re.search(r"expected .*", text)
-        reason = re.sub(r"^on rank \d+: ", "", text) if found is None else found[0]
-        return reason.replace(str(self._folder / _NODE), str(self._path))
+
+def problem_of(error: Error, kind: str, text: str) -> Problem:
+    """What an error of the reader says about what it read; other errors, such as limits of time, are raised again."""
+    if isinstance(error, NotFoundError):
+        return Problem("unchecked", "gone", "it was removed meanwhile")
+    if isinstance(error, UnsupportedError):
+        return Problem("unchecked", "unsupported", text)
+    if isinstance(error, (CorruptError, StorageError)):
+        return Problem("damage", kind, text)
+    if isinstance(error, InvalidError):
+        # Metadata that contradict themselves are told as invalid; chunks that need too much memory, too.
+        return Problem("damage", kind, text) if kind == "metadata" else Problem("unchecked", "buffer", text)
+    raise error
+
+
+def reason_of(error: Error) -> str:
+    """The first line of an error, from what was expected on."""
+    text = str(error).partition("\n")[0]
+    found = re.search(r"expected .*", text)
+    return re.sub(r"^on rank \d+: ", "", text) if found is None else found[0]
