@@ -254,7 +254,7 @@ def schema() -> dict[str, Any]:
 def test_the_schema_can_fail(schema: dict[str, Any], tmp_path: Path) -> None:
     good = hs.verify(make_store(tmp_path / "a.zarr")).to_dict()
     conforms(json.loads(json.dumps(good)), schema, schema)
-    for bad in ({"groups": -1}, {"kind": "hdf5"}, {"more": 1}, {"arrays": [{"name": "a"}]}, {"nbytes": 1.5}):
+    for bad in ({"groups": -1}, {"kind": "hdf4"}, {"more": 1}, {"arrays": [{"name": "a"}]}, {"nbytes": 1.5}):
         with pytest.raises(AssertionError):
             conforms(json.loads(json.dumps(good | bad)), schema, schema)
 

@@ -1,7 +1,7 @@
 //! Types of elements as bytes (section IV.A.2.d of the specification).
 
 use crate::error::{Context, Error};
-use crate::hdf5::{Datatype, TextEnd};
+use crate::hdf5::{CompoundField, Datatype, TextEnd};
 use hyperslab_layout::{ByteOrder, Kind};
 
 /// Bytes of a reference to an object, and of a list of variable length as an element has it \[B\].
@@ -35,16 +35,7 @@ pub(super) fn encoded(datatype: &Datatype, context: &Context) -> Result<Vec<u8>,
             }
             [head(1, 5, tag.len() as u32, *bytes), tag].concat()
         }
-        Datatype::Compound { bytes, fields } => {
-            let mut made = head(3, 6, counted(fields.len(), context)?, *bytes);
-            for field in fields {
-                made.extend(field.name.as_bytes());
-                made.push(0);
-                made.extend(&field.offset.to_le_bytes()[..offset_bytes(*bytes)]);
-                made.extend(encoded(&field.datatype, context)?);
-            }
-            made
-        }
+        Datatype::Compound { bytes, fields } => compound(*bytes, fields, context)?,
         Datatype::ObjectReference => head(1, 7, 0, REFERENCE_BYTES),
         Datatype::Enumeration { base, members } => {
             let count = counted(members.len(), context)?;
@@ -72,6 +63,17 @@ pub(super) fn encoded(datatype: &Datatype, context: &Context) -> Result<Vec<u8>,
             return Err(context.unsupported("a type that HDF5 1.8 has", format!("{datatype:?}")));
         }
     })
+}
+
+fn compound(bytes: u32, fields: &[CompoundField], context: &Context) -> Result<Vec<u8>, Error> {
+    let mut made = head(3, 6, counted(fields.len(), context)?, bytes);
+    for field in fields {
+        made.extend(field.name.as_bytes());
+        made.push(0);
+        made.extend(&field.offset.to_le_bytes()[..offset_bytes(bytes)]);
+        made.extend(encoded(&field.datatype, context)?);
+    }
+    Ok(made)
 }
 
 /// What a type begins with: its class, the version of its form, bits of its class, and its size.
