@@ -57,8 +57,8 @@ class Demo:
             self._die_and_resume(before, moment)
         shutil.rmtree(before)
         heading("3. The dumps, read back with tools that know nothing of hyperslab")
-        count = readback.check_raw(self.whole, self.last)
-        print(f"numpy.fromfile: {count} raw files agree with the steps in double precision")
+        count = readback.check_files(self.whole, self.last)
+        print(f"numpy.fromfile and h5py: {count} files agree with the steps in double precision")
         path = self.out / "collapse.png"
         picture.draw(self.whole, readback.steps(self.whole), path)
         print(f"xarray and zarr-python: all {self.last + 1} steps; drawn in {path}")
@@ -93,7 +93,7 @@ class Demo:
             raise readback.DifferenceError(f"{out}: the resumed run has the steps {readback.steps(out)}")
         for number in range(self.fatal, self.last + 1):
             readback.same_step(out, self.whole, f"dump_{number:04d}")
-            for name in readback.raw_names(number):
+            for name in readback.file_names(number):
                 readback.same_files(out / name, self.whole / name)
         readback.same_files(out / "restart.raw", self.whole / "restart.raw")
         print("  its end against the uninterrupted run's, every byte of all arrays and files: identical")

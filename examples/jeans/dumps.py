@@ -6,6 +6,7 @@ Application*, 1996, section 3); the exact state in a Zarr step is added to them:
 
 ==================== ========================== =====================================================
 ``analysis_N.raw``    new at each dump           6 reals, then 6 arrays in single precision
+``analysis_N.h5``     new at each dump           the same 6 arrays, in HDF5
 ``speed_N.raw``, ...  4 files, new at each dump  6 reals, then 1 array of one byte per cell
 ``restart.raw``       overwritten at each dump   6 reals, then 6 arrays in single precision
 ``run.zarr/dump_N``   a new step at each dump    6 arrays in double precision, time and step number
@@ -112,6 +113,7 @@ class Dumps:
         death.at("before-first-byte", number)
         with death.during("inside-analysis", number):
             rows = [self._write_reals(f"analysis_{number:04d}.raw")]
+        rows.append(self._write_hdf5(f"analysis_{number:04d}.h5"))
         for count, (name, shades) in enumerate(self._shades().items()):
             if count == 2:
                 death.at("between-files", number)
@@ -127,6 +129,15 @@ class Dumps:
         begin = time.perf_counter()
         with hs.open_raw(self._directory / file, "w", comm=self._comm, header=header) as raw:
             report = raw.write(simulation.fields, self._distribution, dtype="<f4", halo=HALO)
+        return Row(file, report.bytes, time.perf_counter() - begin, report.strategy)
+
+    def _write_hdf5(self, file: str) -> Row:
+        """Write the six fields in single precision as an HDF5 file, whose names and attributes others see."""
+        simulation = self._simulation
+        attributes = {"step": simulation.step, "time": simulation.time, "cell": simulation.cell}
+        begin = time.perf_counter()
+        with hs.open(self._directory / file, "w", comm=self._comm, attributes=attributes) as made:
+            report = made.write(simulation.fields, self._distribution, dtype="<f4", halo=HALO)
         return Row(file, report.bytes, time.perf_counter() - begin, report.strategy)
 
     def _write_picture(self, file: str, shades: NDArray[np.uint8], low: float, high: float) -> Row:

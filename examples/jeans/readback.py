@@ -1,9 +1,10 @@
-"""What others see: the dumps read and compared with NumPy and zarr-python only, never with hyperslab."""
+"""What others see: the dumps read and compared with NumPy, zarr-python and h5py only, never with hyperslab."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import h5py
 import numpy as np
 import zarr
 
@@ -33,9 +34,10 @@ def fields(out: Path, step: str) -> dict[str, NDArray[np.float64]]:
     return {name: group[name][...] for name in FIELDS}
 
 
-def raw_names(number: int) -> list[str]:
-    """Return the names of the raw files that a dump adds."""
-    return [f"analysis_{number:04d}.raw", *(f"{name}_{number:04d}.raw" for name in PICTURES)]
+def file_names(number: int) -> list[str]:
+    """Return the names of the files that a dump adds beside its step."""
+    analysis = [f"analysis_{number:04d}.{end}" for end in ("raw", "h5")]
+    return [*analysis, *(f"{name}_{number:04d}.raw" for name in PICTURES)]
 
 
 def raw_fields(path: Path, shape: tuple[int, ...]) -> dict[str, NDArray[np.float32]]:
@@ -81,11 +83,11 @@ def check_after_death(out: Path, whole: Path, last: int) -> list[str]:
     published = {"run.zarr", "restart.raw", "costs.jsonl", "death.txt"}
     for number in range(last + 1):
         same_step(out, whole, expected[number])
-        for name in raw_names(number):
+        for name in file_names(number):
             same_files(out / name, whole / name)
             published.add(name)
     # Files of the dump that was interrupted are whole if they are there at all.
-    for name in raw_names(last + 1):
+    for name in file_names(last + 1):
         if (out / name).exists():
             same_files(out / name, whole / name)
             published.add(name)
@@ -105,8 +107,8 @@ def same_step(out: Path, whole: Path, step: str) -> None:
         same(f"{out / 'run.zarr' / step / name}", found, reference[name])
 
 
-def check_raw(out: Path, last: int) -> int:
-    """Check the raw files of a run against its steps, and return the number of files compared."""
+def check_files(out: Path, last: int) -> int:
+    """Check the files of a run against its steps, and return the number of files compared."""
     count = 0
     for number in range(last + 1):
         exact = fields(out, f"dump_{number:04d}")
@@ -118,10 +120,13 @@ def check_raw(out: Path, last: int) -> int:
                 raise DifferenceError(f"{path}: its header should begin with {shape}, but it is {header}")
             for name, found in raw_fields(path, shape).items():
                 same(f"{path}: {name}", found, exact[name].astype("<f4"))
+        with h5py.File(out / f"analysis_{number:04d}.h5") as data:
+            for name in FIELDS:
+                same(f"{data.filename}: {name}", data[name][...], exact[name].astype("<f4"))
         shades = np.fromfile(out / f"density_{number:04d}.raw", np.uint8, offset=HEADER).reshape(shape, order="F")
         density = exact["density"]
         for what, place in (("darkest", density.argmin()), ("brightest", density.argmax())):
             if shades.ravel()[place] != (0 if what == "darkest" else 255):
                 raise DifferenceError(f"density_{number:04d}.raw: the {what} cell is not where the density has it")
-        count += len(files) + len(PICTURES)
+        count += len(files) + 1 + len(PICTURES)
     return count

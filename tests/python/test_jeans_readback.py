@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -33,6 +34,9 @@ def write_run(out: Path, dumps: int) -> dict[str, np.ndarray]:
         shades = np.rint(255 * (density - density.min()) / np.ptp(density)).astype("u1").ravel(order="F").tobytes()
         (out / f"analysis_{number:04d}.raw").write_bytes(header + body)
         (out / "restart.raw").write_bytes(header + body)
+        with h5py.File(out / f"analysis_{number:04d}.h5", "w") as data:
+            for name, values in state.items():
+                data[name] = values.astype("<f4")
         for name in readback.PICTURES:
             (out / f"{name}_{number:04d}.raw").write_bytes(header + shades)
     return state
@@ -53,13 +57,13 @@ def test_equal_arrays_pass_and_the_first_difference_is_named() -> None:
 def test_raw_files_are_compared_with_the_steps(tmp_path: Path) -> None:
     """One byte wrong in one array is noticed, and the array is named."""
     write_run(tmp_path, 2)
-    assert readback.check_raw(tmp_path, 1) == 2 * 5 + 1
+    assert readback.check_files(tmp_path, 1) == 2 * 6 + 1
     path = tmp_path / "analysis_0001.raw"
     content = bytearray(path.read_bytes())
     content[readback.HEADER + 24 * 4 + 5] ^= 1
     path.write_bytes(content)
     with pytest.raises(readback.DifferenceError, match=r"analysis_0001.raw: momentum_x: 1 of 24"):
-        readback.check_raw(tmp_path, 1)
+        readback.check_files(tmp_path, 1)
 
 
 def test_a_visible_torn_step_is_noticed(tmp_path: Path) -> None:
