@@ -9,7 +9,7 @@ use crate::holding::{Ownership, Part};
 use crate::request::ArrayRequest;
 use hyperslab_layout::{Axis, IndexSet, Listed, Policies, Stored, Term, Triplet, View};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Direction, MemoryLayout, Spread, Transfer};
+use hyperslab_plan::{Direction, MemoryLayout, Spread, Transfer, TransferArray};
 use hyperslab_walk::{Votes, Ways};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::ops::Range;
@@ -76,7 +76,7 @@ pub(crate) fn transfer(
         for (number, request) in of.clone().zip(&arrays[of.clone()]) {
             let stored = ask.stored.clone().after((number - of.start) as u64);
             let memory = request.element(stored.element, direction);
-            asks.push(Ask { name: request.name.clone(), memory, stored, ..ask.clone() });
+            asks.push(TransferArray { name: request.name.clone(), memory, stored, ..ask.clone() });
             taken.push((number..number + 1, holding.clone()));
         }
     }
@@ -84,9 +84,9 @@ pub(crate) fn transfer(
 }
 
 /// Arrays that follow each other, as one.
-fn one_ask(first: &Ask, count: u64, last: &str) -> Option<Ask> {
+fn one_ask(first: &TransferArray, count: u64, last: &str) -> Option<TransferArray> {
     let spread = Spread::Regular(first.spread.regular()?.stacked(count)?);
-    let mut one = Ask { spread, ..first.clone() };
+    let mut one = TransferArray { spread, ..first.clone() };
     one.name = format!("{} to {last} ({count} arrays)", first.name);
     one.section.dims.insert(0, Triplet::whole(count));
     one.stored = one.stored.stacked(count);

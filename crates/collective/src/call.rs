@@ -15,7 +15,7 @@ use crate::served;
 use crate::target::{Nothing, Target};
 use crate::telling::{hear_stored, tell_stored};
 use hyperslab_layout::{Casting, ElementType, Policies};
-use hyperslab_plan::{Ask, Direction, Transfer};
+use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
 use hyperslab_walk::{Agreed, Compared, Limits, Party, Question, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
@@ -302,7 +302,7 @@ impl Call {
                 Parts::new(&self.arrays, parts, self.together)
             }
         };
-        let placed = |((of, holding), ask): (&Taken, &Ask)| {
+        let placed = |((of, holding), ask): (&Taken, &TransferArray)| {
             let parts = parts.of(of)?;
             // What was exposed before it was known from where to where all ranks reach.
             let low = ask.section.dims.first().filter(|_| in_stretch).map(|triplet| triplet.start);

@@ -4,7 +4,7 @@ use crate::array::{LocalArray, check_ranks};
 use hyperslab_layout::mesh::{unravel, volume};
 use hyperslab_layout::{Axis, Distribution, ElementType, IndexSet, Layer, Region, View, dense_strides, layers, tuple};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Mine, Spread};
+use hyperslab_plan::{Mine, Spread, TransferArray};
 use hyperslab_world::{Exposed, Fault, FaultKind};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -141,7 +141,7 @@ impl<'a> Exposing<'a> {
 
 impl Ownership {
     /// How a dedicated server holds what others do: not at all.
-    pub(crate) fn of_others(ask: &Ask) -> Ownership {
+    pub(crate) fn of_others(ask: &TransferArray) -> Ownership {
         let nothing = || Ownership::Boxes { shape: ask.section.shape(), boxes: Vec::new() };
         ask.spread.regular().map_or_else(nothing, |distribution| distribution.clone().into())
     }

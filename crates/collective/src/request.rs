@@ -3,7 +3,7 @@
 use crate::casting::check_casting;
 use crate::holding::Ownership;
 use hyperslab_layout::{Casting, ElementType, EndOfFile, Section, Stored, Triplet, tuple};
-use hyperslab_plan::{Ask, Direction};
+use hyperslab_plan::{Direction, TransferArray};
 use hyperslab_world::{Fault, FaultKind};
 use std::fmt;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl ArrayRequest {
         mut stored: Stored,
         (direction, end_of_file, ranks): (Direction, EndOfFile, u32),
         reach: Option<(u64, u64)>,
-    ) -> Result<(Ask, Arc<Ownership>), Fault> {
+    ) -> Result<(TransferArray, Arc<Ownership>), Fault> {
         let mut holding = self.held(&stored, ranks)?;
         let section = match &self.selected {
             Selected::Whole => checked_section(&self.name, None, &stored.shape, holding.shape())?,
@@ -65,7 +65,7 @@ impl ArrayRequest {
             }
         };
         let (memory, spread) = (self.element(stored.element, direction), holding.spread());
-        Ok((Ask { name: self.name.clone(), section, spread, memory, stored }, holding))
+        Ok((TransferArray { name: self.name.clone(), section, spread, memory, stored }, holding))
     }
 
     /// The stretch that all ranks reach together; what is written may make the file longer.

@@ -6,7 +6,7 @@ use crate::Decode;
 use hyperslab_layout::{
     Dim, Distribution, Durability, ElementType, EndOfFile, Holes, Overlapping, Policies, Section, Triplet,
 };
-use hyperslab_plan::{Ask, Direction, Spread, Transfer};
+use hyperslab_plan::{Direction, Spread, Transfer, TransferArray};
 use hyperslab_world::{Reader, Writer};
 pub(crate) use stored::{hear_stored, tell_stored};
 
@@ -53,7 +53,7 @@ fn hear_policies(r: &mut Reader) -> Option<Policies> {
     Some(Policies { durability, overlapping, holes, end })
 }
 
-fn tell_ask(w: Writer, ask: &Ask) -> Writer {
+fn tell_ask(w: Writer, ask: &TransferArray) -> Writer {
     let w = w.bytes(ask.name.as_bytes()).number(ask.section.dims.len() as u64);
     let triplet = |w: Writer, t: &Triplet| w.number(t.start).number(t.stride).number(t.count).number(t.block);
     let w = ask.section.dims.iter().fold(w, triplet);
@@ -65,7 +65,7 @@ fn tell_ask(w: Writer, ask: &Ask) -> Writer {
     tell_stored(w, &ask.stored)
 }
 
-fn hear_ask(r: &mut Reader, decode: Decode) -> Option<Ask> {
+fn hear_ask(r: &mut Reader, decode: Decode) -> Option<TransferArray> {
     let name = r.text()?;
     let triplet = |r: &mut Reader| {
         Some(Triplet { start: r.number()?, stride: r.number()?, count: r.number()?, block: r.number()? })
@@ -76,7 +76,7 @@ fn hear_ask(r: &mut Reader, decode: Decode) -> Option<Ask> {
         _ => Spread::Explicit,
     };
     let memory = ElementType::from_numpy(&r.text()?)?;
-    Some(Ask { name, section, spread, memory, stored: hear_stored(r, decode)? })
+    Some(TransferArray { name, section, spread, memory, stored: hear_stored(r, decode)? })
 }
 
 fn tell_distribution(w: Writer, distribution: &Distribution) -> Writer {
@@ -131,7 +131,7 @@ mod tests {
         codec_from_bytes(bytes)
     }
 
-    fn asks() -> Vec<Ask> {
+    fn asks() -> Vec<TransferArray> {
         let element = ElementType { kind: Kind::Float32, order: ByteOrder::Big };
         let chain = vec![
             BytesCodec::Gzip { level: 3 },
@@ -157,7 +157,7 @@ mod tests {
         let shards = Stored::in_shards(&shape, element, &inner.chunk, inner.shards, inner.coding);
         let dims = [Dim::Cyclic(2), Dim::Whole, Dim::BlockOf(5)];
         let distribution = Distribution::over_mesh(&[7, 8, 9], &[2, 3], &dims, &[1, 0]).unwrap();
-        let ask = |stored: Stored, name: &str, spread: Spread| Ask {
+        let ask = |stored: Stored, name: &str, spread: Spread| TransferArray {
             name: name.into(),
             section: Section { dims: vec![Triplet { start: 1, stride: 4, count: 2, block: 3 }; 3] },
             spread,

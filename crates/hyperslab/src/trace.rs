@@ -55,7 +55,7 @@ impl About {
     /// What a transfer is, and by phase what it is expected to take.
     pub fn new(transfer: &Transfer, parameters: &Parameters, predicted: &Seconds) -> About {
         let phase = |(phase, &seconds): (Phase, &f64)| Predicted { phase: phase.name().into(), seconds };
-        let array = |ask: &hyperslab_plan::Ask| ArrayAbout {
+        let array = |ask: &hyperslab_plan::TransferArray| ArrayAbout {
             name: ask.name.clone(),
             dtype: ask.stored.element.to_string(),
             shape: ask.section.shape(),

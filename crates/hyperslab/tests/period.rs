@@ -5,7 +5,7 @@
 use hyperslab::{Dim, Distribution, ElementType, Kind};
 use hyperslab_layout::{Durability, Policies, Section, View, dense_strides};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer, TransferArray};
 use hyperslab_real::Machine;
 use hyperslab_real::wire::thread_wires;
 use hyperslab_walk::{Limits, Party, Question, Walk};
@@ -22,7 +22,7 @@ fn transfer(object: &str) -> Arc<Transfer> {
     let distribution = Distribution::new(&SHAPE, &[2, 3], &[Dim::Block, Dim::Cyclic(4)]).unwrap();
     let stored = Stored::in_file(&SHAPE, element, object, 0);
     let (section, spread) = (Section::whole(&SHAPE), Spread::Regular(distribution));
-    let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section, spread, memory: element, stored };
     Arc::new(Transfer {
         direction: Direction::Write,
         asks: vec![ask],

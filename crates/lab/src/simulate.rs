@@ -69,8 +69,8 @@ pub fn simulate_unless(spec: &SimulationSpec, interrupted: &mut dyn FnMut() -> b
             recording.take(lived);
         }
     };
-    let sink: Option<hyperslab_sim::Sink> = if spec.trace.is_some() { Some(&mut take) } else { None };
-    let outcome = rehearsal.run_recorded(interrupted, sink)?;
+    let listener: Option<hyperslab_sim::SpanListener> = if spec.trace.is_some() { Some(&mut take) } else { None };
+    let outcome = rehearsal.run_recorded(interrupted, listener)?;
     recording.map_or(Ok(()), Recording::finish)?;
     let mishaps = faults.as_ref().map_or(&[][..], |faults| &faults.mishaps);
     Ok(Report::new(spec, &outcome, &built, mishaps, &priced))

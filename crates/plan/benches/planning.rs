@@ -8,7 +8,9 @@ use hyperslab_layout::stored::{Coding, Keys, Unit};
 use hyperslab_layout::{
     Dim, Distribution, Durability, ElementType, Kind, Policies, Section, mesh, natural_chunks, near_shapes,
 };
-use hyperslab_plan::{Ask, Direction, Machine, Planner, Preference, Spread, Stored, Strategy, Transfer, Use, profile};
+use hyperslab_plan::{
+    Direction, Machine, Planner, Preference, Spread, Stored, Strategy, Transfer, TransferArray, Use, profile,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,7 +40,7 @@ fn transfer(arrays: usize, shape: &[u64], ranks: u64, dim: &Dim, place: Place, d
                 Stored::in_chunks(shape, element, &chunk, Keys::nested(format!("{name}/")), Coding::Trailer)
             }
         };
-        Ask {
+        TransferArray {
             name,
             section: Section::whole(shape),
             spread: Spread::Regular(distribution.clone()),

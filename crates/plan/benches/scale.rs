@@ -11,7 +11,9 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Policies, Section, View, dense_strides, mesh};
-use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Program, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{
+    Action, Direction, Facts, Parameters, Program, Spread, Stored, Strategy, Transfer, TransferArray,
+};
 use peak_alloc::PeakAlloc;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -144,7 +146,7 @@ fn print(name: &str, cost: &Cost, target: Target) {
 fn transfer(arrays: u32, shape: &[u64], mesh: &[u64], dims: &[Dim], direction: Direction) -> Arc<Transfer> {
     let distribution = Distribution::new(shape, mesh, dims).expect("the distribution fits");
     let element = ElementType::native(Kind::Float64);
-    let ask = |number: u32| Ask {
+    let ask = |number: u32| TransferArray {
         name: format!("a{number}"),
         section: Section::whole(shape),
         spread: Spread::Regular(distribution.clone()),
@@ -169,7 +171,7 @@ fn program(transfer: &Arc<Transfer>, parameters: &Parameters, facts: &Arc<Facts>
 
 /// Elements that a rank holds of all arrays.
 fn held(transfer: &Transfer, rank: u32) -> u64 {
-    let of = |ask: &Ask| ask.spread.regular().map_or(0, |d| d.owned(rank).elements());
+    let of = |ask: &TransferArray| ask.spread.regular().map_or(0, |d| d.owned(rank).elements());
     transfer.asks.iter().map(of).sum()
 }
 

@@ -3,7 +3,7 @@
 mod cover;
 
 use crate::program::{Action, After, Place, Step, StepId, Whole};
-use crate::transfer::{Ask, Direction, Spread, Transfer};
+use crate::transfer::{Direction, Spread, Transfer, TransferArray};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
 use hyperslab_layout::mesh::volume;
@@ -101,7 +101,7 @@ pub(crate) fn place(
 }
 
 /// The object, the first byte and the number of bytes of a unit that a transfer moves whole to or from a file.
-fn stretch(ask: &Ask, unit: &Unit) -> Option<(Object, u64, u64)> {
+fn stretch(ask: &TransferArray, unit: &Unit) -> Option<(Object, u64, u64)> {
     let (object, _) = ask.stored.object()?;
     let bytes = volume(&unit.extent)? * ask.stored.element.bytes();
     let begin = ask.stored.offset_of(&unit.low)?;
@@ -159,7 +159,7 @@ impl Placed {
         }
     }
 
-    pub(crate) fn ask(&self) -> &Ask {
+    pub(crate) fn ask(&self) -> &TransferArray {
         &self.transfer.asks[self.unit.array as usize]
     }
 
@@ -352,12 +352,12 @@ impl Placed {
 }
 
 /// The object that holds a unit, and the view of the section's index space in it; nothing for a chunk that does not exist.
-fn place_of(ask: &Ask, unit: &Unit) -> Option<(Object, Arc<View>)> {
+fn place_of(ask: &TransferArray, unit: &Unit) -> Option<(Object, Arc<View>)> {
     let (object, there) = ask.stored.place(&ask.section, &unit.at, &unit.low)?;
     Some((object, Arc::new(there)))
 }
 
 /// The same of a unit that exists, as all do that are written.
-pub(crate) fn target(ask: &Ask, unit: &Unit) -> (Object, Arc<View>) {
+pub(crate) fn target(ask: &TransferArray, unit: &Unit) -> (Object, Arc<View>) {
     place_of(ask, unit).expect("a chunk that is written has an address")
 }

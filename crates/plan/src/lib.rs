@@ -60,5 +60,5 @@ pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whol
 pub use strategies::{Extent, group_places, physical_order, shared_extent};
 pub use strategy::{Compile, Infeasible, Parameters, Role, Sequence, Spec, Strategy};
 pub use telling::Overlap;
-pub use transfer::{Ask, Direction, Exchange, Spread, Transfer};
+pub use transfer::{Direction, Exchange, Spread, Transfer, TransferArray};
 pub use units::{Touched, Unit, Units};

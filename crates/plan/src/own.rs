@@ -5,7 +5,7 @@ use crate::facts::{Facts, Mine};
 use crate::program::{Action, After, Lane, Program, Step};
 use crate::rounds::{check_servers, more_buffers};
 use crate::strategy::{Infeasible, Parameters};
-use crate::transfer::{Ask, Direction, Spread, Transfer};
+use crate::transfer::{Direction, Spread, Transfer, TransferArray};
 use crate::units::{Touched, Unit, Units, shared_chunk};
 use hyperslab_layout::Region;
 use hyperslab_layout::tuple;
@@ -27,14 +27,14 @@ pub(crate) type Pieces = SmallVec<[(u32, Region); 1]>;
 /// How what a rank holds of a unit gets from memory to storage or back.
 pub(crate) trait Carry {
     /// Whether all pieces of a unit of this array go together, because that moves less than each by itself.
-    fn together(&self, ask: &Ask, write: bool) -> bool;
+    fn together(&self, ask: &TransferArray, write: bool) -> bool;
 
     /// Emits the steps, the last of which end the use of the slot, which may be used after `free`.
     fn carry(&self, lane: &mut Emitter, transfer: &Arc<Transfer>, own: Own, slot: u32, free: &After);
 }
 
 /// Whether all that a rank holds of a unit moves as one: a chunk that is written whole, or, when reading, any.
-pub(crate) fn moves_whole(ask: &Ask, write: bool) -> bool {
+pub(crate) fn moves_whole(ask: &TransferArray, write: bool) -> bool {
     ask.stored.chunk().is_some() && (!write || ask.stored.is_written_whole())
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn program(
     let spare_bytes = parameters.buffer_bytes_max.saturating_sub(buffer_bytes(&units, transfer, parameters));
     let (carry, write) = (Arc::new(carry), transfer.direction == Direction::Write);
     let carried = carry.clone();
-    let together = move |ask: &Ask| carried.together(ask, write);
+    let together = move |ask: &TransferArray| carried.together(ask, write);
     let lane: Lane = Box::new(OwnLane {
         transfer: transfer.clone(),
         owned: Box::new(owned(transfer.clone(), facts.clone(), units, rank, together)),
@@ -118,7 +118,7 @@ fn owned(
     facts: Arc<Facts>,
     units: Units,
     rank: u32,
-    together: impl Fn(&Ask) -> bool,
+    together: impl Fn(&TransferArray) -> bool,
 ) -> impl Iterator<Item = Own> {
     (0..transfer.asks.len() as u32).flat_map(move |array| {
         let ask = &transfer.asks[array as usize];
@@ -255,7 +255,7 @@ mod tests {
     fn in_boxes(stored: &Stored, strategy: Strategy, every: usize) -> Vec<Action> {
         let (stored, element) = (stored.clone(), ELEMENT);
         let section = Section::whole(&[8, 8]);
-        let ask = Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored };
+        let ask = TransferArray { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored };
         let transfer =
             Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 1, policies: Policies::default() });
         let boxes = (0..16).map(|n| {

@@ -49,7 +49,7 @@ impl fmt::Display for Spread {
 
 /// One array of a transfer.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct TransferArray {
     /// Its name, for messages.
     pub name: String,
     /// Which part of the stored array moves.
@@ -62,9 +62,9 @@ pub struct Ask {
     pub stored: Stored,
 }
 
-impl Ask {
+impl TransferArray {
     /// Whether what this array costs, the other costs too: all is the same but names and places in files.
-    pub(crate) fn is_like(&self, other: &Ask) -> bool {
+    pub(crate) fn is_like(&self, other: &TransferArray) -> bool {
         self.stored.is_like(&other.stored)
             && (&self.section, &self.spread, self.memory) == (&other.section, &other.spread, other.memory)
     }
@@ -81,7 +81,7 @@ pub struct Transfer {
     /// Which way.
     pub direction: Direction,
     /// The arrays, in order.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<TransferArray>,
     /// Number of ranks of the communicator.
     pub ranks: u32,
     /// What is promised beyond moving the elements.
@@ -116,7 +116,7 @@ impl Transfer {
         let mut hasher = DefaultHasher::new();
         (self.direction, self.ranks, self.policies, self.asks.len()).hash(&mut hasher);
         let mut last: Option<Object> = None;
-        let mut before: Option<&Ask> = None;
+        let mut before: Option<&TransferArray> = None;
         for ask in &self.asks {
             // Writers of one file share its lock; and direct I/O that begins between its pages is slower.
             let same_file = ask.stored.object().map(|(object, offset)| {
@@ -145,7 +145,7 @@ impl Transfer {
 
     /// Bytes that move to or from storage, without padding.
     pub fn stored_bytes(&self) -> u64 {
-        self.asks.iter().map(Ask::stored_bytes).fold(0, u64::saturating_add)
+        self.asks.iter().map(TransferArray::stored_bytes).fold(0, u64::saturating_add)
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
     fn at(object: &str, offset: u64) -> Transfer {
         let element = ElementType::native(hyperslab_layout::Kind::Int32);
         let stored = Stored::in_file(&[9], element, object, offset);
-        let ask = Ask {
+        let ask = TransferArray {
             name: object.into(),
             section: Section::whole(&[9]),
             spread: Spread::Explicit,

@@ -7,7 +7,7 @@
 mod sharing;
 mod touched;
 
-use crate::transfer::{Ask, Transfer};
+use crate::transfer::{Transfer, TransferArray};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{IndexSet, Region, Triplet};
 pub(crate) use sharing::shared_chunk;
@@ -192,7 +192,7 @@ impl Units {
     /// Bytes that coding one unit takes besides its slot, where units are encoded: its encoded form, and a copy of it on
     /// the way \[B\].
     pub fn coding_bytes_max(&self, transfer: &Transfer) -> u64 {
-        let of = |(array, ask): (usize, &Ask)| {
+        let of = |(array, ask): (usize, &TransferArray)| {
             let plain = self.bytes(array as u32);
             ask.stored.codec().map_or(0, |codec| codec.encoded_bytes_max(plain).saturating_mul(2))
         };

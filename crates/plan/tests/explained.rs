@@ -9,8 +9,8 @@ use hyperslab_layout::{
     Dim, Distribution, Durability, ElementType, Kind, Policies, Region, Section, Triplet, View, dense_strides,
 };
 use hyperslab_plan::{
-    Ask, Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Planner,
-    Preference, Spread, Stored, Strategy, Transfer, explain, profile,
+    Choice, Direction, Effort, Exchange, Explanation, Facts, Limits, Machine, Mine, Parameters, Planner, Preference,
+    Spread, Stored, Strategy, Transfer, TransferArray, explain, profile,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn chunks(shape: &[u64], chunk: &[u64]) -> Stored {
     Stored::in_chunks(shape, STORED, chunk, Keys::nested("rho/"), Coding::Trailer)
 }
 
-fn ask(stored: Stored, section: Section, spread: Spread) -> Ask {
-    Ask { name: "rho".into(), section, spread, memory: ElementType::native(Kind::Float32), stored }
+fn ask(stored: Stored, section: Section, spread: Spread) -> TransferArray {
+    TransferArray { name: "rho".into(), section, spread, memory: ElementType::native(Kind::Float32), stored }
 }
 
 /// All of an array on a mesh of 2 x 2 ranks.
@@ -52,7 +52,7 @@ fn views(transfer: &Transfer, mine: &BTreeMap<u32, Vec<Mine>>, rank: u32) -> Vec
         let strides = dense_strides(&region.shape(), &order, element.bytes());
         Arc::new(View::held(region, 0, &strides, element))
     };
-    let of = |ask: &Ask| ask.spread.regular().map(|d| view(&d.owned(rank), ask.memory));
+    let of = |ask: &TransferArray| ask.spread.regular().map(|d| view(&d.owned(rank), ask.memory));
     let regular = transfer.asks.iter().filter_map(of);
     regular.chain(mine.values().flatten().map(|mine| view(&mine.region, transfer.asks[0].memory))).collect()
 }
@@ -106,7 +106,7 @@ fn agree(name: &str, told: &Explanation) {
         assert_eq!((share.sent.1.bytes, share.received.1.bytes), expected, "{name}: rank {}", share.rank);
         moved += mine.iter().map(|(_, peer)| peer.counts.elements).sum::<u64>();
     }
-    let held = |ask: &Ask| match &ask.spread {
+    let held = |ask: &TransferArray| match &ask.spread {
         Spread::Regular(d) if write => d.shape().iter().product(),
         Spread::Regular(d) => (0..4).map(|rank| d.owned(rank).elements()).sum(),
         Spread::Explicit => moved,
@@ -210,7 +210,7 @@ fn boxes_of_each_ranks_own() {
 fn what_is_shown_is_bounded() {
     let shape = [1 << 20];
     let distribution = Distribution::new(&shape, &[1000], &[Dim::Cyclic(1)]).unwrap();
-    let asks: Vec<Ask> = (0..20)
+    let asks: Vec<TransferArray> = (0..20)
         .map(|i| {
             let mut ask = ask(file(&shape), Section::whole(&shape), Spread::Regular(distribution.clone()));
             ask.name = format!("array{i}");

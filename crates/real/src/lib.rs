@@ -9,8 +9,8 @@
 //! `posix.rs` and `posix/` serve files from a worker thread (`posix/at_once.rs` reads what is cached, and short or on a
 //! node without a free core, on the caller's own thread, by calls that never wait, and short writes go from there to file
 //! systems of this host, `posix/at_hand.rs`; `posix/sieve.rs` reads short runs and their gaps by one call,
-//! `posix/sink.rs` writes those that follow each other by one, `posix/tap.rs` reads whole objects and sums their bytes,
-//! `posix/pieces.rs` goes on after calls that moved a part; `posix/carrier.rs` does direct I/O; `doing.rs` tells failures of the file system; `posix/grounds.rs`
+//! `posix/coalescing.rs` writes those that follow each other by one, `posix/whole_reader.rs` reads whole objects and sums their bytes,
+//! `posix/pieces.rs` goes on after calls that moved a part; `posix/direct.rs` does direct I/O; `doing.rs` tells failures of the file system; `posix/grounds.rs`
 //! looks whether this node sees what rank 0 sees); `directory.rs` is names in the file system (`directory/locks.rs`:
 //! notes and locks; `below.rs`: names that no link leads away from; `regular.rs`: files and nothing else); `desk.rs` is
 //! the thread that works with names, `progress.rs` shows that it comes forward, `here.rs` says which process this is,

@@ -2,8 +2,9 @@
 
 pub(crate) mod at_hand;
 mod at_once;
-mod carrier;
+mod coalescing;
 mod content;
+mod direct;
 mod files;
 mod grounds;
 mod handle;
@@ -12,8 +13,7 @@ mod pieces;
 mod queue;
 mod set;
 mod sieve;
-mod sink;
-mod tap;
+mod whole_reader;
 
 use crate::lock;
 use crate::wire::Bell;

@@ -6,7 +6,7 @@
 use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Kind, Policies, Section, View, dense_strides};
 use hyperslab_pack::Memory;
 use hyperslab_plan::profile::{self, Profile};
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer, TransferArray};
 use hyperslab_sim::{DiskLayout, Move, Part, Payload, Period, Rehearsal, Scene, SimNames, Size, WhatIf, Who};
 use hyperslab_world::{Exposed, Fault, MemoryTree, Names};
 use std::rc::Rc;
@@ -34,7 +34,7 @@ fn rehearsal(mesh: [u64; 3]) -> (u64, Rehearsal) {
     let distribution = Distribution::new(&shape, &mesh, &[Dim::Block, Dim::Block, Dim::Block]).expect("blocks");
     let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(distribution.clone());
-    let ask = Ask { name: "data".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let ask = TransferArray { name: "data".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer {
         direction: Direction::Write,
         asks: vec![ask],

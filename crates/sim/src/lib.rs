@@ -50,7 +50,7 @@ pub use names::SimNames;
 pub use order::disk_order;
 pub use outcome::{Busy, Disks, Outcome, Span, Spent};
 pub use placing::DiskLayout;
-pub use rehearsal::{Lived, Payload, Period, Rehearsal, Sink};
+pub use rehearsal::{Lived, Payload, Period, Rehearsal, SpanListener};
 pub use scene::{BeginScene, Scene, Task, Who};
 pub use scenes::{Bring, Move, Part};
 pub use tally::{Calls, Tally};

@@ -121,9 +121,9 @@ pub struct Lived {
 }
 
 /// Is told what ranks did.
-pub type Sink<'a> = &'a mut dyn FnMut(Lived);
+pub type SpanListener<'a> = &'a mut dyn FnMut(Lived);
 
-/// Spans of a rank from which on its sink is told, also in the middle of an scene: so many are kept for each rank.
+/// Spans of a rank from which on its listener is told, also in the middle of an scene: so many are kept for each rank.
 const SPANS_KEPT: usize = 128;
 
 /// One rank.
@@ -146,7 +146,7 @@ struct Stage<'a, 's> {
     /// Number of the first span of each scene.
     first: Vec<usize>,
     spans: Vec<Span>,
-    sink: Option<Sink<'s>>,
+    listener: Option<SpanListener<'s>>,
     /// Whether something may go wrong.
     guarded: bool,
 }
@@ -209,14 +209,18 @@ impl Rehearsal {
     ///
     /// # Errors
     /// As [`Rehearsal::run_unless`].
-    pub fn run_recorded(self, interrupted: &mut dyn FnMut() -> bool, sink: Option<Sink>) -> Result<Outcome, Fault> {
+    pub fn run_recorded(
+        self,
+        interrupted: &mut dyn FnMut() -> bool,
+        listener: Option<SpanListener>,
+    ) -> Result<Outcome, Fault> {
         limits::check(&self)?;
         let directories = Directories::new(self.tree.clone(), self.seed);
         let machine = Rc::new(RefCell::new(self.machine(&directories)));
-        let recorded = sink.is_some();
+        let recorded = listener.is_some();
         let mut ranks: Vec<Rank> =
             (0..self.size.ranks).map(|rank| self.rank(&machine, rank, &directories, recorded)).collect();
-        let mut stage = Stage::new(&self.scenes, sink, self.faults.is_some());
+        let mut stage = Stage::new(&self.scenes, listener, self.faults.is_some());
         for (number, rank) in ranks.iter_mut().enumerate() {
             stage.advance(rank, number as u32)?;
         }
@@ -298,14 +302,14 @@ impl Rehearsal {
 }
 
 impl<'a, 's> Stage<'a, 's> {
-    fn new(scenes: &'a [Scene], sink: Option<Sink<'s>>, guarded: bool) -> Stage<'a, 's> {
+    fn new(scenes: &'a [Scene], listener: Option<SpanListener<'s>>, guarded: bool) -> Stage<'a, 's> {
         let mut parts = 0;
         let first = scenes.iter().map(|scene| {
             parts += scene.parts;
             parts - scene.parts
         });
         let first = first.collect();
-        Stage { scenes, first, spans: vec![Span::default(); parts], sink, guarded }
+        Stage { scenes, first, spans: vec![Span::default(); parts], listener, guarded }
     }
 
     /// Goes on with a rank as far as it can.
@@ -365,10 +369,10 @@ impl<'a, 's> Stage<'a, 's> {
 
     /// Tells what a rank did, once there are so many spans.
     fn tell(&mut self, rank: &mut Rank, number: u32, now: u64, least: usize) {
-        let (Some(sink), Some(trace)) = (&mut self.sink, &mut rank.party.trace) else { return };
+        let (Some(listener), Some(trace)) = (&mut self.listener, &mut rank.party.trace) else { return };
         if trace.len() >= least {
             let (scene, begin_ns, recorded) = (rank.scene, rank.begun_ns, trace.take());
-            sink(Lived { rank: number, scene, begin_ns, end_ns: now, recorded });
+            listener(Lived { rank: number, scene, begin_ns, end_ns: now, recorded });
         }
     }
 }

@@ -7,7 +7,7 @@ use hyperslab_plan::profile::{
     Bus, Cache, Disk, Layout, Messages, Metadata as MetadataCosts, Network, Nodes, Processor, Profile, Queue, Requests,
     Servers, Storage, Topology,
 };
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer, TransferArray};
 use hyperslab_sim::{
     DiskLayout, Lived, Move, Outcome, Part, Payload, Period, Rehearsal, Scene, SimNames, Size, WhatIf, Who,
 };
@@ -117,7 +117,7 @@ fn gather(profile: &Profile, sync: bool) -> Outcome {
     let distribution = Distribution::new(&[64], &[2], &[Dim::Block]).expect("blocks");
     let stored = Stored::in_file(&[64], element, "file", 0);
     let spread = Spread::Regular(distribution.clone());
-    let ask = Ask { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section: Section::whole(&[64]), spread, memory: element, stored };
     let policies = Policies::of(if sync { Durability::Now } else { Durability::Cached });
     let transfer = Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 2, policies });
     let parameters = Parameters { strategy: Strategy::ROOT_GATHER, ..Parameters::default() };
@@ -336,13 +336,14 @@ fn recording_takes_no_virtual_time_and_tells_all_that_a_rank_lives_through() {
     };
     let plain = run(&profile, 3, scenes());
     let mut told: Vec<(u32, usize, Vec<Span>, u64)> = Vec::new();
-    let mut sink = |lived: Lived| {
+    let mut listener = |lived: Lived| {
         let spans = lived.recorded.spans;
         assert!(spans.iter().all(|span| lived.begin_ns <= span.begin_ns && span.end_ns <= lived.end_ns));
         let spent: u64 = spans.iter().map(|span| span.end_ns - span.begin_ns).sum();
         told.push((lived.rank, lived.scene, spans.iter().map(|span| span.kind).collect(), spent));
     };
-    let recorded = rehearsal(profile, (3, 0), scenes()).run_recorded(&mut || false, Some(&mut sink)).expect("it ends");
+    let recorded =
+        rehearsal(profile, (3, 0), scenes()).run_recorded(&mut || false, Some(&mut listener)).expect("it ends");
     assert_eq!(recorded, plain);
     for rank in 0..3 {
         let of: Vec<(usize, Span)> = told.iter().filter(|t| t.0 == rank).map(|t| (t.1, *t.2.last().unwrap())).collect();

@@ -8,7 +8,7 @@ use crate::common::case::Case;
 use crate::common::pieces::{Piece, Pieces};
 use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{Dim, Distribution, ElementType, IndexSet, Kind, Region, Section, product};
-use hyperslab_plan::{Ask, Direction, Exchange, Parameters, Role, Spread, Stored, Strategy, Told, Transfer};
+use hyperslab_plan::{Direction, Exchange, Parameters, Role, Spread, Stored, Strategy, Told, Transfer, TransferArray};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn kinds(extent: u64, ranks: u64) -> Vec<Dim> {
     vec![Dim::Whole, Dim::Block, Dim::BlockOf(extent.div_ceil(ranks) + 1), Dim::Cyclic(1), Dim::Cyclic(2)]
 }
 
-fn whole(array: &Array, distribution: &Distribution, direction: Direction) -> Ask {
+fn whole(array: &Array, distribution: &Distribution, direction: Direction) -> TransferArray {
     array.ask(Section::whole(&array.stored.shape), distribution.clone(), direction)
 }
 

@@ -5,7 +5,7 @@ use crate::common::array::{Array, rooted};
 use crate::common::case::{Case, users};
 use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
-use hyperslab_plan::{Ask, Direction, Strategy};
+use hyperslab_plan::{Direction, Strategy, TransferArray};
 use hyperslab_walk::{Agreed, Question, Votes, Walked};
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Failing;
@@ -32,7 +32,7 @@ fn fail_at(case: &mut Case, direction: Direction, failing: u32, nth: u64) -> boo
     let (size, seed) = (case.ranks, case.seed);
     // The same choices for every n.
     case.random = fastrand::Rng::with_seed(seed);
-    let asks: Vec<Ask> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
+    let asks: Vec<TransferArray> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
     let transfer = case.transfer(direction, asks);
     let strategies = Strategy::ALL.into_iter().skip(seed as usize % Strategy::ALL.len()).chain(Strategy::ALL);
     let mut parameters = strategies.map(|strategy| any_parameters(&mut case.random, strategy, size));

@@ -10,7 +10,7 @@ use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::{Address, Change, Coding, Keys, Objects, Table};
 use hyperslab_layout::{Distribution, ElementType, Kind, Overlapping, Section, product};
 use hyperslab_plan::{
-    Ask, Direction, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer, profile,
+    Direction, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer, TransferArray, profile,
 };
 use hyperslab_world::MemoryStore;
 use hyperslab_world::lockstep::Hub;
@@ -80,7 +80,7 @@ fn parameters(random: &mut fastrand::Rng, transfer: &Arc<Transfer>, shares: &mut
 }
 
 fn run(case: &mut Case, on: &mut Ranks<Shuffling<MemoryStore>>, direction: Direction, shares: &mut Shares) {
-    let asks: Vec<Ask> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
+    let asks: Vec<TransferArray> = (0..case.arrays.len()).map(|array| any_spread(case, array, direction)).collect();
     let transfer = case.transfer(direction, asks);
     let parameters = parameters(&mut case.random, &transfer, shares);
     let window = [None, Some(1), Some(2), Some(5)][case.random.usize(0..4)];
@@ -194,7 +194,10 @@ fn pieces_that_overlap_leave_what_one_of_them_holds() {
             case.explicit.insert(0, pieces);
             let section = Section::whole(&[EXTENT]);
             let alone = Distribution::replicated(&[EXTENT], 3).unwrap();
-            let ask = Ask { spread: Spread::Explicit, ..case.arrays[0].ask(section, alone.clone(), Direction::Write) };
+            let ask = TransferArray {
+                spread: Spread::Explicit,
+                ..case.arrays[0].ask(section, alone.clone(), Direction::Write)
+            };
             let mut transfer = Transfer::clone(&case.transfer(Direction::Write, vec![ask]));
             transfer.policies.overlapping = Overlapping::Any;
             let transfer = Arc::new(transfer);
@@ -273,7 +276,7 @@ fn encoded_chunks_are_read_where_a_table_says() {
         parts.iter().enumerate().for_each(|(rank, part)| part.check(&format!("{transfer:?}, rank {rank}")));
 
         let write = case.transfer(Direction::Write, vec![ask.clone()]);
-        let plain = Ask { stored: Stored { coding: Coding::Plain, ..ask.stored.clone() }, ..ask };
+        let plain = TransferArray { stored: Stored { coding: Coding::Plain, ..ask.stored.clone() }, ..ask };
         let inside = case.transfer(Direction::Write, vec![plain]);
         for strategy in Strategy::ALL {
             let parameters = Parameters { strategy, ..Parameters::default() };

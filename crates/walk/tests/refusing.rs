@@ -6,8 +6,8 @@ use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::Keys;
 use hyperslab_layout::{Dim, Distribution, ElementType, Holes, Kind, Policies, Section};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer,
-    profile,
+    Direction, Exchange, Infeasible, Machine, Parameters, Planner, Preference, Spread, Stored, Strategy, Transfer,
+    TransferArray, profile,
 };
 use hyperslab_walk::Question;
 use hyperslab_world::{Fault, FaultKind};
@@ -27,7 +27,7 @@ fn chunks(extent: u64, codecs: &Codecs) -> Stored {
 /// 1000 elements over 4 ranks.
 fn transfer(direction: Direction, stored: Stored, spread: Spread) -> Arc<Transfer> {
     let section = Section::whole(&[1000]);
-    let ask = Ask { name: "rho".into(), section, spread, memory: ELEMENT, stored };
+    let ask = TransferArray { name: "rho".into(), section, spread, memory: ELEMENT, stored };
     Arc::new(Transfer { direction, asks: vec![ask], ranks: RANKS, policies: Policies::default() })
 }
 

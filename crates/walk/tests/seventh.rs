@@ -7,8 +7,8 @@ use crate::common::random::{any_array, any_parameters, any_spread};
 use crate::common::{Ranks, Told, seeds};
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Policies, Section};
 use hyperslab_plan::{
-    Ask, Direction, Limits, Machine, Parameters, Planner, Preference, Spec, Spread, Stored, Strategy, Transfer,
-    explain, profile,
+    Direction, Limits, Machine, Parameters, Planner, Preference, Spec, Spread, Stored, Strategy, Transfer,
+    TransferArray, explain, profile,
 };
 use hyperslab_world::lockstep::Hub;
 use hyperslab_world::wrappers::Shuffling;
@@ -47,7 +47,8 @@ fn random_transfers_by_it_equal_the_oracle() {
         let store = |rank| Shuffling::new(rooted(&case.objects), seed + u64::from(rank));
         let mut on = Ranks::new(Hub::new(ranks, seed, 0), ranks, seed, store);
         for direction in [Direction::Write, Direction::Read] {
-            let asks: Vec<Ask> = (0..case.arrays.len()).map(|array| any_spread(&mut case, array, direction)).collect();
+            let asks: Vec<TransferArray> =
+                (0..case.arrays.len()).map(|array| any_spread(&mut case, array, direction)).collect();
             let transfer = case.transfer(direction, asks);
             let parameters = any_parameters(&mut case.random, SEVENTH, ranks);
             asked += 1;
@@ -67,7 +68,7 @@ fn transfer() -> Arc<Transfer> {
     let distribution = Distribution::new(&[4096], &[4], &[Dim::Block]).unwrap();
     let stored = Stored::in_file(&[4096], element, "file", 0);
     let spread = Spread::Regular(distribution);
-    let ask = Ask { name: "a".into(), section: Section::whole(&[4096]), spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section: Section::whole(&[4096]), spread, memory: element, stored };
     Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies: Policies::default() })
 }
 

@@ -7,7 +7,7 @@ use crate::common::case::Case;
 use crate::common::pieces::{Piece, Pieces, any_piece, any_pieces};
 use crate::common::random::{any_array, any_parameters, any_physical_order, any_spread};
 use crate::common::{Ranks, Told, seeds};
-use hyperslab_plan::{Ask, Direction, Overlap, Parameters, Spread, Strategy, Transfer};
+use hyperslab_plan::{Direction, Overlap, Parameters, Spread, Strategy, Transfer, TransferArray};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn overlapping_writes_are_found_and_no_others() {
         let mut file = 0;
         let arrays: Vec<Array> = (0..2).map(|number| any_array(&mut random, number, &mut file)).collect();
         let mut case = Case::new(random, seed, ranks, arrays);
-        let mut asks: Vec<Ask> = (0..2).map(|array| any_spread(&mut case, array, Direction::Write)).collect();
+        let mut asks: Vec<TransferArray> = (0..2).map(|array| any_spread(&mut case, array, Direction::Write)).collect();
         asks[0].spread = Spread::Explicit;
         let pieces = nearly_disjoint(&mut case.random, &asks[0].section.shape(), ranks);
         let shared = shared(&pieces);

@@ -9,7 +9,7 @@ use crate::common::random::{any_array, any_ask, any_parameters, any_physical_ord
 use crate::common::{Ranks, Told, oracle, seeds};
 use hyperslab_layout::{Dim, Distribution, ElementType, Holes, Kind, Policies, Region, Section, Triplet};
 use hyperslab_plan::{
-    Action, Ask, Direction, Exchange, Parameters, Stored, Strategy, Transfer, Units, shared_extent, tally,
+    Action, Direction, Exchange, Parameters, Stored, Strategy, Transfer, TransferArray, Units, shared_extent, tally,
 };
 use hyperslab_walk::Walked;
 use hyperslab_world::lockstep::Hub;
@@ -229,7 +229,7 @@ fn held_bytes(case: &Case, transfer: &Transfer) -> Vec<u32> {
 
 /// Bytes of all ranks' pieces, in the type of the receiving side.
 fn piece_bytes(case: &Case, transfer: &Transfer) -> u64 {
-    let of = |(i, ask): (usize, &Ask)| {
+    let of = |(i, ask): (usize, &TransferArray)| {
         let element = if transfer.direction == Direction::Write { ask.stored.element } else { ask.memory };
         let elements: u64 = match ask.spread.regular() {
             // Of replicas, one sends, but all receive.

@@ -12,8 +12,8 @@ use hyperslab_format::zarr::ArrayMetadata;
 use hyperslab_layout::mesh::{balanced, volume};
 use hyperslab_layout::{Dim, Distribution, Durability, ElementType, Policies, Section, tuple};
 use hyperslab_plan::{
-    Ask, Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Strategy, Transfer,
-    explain as explain_transfer,
+    Choice, Direction, Explanation, Facts, Limits, Machine, Planner, Preference, Stored, Strategy, Transfer,
+    TransferArray, explain as explain_transfer,
 };
 use hyperslab_world::{Fault, FaultKind};
 use std::borrow::Cow;
@@ -167,7 +167,13 @@ impl Planned {
                     stored
                 }
             };
-            asks.push(Ask { name: name.clone(), section, spread: held.spread(), memory: self.element, stored });
+            asks.push(TransferArray {
+                name: name.clone(),
+                section,
+                spread: held.spread(),
+                memory: self.element,
+                stored,
+            });
         }
         let transfer = Transfer { direction: self.direction, asks, ranks: size, policies: written(self.direction) };
         Ok((transfer, shaped.map(|(_, said)| said).unwrap_or_default()))
@@ -194,7 +200,7 @@ impl Planned {
         let hints = if self.is_new() { self.hints() } else { Preference::default() };
         let chunks = new.chunks.clone().unwrap_or_else(|| natural_chunks(&whole, kind.bytes()));
         let metadata = new_array(name, shape, kind, &chunks, new)?;
-        let ask = Ask {
+        let ask = TransferArray {
             name: name.to_string(),
             section: Section::whole(shape),
             spread: whole.spread(),

@@ -11,7 +11,7 @@ use hyperslab_collective::CHUNK_BYTES_MAX;
 use hyperslab_format::zarr::{ArrayMetadata, Separator};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{Distribution, Policies, Section, Triplet, chunks_for_request, near_shapes, tuple};
-use hyperslab_plan::{Ask, Direction, MemoryLayout, Preference, Spread, Transfer, Use};
+use hyperslab_plan::{Direction, MemoryLayout, Preference, Spread, Transfer, TransferArray, Use};
 use hyperslab_world::{Fault, FaultKind};
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(super) struct Open<'a> {
     /// What it is, in the chunks that it has unless others are better.
     pub(super) metadata: &'a ArrayMetadata,
     /// What of it is asked, in the same.
-    pub(super) ask: Ask,
+    pub(super) ask: TransferArray,
     /// How many arrays of the call are like it.
     pub(super) arrays: usize,
     /// How they lie in the memory of this rank.
@@ -96,7 +96,8 @@ impl Open<'_> {
     /// A write of it, when it is stored so, and of those like it.
     pub(super) fn write(&self, metadata: &ArrayMetadata) -> Use {
         let some = self.arrays.min(ARRAYS_MAX) as u32;
-        let asks = (0..some).map(|root| Ask { stored: stored(metadata, root, true), ..self.ask.clone() }).collect();
+        let asks =
+            (0..some).map(|root| TransferArray { stored: stored(metadata, root, true), ..self.ask.clone() }).collect();
         let (direction, ranks, policies) = (Direction::Write, self.ranks, self.policies);
         Use {
             transfer: Arc::new(Transfer { direction, asks, ranks, policies }),
@@ -113,7 +114,7 @@ impl Open<'_> {
         let Some(request) = &new.typical else { return vec![write] };
         let (section, times) = typical(&self.metadata.shape, request);
         let spread = Distribution::replicated(&section.shape(), 1).map_or(Spread::Explicit, Spread::Regular);
-        let asks = vec![Ask { section, spread, stored: stored(&metadata, 0, false), ..self.ask.clone() }];
+        let asks = vec![TransferArray { section, spread, stored: stored(&metadata, 0, false), ..self.ask.clone() }];
         let read = Use {
             transfer: Arc::new(Transfer { direction: Direction::Read, asks, ranks: 1, policies: Policies::default() }),
             times: times * self.arrays as f64,

@@ -15,7 +15,7 @@ use hyperslab_collective::{ArrayRequest, Decision, Target, natural_chunks};
 use hyperslab_format::zarr::{ArrayMetadata, NodeType};
 use hyperslab_layout::Section;
 use hyperslab_layout::stored::Stored;
-use hyperslab_plan::{Ask, MemoryLayout, Parameters, Transfer, Use};
+use hyperslab_plan::{MemoryLayout, Parameters, Transfer, TransferArray, Use};
 use hyperslab_world::{Fault, FaultKind, Names, Proof, Root};
 use std::sync::Arc;
 use std::time::Instant;
@@ -207,7 +207,7 @@ impl Writing {
         let memory = array.memory.first().copied().unwrap_or(metadata.stored_element());
         Some(Open {
             metadata,
-            ask: Ask {
+            ask: TransferArray {
                 name: array.name.clone(),
                 section: Section::whole(&metadata.shape),
                 spread: array.holding.as_ref()?.spread(),

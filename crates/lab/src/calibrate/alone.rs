@@ -2,7 +2,7 @@
 
 use hyperslab_format::zarr::Codecs;
 use hyperslab_layout::{Dim, Distribution, ElementType, Kind, Policies, Section, View, dense_strides};
-use hyperslab_plan::{Action, Ask, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer};
+use hyperslab_plan::{Action, Direction, Facts, Parameters, Spread, Stored, Strategy, Transfer, TransferArray};
 use hyperslab_real::calibration::{Case, Effort, Series, Turns};
 use hyperslab_world::{Fault, FaultKind};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl Planned {
         let distribution = Distribution::new(shape, &[ranks.into()], dims).expect("the shapes above are distributable");
         let region = distribution.owned(0);
         let view = View::held(&region, 0, &dense_strides(&region.shape(), &order, element.bytes()), element);
-        let ask = Ask {
+        let ask = TransferArray {
             name: "sample".into(),
             section: Section::whole(shape),
             spread: Spread::Regular(distribution),

@@ -6,10 +6,10 @@ use hyperslab_layout::mesh::volume;
 use hyperslab_layout::stored::{Change, Coding, Keys};
 use hyperslab_layout::{self as layout, Distribution, ElementType, Section, Triplet, tuple};
 use hyperslab_pack::Memory;
-use hyperslab_plan::{Ask, Spread, Stored};
+use hyperslab_plan::{Spread, Stored, TransferArray};
 
 /// The asks of an array, or of all of those alike.
-pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>, Error> {
+pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<TransferArray>, Error> {
     check(array, clients)?;
     let stored = element(&array.dtype, &array.name)?;
     let memory = element(array.memory_dtype.as_ref().unwrap_or(&array.dtype), &array.name)?;
@@ -28,7 +28,7 @@ pub(super) fn asks(array: &Array, clients: u32, fresh: bool) -> Result<Vec<Ask>,
         let name = if array.count == 1 { array.name.clone() } else { format!("{}{number}", array.name) };
         let stored = placed(array, stored, &name, fresh).ordered(order.clone());
         let spread = Spread::Regular(distribution.clone());
-        Ask { name, section: section.clone(), spread, memory, stored }
+        TransferArray { name, section: section.clone(), spread, memory, stored }
     };
     Ok((0..array.count).map(one).collect())
 }
@@ -136,7 +136,7 @@ fn spread(dim: &Dim, name: &str) -> Result<layout::Dim, Error> {
 
 /// Where a rank's elements of an array lie: dense in the order of the file but for halo and neighbours. The memory
 /// has no bytes, because nothing moves.
-pub(super) fn local(array: &Array, ask: &Ask, rank: u32) -> LocalArray {
+pub(super) fn local(array: &Array, ask: &TransferArray, rank: u32) -> LocalArray {
     let region = owned(ask.spread.regular(), array, rank);
     let halo = |d: usize| array.local.halo.as_ref().and_then(|halo| halo.get(d)).copied().unwrap_or(0);
     let shape: Vec<u64> = region.shape().iter().enumerate().map(|(d, n)| n + 2 * halo(d)).collect();

@@ -107,7 +107,7 @@ impl ImaginedStores {
 }
 
 /// The arrays of a call, one by one.
-fn arrays(asked: &TransferSpec, clients: u32) -> Result<Vec<(Array, hyperslab_plan::Ask)>, Error> {
+fn arrays(asked: &TransferSpec, clients: u32) -> Result<Vec<(Array, hyperslab_plan::TransferArray)>, Error> {
     let forced = asked.servers.is_some() || asked.slots.is_some() || asked.subchunk_bytes.is_some();
     if forced || asked.buffer_bytes.is_some() || asked.exchange.is_some() {
         let text = "a call on a store chooses servers, slots, subchunks, buffers and exchange by itself";

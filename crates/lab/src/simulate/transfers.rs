@@ -7,8 +7,8 @@ use hyperslab::{Error, LocalArray};
 use hyperslab_layout::{Durability, Object, Policies, View};
 use hyperslab_plan::profile::{Disk, Profile};
 use hyperslab_plan::{
-    Ask, Candidate, Direction, Effort, Exchange, Facts, Machine, Memory, MemoryLayout, Parameters, Planner, Preference,
-    Price, Strategy, Transfer,
+    Candidate, Direction, Effort, Exchange, Facts, Machine, Memory, MemoryLayout, Parameters, Planner, Preference,
+    Price, Strategy, Transfer, TransferArray,
 };
 use hyperslab_sim::{Part, Size, disk_order};
 use hyperslab_world::Exposed;
@@ -99,14 +99,14 @@ pub(super) fn transfer(
     size: Size,
     lengths: &mut Vec<(Object, u64)>,
 ) -> Result<Moving, Error> {
-    let mut all: Vec<(usize, Ask)> = Vec::new();
+    let mut all: Vec<(usize, TransferArray)> = Vec::new();
     for (i, array) in asked.arrays.iter().enumerate() {
         all.extend(asks(array, spec.clients, asked.write && asked.fresh)?.into_iter().map(|ask| (i, ask)));
     }
     apart(&all)?;
     lengths.extend(all.iter().filter_map(|(_, ask)| length(ask)));
     let direction = if asked.write { Direction::Write } else { Direction::Read };
-    let (alike, asks): (Vec<usize>, Vec<Ask>) = all.into_iter().unzip();
+    let (alike, asks): (Vec<usize>, Vec<TransferArray>) = all.into_iter().unzip();
     let durability = if asked.sync && asked.write { Durability::Now } else { Durability::Cached };
     let policies = Policies::of(durability);
     let transfer = Arc::new(Transfer { direction, asks, ranks: size.ranks, policies });
@@ -128,8 +128,8 @@ pub(super) fn transfer(
 }
 
 /// Whether no two arrays lie in the same place.
-fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
-    let place = |ask: &Ask| {
+fn apart(all: &[(usize, TransferArray)]) -> Result<(), Error> {
+    let place = |ask: &TransferArray| {
         let begin_and_end = ask.stored.object().zip(ask.stored.end());
         let (begin, end) = begin_and_end.map_or((0, 1), |((_, offset), end)| (offset, end));
         (ask.stored.below(), begin, end)
@@ -146,7 +146,7 @@ fn apart(all: &[(usize, Ask)]) -> Result<(), Error> {
 }
 
 /// The file of an array in one file, and how long it must be \[B\].
-fn length(ask: &Ask) -> Option<(Object, u64)> {
+fn length(ask: &TransferArray) -> Option<(Object, u64)> {
     let (object, _) = ask.stored.object()?;
     Some((object, ask.stored.end()?))
 }

@@ -7,7 +7,7 @@ use crate::price::Machine;
 use crate::profile::built_in;
 use crate::strategy::{Infeasible, Parameters, Strategy};
 use crate::transfer::Transfer;
-use crate::transfer::{Ask, Direction, Spread};
+use crate::transfer::{Direction, Spread, TransferArray};
 use hyperslab_layout::stored::{Coding, Keys, Objects, Stored};
 use hyperslab_layout::{Codec, CodecError, Dim, Distribution, Durability, ElementType, Kind, Policies, Section};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn transfer(shape: &[u64], mesh: &[u64], dims: &[Dim], chunk: Option<&[u64]>, di
     let distribution = Distribution::new(shape, mesh, dims).unwrap();
     let ranks = distribution.ranks() as u32;
     let (section, spread) = (Section::whole(shape), Spread::Regular(distribution));
-    let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section, spread, memory: element, stored };
     Arc::new(Transfer { direction, asks: vec![ask], ranks, policies: Policies::default() })
 }
 
@@ -311,7 +311,7 @@ fn ranks_that_hold_what_they_serve_are_tried() {
     let rows = transfer(&[1024, 1024], &[4, 4], &BLOCKS[..2], None, Direction::Write);
     assert_eq!(servers::holding(&rows, &parameters), None);
     let pieces = Arc::new(Transfer {
-        asks: vec![Ask { spread: Spread::Explicit, ..columns.asks[0].clone() }],
+        asks: vec![TransferArray { spread: Spread::Explicit, ..columns.asks[0].clone() }],
         ..(*columns).clone()
     });
     assert_eq!(servers::holding(&pieces, &parameters), None);

@@ -1,6 +1,6 @@
 //! What is read and written for the sake of short runs: the shortest contiguous part of a file that covers them.
 
-use crate::transfer::Ask;
+use crate::transfer::TransferArray;
 use crate::units::Unit;
 use hyperslab_layout::{Region, Stored, View};
 
@@ -12,12 +12,16 @@ pub(crate) struct Cover {
 
 impl Cover {
     /// The smallest that holds a piece of a unit.
-    pub(crate) fn of(ask: &Ask, unit: &Unit, region: &Region) -> Cover {
+    pub(crate) fn of(ask: &TransferArray, unit: &Unit, region: &Region) -> Cover {
         Cover::of_all(ask, unit, std::iter::once(region))
     }
 
     /// The smallest that holds these pieces of a unit.
-    pub(crate) fn of_all<'a>(ask: &Ask, unit: &Unit, regions: impl Iterator<Item = &'a Region> + Clone) -> Cover {
+    pub(crate) fn of_all<'a>(
+        ask: &TransferArray,
+        unit: &Unit,
+        regions: impl Iterator<Item = &'a Region> + Clone,
+    ) -> Cover {
         let (mut low, mut extent) = (unit.low.clone(), unit.extent.clone());
         for &d in ask.stored.order() {
             let hulls = regions.clone().filter_map(|region| region.dims[d].hull());

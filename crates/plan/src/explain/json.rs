@@ -3,7 +3,7 @@
 use super::{Counts, Explanation};
 use crate::price::{Phase, Price, Resource};
 use crate::strategy::Parameters;
-use crate::transfer::{Ask, Direction};
+use crate::transfer::{Direction, TransferArray};
 use serde_json::{Map, Value};
 
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
@@ -24,7 +24,7 @@ fn messages((number, amount): (u64, Counts)) -> Value {
     object([("messages", number.into()), pieces, elements, bytes])
 }
 
-fn asked(ask: &Ask) -> Value {
+fn asked(ask: &TransferArray) -> Value {
     let (place, detail) = match ask.stored.object() {
         Some((file, offset)) => ("file", object([("object", (&*file.name).into()), ("offset", offset.into())])),
         None => {

@@ -5,7 +5,7 @@ use crate::choose::{evenly, unit_of};
 use crate::price::{Phase, Resource};
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
-use crate::transfer::{Ask, Direction, Exchange};
+use crate::transfer::{Direction, Exchange, TransferArray};
 use hyperslab_layout::quantity::{InUnit, bytes};
 use hyperslab_layout::tuple;
 use std::fmt::{self, Display, Formatter};
@@ -212,11 +212,11 @@ fn beginning(cut: bool) -> &'static str {
 }
 
 /// An array of the transfer on one line.
-struct Asked<'a>(&'a Ask);
+struct Asked<'a>(&'a TransferArray);
 
 impl Display for Asked<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Ask { name, section, spread, memory, stored } = self.0;
+        let TransferArray { name, section, spread, memory, stored } = self.0;
         let natural: Vec<usize> = (0..stored.shape.len()).collect();
         let order = match stored.order() {
             order if *order == natural => "row-major".to_string(),

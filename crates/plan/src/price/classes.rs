@@ -2,7 +2,7 @@
 
 use super::terms::Memory;
 use super::tiles::Tiles;
-use crate::transfer::{Ask, Spread, Transfer};
+use crate::transfer::{Spread, Transfer, TransferArray};
 use hyperslab_layout::{Dim, Distribution};
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn of(transfer: &Arc<Transfer>, memory: Memory<'_>) -> Vec<Class> {
     if !explicit && rest.is_empty() {
         return vec![Class { some: transfer.clone(), members: vec![0], times: 1.0, tiles: vec![None] }];
     }
-    let mut kinds: Vec<(&Ask, Vec<usize>)> = vec![(first, vec![0])];
+    let mut kinds: Vec<(&TransferArray, Vec<usize>)> = vec![(first, vec![0])];
     for (number, ask) in transfer.asks.iter().enumerate().skip(1) {
         let last = if kinds.len() == KINDS_MAX { Some(KINDS_MAX - 1) } else { None };
         match kinds.iter().position(|(kind, _)| kind.is_like(ask)).or(last) {
@@ -66,7 +66,7 @@ impl Transfer {
 }
 
 /// The same array, held in equal slabs where nobody knows anything of who holds what.
-fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
+fn in_closed_form(ask: &TransferArray, ranks: u32) -> TransferArray {
     if ask.spread != Spread::Explicit {
         return ask.clone();
     }
@@ -79,5 +79,5 @@ fn in_closed_form(ask: &Ask, ranks: u32) -> Ask {
     let mesh: &[u64] = if along.is_some() { &[u64::from(ranks)] } else { &[] };
     let slabs = Distribution::new(&shape, mesh, &dims);
     let spread = slabs.map_or_else(|_| ask.spread.clone(), Spread::Regular);
-    Ask { spread, ..ask.clone() }
+    TransferArray { spread, ..ask.clone() }
 }

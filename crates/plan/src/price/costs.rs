@@ -424,7 +424,7 @@ impl<'a> Costs<'a> {
             return 0.0;
         };
         let files = transfer.asks.iter().filter(|ask| ask.stored.is_in_one_object());
-        let bytes: u64 = files.map(crate::transfer::Ask::stored_bytes).sum();
+        let bytes: u64 = files.map(crate::transfer::TransferArray::stored_bytes).sum();
         // Where a group begins is found and sorted as a piece of a message is; all of a transfer lie in one file.
         let groups = bytes.div_ceil(parameters.subchunk_bytes.max(1)) as f64;
         let asked = if bytes > 0 { 2.0 * measured.files.open_ns } else { 0.0 };

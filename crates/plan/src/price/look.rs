@@ -6,7 +6,7 @@ use super::work::{Memories, Work, reads_whole_chunks, whole_chunks};
 use crate::rounds::Rounds;
 use crate::strategies::Servers;
 use crate::strategy::Parameters;
-use crate::transfer::{Ask, Direction, Spread as Owned};
+use crate::transfer::{Direction, Spread as Owned, TransferArray};
 use crate::units::Units;
 
 /// Ranks that were looked at, and what they stand for.
@@ -80,7 +80,7 @@ impl Look {
 /// How many bytes move in all, where each does once, whoever moves it.
 fn known_bytes(class: &Class) -> Option<f64> {
     let write = class.some.direction == Direction::Write;
-    let once = |ask: &Ask| match &ask.spread {
+    let once = |ask: &TransferArray| match &ask.spread {
         Owned::Regular(distribution) => write || distribution.replication() == 1,
         Owned::Explicit => true,
     };
@@ -93,7 +93,7 @@ const COUNTED_RANKS_MAX: usize = 32;
 /// How many chunks are written, each of which is by one rank, whoever that is; or read whole, by one rank or by all that want
 /// something of them. In all, and, of the latter, by the rank with most.
 fn known_chunks(class: &Class, parameters: &Parameters) -> Option<(f64, Option<f64>)> {
-    let in_chunks = |ask: &Ask| ask.stored.chunk().is_some();
+    let in_chunks = |ask: &TransferArray| ask.stored.chunk().is_some();
     let written = class.some.direction == Direction::Write && class.some.asks.iter().all(in_chunks);
     if !written && !reads_whole_chunks(&class.some) {
         return None;

@@ -8,7 +8,7 @@ use super::spread::Spread;
 use super::terms::Effort;
 use super::work::{Memories, Moved, Round, Work};
 use crate::strategy::Parameters;
-use crate::transfer::Ask;
+use crate::transfer::TransferArray;
 
 /// What arrays alike take.
 #[derive(Clone, Copy, Default)]
@@ -99,8 +99,8 @@ const GROUP_MAX: u64 = 64;
 
 /// The same with groups of fewer units, where there would be very many small ones in each.
 fn in_smaller_groups(class: &Class, parameters: &Parameters) -> Parameters {
-    let cut = |ask: &Ask| ask.stored_bytes().min(parameters.subchunk_bytes);
-    let bytes = |ask: &Ask| ask.stored.chunk_bytes().unwrap_or_else(|| cut(ask));
+    let cut = |ask: &TransferArray| ask.stored_bytes().min(parameters.subchunk_bytes);
+    let bytes = |ask: &TransferArray| ask.stored.chunk_bytes().unwrap_or_else(|| cut(ask));
     let unit = class.some.asks.iter().map(bytes).max().unwrap_or(0).max(1);
     let subchunk_bytes = parameters.subchunk_bytes.min(unit.saturating_mul(GROUP_MAX));
     Parameters { subchunk_bytes, slots: parameters.slots.min(SLOTS_MAX), ..parameters.clone() }

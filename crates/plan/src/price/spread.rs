@@ -7,7 +7,7 @@ use super::work::Work;
 use crate::profile::Layout;
 use crate::strategies::Servers;
 use crate::strategy::{Parameters, Role, Sequence};
-use crate::transfer::{Ask, Spread as Owned};
+use crate::transfer::{Spread as Owned, TransferArray};
 
 /// Ranks whose places in a file are looked at, spread over all.
 const PLACES_MAX: usize = 64;
@@ -189,7 +189,7 @@ fn requested(work: &Work, ranks: f64) -> f64 {
 }
 
 /// The units of a file in which requests of ranks begin, so many of each; of some ranks, where there are more.
-fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit: u64) -> Vec<u64> {
+fn begins(ask: &TransferArray, parameters: &Parameters, (ranks, each): (usize, u64), unit: u64) -> Vec<u64> {
     let bytes = ask.stored_bytes().max(1);
     let subchunk = parameters.subchunk_bytes.clamp(1, bytes);
     let domain = bytes.div_ceil(ranks.max(1) as u64).div_ceil(subchunk).saturating_mul(subchunk);
@@ -213,7 +213,7 @@ fn begins(ask: &Ask, parameters: &Parameters, (ranks, each): (usize, u64), unit:
 }
 
 /// Where the first element of a rank lies in the file, behind that of the array \[B\].
-fn first_byte(ask: &Ask, (rank, ranks): (u32, u32)) -> u64 {
+fn first_byte(ask: &TransferArray, (rank, ranks): (u32, u32)) -> u64 {
     let Owned::Regular(distribution) = &ask.spread else {
         return ask.stored_bytes() / u64::from(ranks.max(1)) * u64::from(rank);
     };

@@ -6,7 +6,7 @@ use super::*;
 use crate::choose::Planner;
 use crate::profile::{Cache, Disk, Layout, Profile, Requests, Topology, built_in};
 use crate::strategy::Strategy;
-use crate::transfer::{Ask, Direction, Exchange, Spread};
+use crate::transfer::{Direction, Exchange, Spread, TransferArray};
 use hyperslab_layout::stored::{Change, Coding, Keys, Stored};
 use hyperslab_layout::{
     Axis, Dim, Distribution, ElementType, IndexSet, Kind, Listed, Policies, Section, Term, Triplet, View,
@@ -63,7 +63,7 @@ fn arrays(count: usize) -> Arc<Transfer> {
     let ask = |number: usize| {
         let stored = Stored::in_chunks(&shape, element, &shape, Keys::nested(format!("a{number}/")), Coding::Plain);
         let (name, section) = (format!("a{number}"), Section::whole(&shape));
-        Ask { name, section, spread: Spread::Regular(distribution.clone()), memory: element, stored }
+        TransferArray { name, section, spread: Spread::Regular(distribution.clone()), memory: element, stored }
     };
     Arc::new(Transfer {
         direction: Direction::Write,
@@ -187,7 +187,7 @@ fn every(
     let section = Section { dims: shape.iter().map(triplet).collect() };
     let spread = Spread::Regular(Distribution::new(&section.shape(), mesh, dims).unwrap());
     let (memory, stored) = (ElementType::native(memory), stored.ordered(order.to_vec()));
-    let ask = Ask { name: "a".into(), section, spread, memory, stored };
+    let ask = TransferArray { name: "a".into(), section, spread, memory, stored };
     Arc::new(Transfer {
         direction,
         asks: vec![ask],
@@ -250,7 +250,7 @@ fn a_quick_look_at_equal_rounds_sees_about_what_moves() {
         let (memory, element) = (ElementType::native(memory), ElementType::native(stored));
         let stored = Stored::in_file(&shape, element, "f", 0);
         let spread = Spread::Regular(Distribution::new(&shape, &[8], &[Dim::Block]).unwrap());
-        let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
+        let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory, stored };
         let transfer = Arc::new(Transfer { direction, asks: vec![ask], ranks: 8, policies: Policies::default() });
         let (strategy, servers) = (Strategy::ALL[case / 4], (0..8).collect());
         let parameters = Parameters { strategy, servers, subchunk_bytes: 16 << 10, ..Parameters::default() };
@@ -272,7 +272,7 @@ fn making_durable_takes_as_long_however_many_write_a_fixed_number_of_chunks() {
     let element = ElementType::native(Kind::UInt8);
     let stored = Stored::in_chunks(&shape, element, &chunk, Keys::nested("a/"), Coding::Trailer);
     let spread = Spread::Regular(Distribution::new(&shape, &[4, 1, 1, 2], &[const { Dim::Block }; 4]).unwrap());
-    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer = Arc::new(Transfer {
         direction: Direction::Write,
         asks: vec![ask],
@@ -320,7 +320,7 @@ fn rounds_of_one_file(servers: &[u32], cores_per_node: u32, exchange: f64) -> f6
     let element = ElementType::native(Kind::Float64);
     let stored = Stored::in_file(&shape, element, "data", 0);
     let spread = Spread::Regular(Distribution::new(&shape, &[4], &[Dim::Block]).unwrap());
-    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Write, asks: vec![ask], ranks: 4, policies: Policies::default() });
     let strategy = Strategy::SERVER_DIRECTED;
@@ -378,7 +378,7 @@ fn chunks_with_checksums_are_read_whole_whatever_is_wanted_of_them() {
     let stored = Stored::in_chunks(&shape, element, &[128, 1024], Keys::nested("a/"), Coding::Trailer);
     let stored = stored.changed(Change::Replace);
     let spread = Spread::Regular(Distribution::new(&shape, &[2], &[Dim::Block, Dim::Whole]).unwrap());
-    let ask = Ask { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
+    let ask = TransferArray { name: "a".into(), section: Section::whole(&shape), spread, memory: element, stored };
     let transfer =
         Arc::new(Transfer { direction: Direction::Read, asks: vec![ask], ranks: 2, policies: Policies::default() });
     let machine = Machine { ranks_per_node: 2, cores_per_node: 8 };

@@ -8,7 +8,7 @@ use super::terms::MemoryLayout;
 use crate::facts::{Facts, Met, Mine};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
-use crate::transfer::{Ask, Transfer};
+use crate::transfer::{Transfer, TransferArray};
 use crate::units::Units;
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{IndexSet, Region, View};
@@ -39,7 +39,7 @@ pub(super) struct Tiles {
 
 impl Tiles {
     /// Of an array of which a rank holds a piece that lies so; nothing where it holds none, or none with these dimensions.
-    pub(super) fn of(ask: &Ask, ranks: u32, laid: &MemoryLayout) -> Option<Tiles> {
+    pub(super) fn of(ask: &TransferArray, ranks: u32, laid: &MemoryLayout) -> Option<Tiles> {
         let (shape, order) = (ask.section.shape(), ask.stored.order().to_vec());
         if laid.held.len() != shape.len() || laid.held.iter().zip(&shape).any(|(held, all)| *held == 0 || held > all) {
             return None;
@@ -55,7 +55,7 @@ impl Tiles {
 
     /// Makes tiles longer along slow dimensions until a unit has few of them, as long as ranks have several; and along all
     /// where it still has very many.
-    fn join(&mut self, ask: &Ask) {
+    fn join(&mut self, ask: &TransferArray) {
         let unit = self.unit_of(ask);
         let slow = self.order[..self.order.len().saturating_sub(1)].to_vec();
         for d in slow {
@@ -74,7 +74,7 @@ impl Tiles {
     }
 
     /// About the extents of a chunk, or of a subchunk as it usually is.
-    fn unit_of(&self, ask: &Ask) -> Vec<u64> {
+    fn unit_of(&self, ask: &TransferArray) -> Vec<u64> {
         if let Some(chunk) = ask.stored.chunk() {
             return chunk.iter().zip(&self.shape).map(|(&chunk, &shape)| chunk.min(shape)).collect();
         }
@@ -188,10 +188,16 @@ mod tests {
     use hyperslab_layout::stored::{Coding, Keys, Stored};
     use hyperslab_layout::{ElementType, Kind, Policies, Section};
 
-    fn ask(shape: &[u64], chunk: &[u64]) -> Ask {
+    fn ask(shape: &[u64], chunk: &[u64]) -> TransferArray {
         let element = ElementType::native(Kind::Float64);
         let stored = Stored::in_chunks(shape, element, chunk, Keys::nested("a/"), Coding::Trailer);
-        Ask { name: "a".into(), section: Section::whole(shape), spread: Spread::Explicit, memory: element, stored }
+        TransferArray {
+            name: "a".into(),
+            section: Section::whole(shape),
+            spread: Spread::Explicit,
+            memory: element,
+            stored,
+        }
     }
 
     fn laid(held: &[u64]) -> MemoryLayout {

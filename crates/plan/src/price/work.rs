@@ -6,7 +6,7 @@ use super::tiles::{self, Tiles};
 use crate::program::{Action, Lane, Parts, Place, Step};
 use crate::rounds::Rounds;
 use crate::strategy::Parameters;
-use crate::transfer::{Ask, Direction, PAGE_BYTES, Spread, Transfer};
+use crate::transfer::{Direction, PAGE_BYTES, Spread, Transfer, TransferArray};
 use crate::units::Units;
 use hyperslab_layout::{Axis, Object, Region, View, dense_strides, nests};
 use smallvec::SmallVec;
@@ -279,7 +279,7 @@ impl Work {
 
     /// Rounds of a rank that moves its own elements, by how much of them the first ones move.
     fn own_rounds(&self, transfer: &Transfer) -> f64 {
-        let own = |ask: &crate::transfer::Ask| match &ask.spread {
+        let own = |ask: &crate::transfer::TransferArray| match &ask.spread {
             Spread::Regular(distribution) => {
                 let all = distribution.owned(self.rank).elements() * ask.stored.element.bytes();
                 let share = if transfer.direction == crate::Direction::Write { distribution.replication() } else { 1 };
@@ -296,7 +296,7 @@ impl Work {
 /// How many chunks a rank reads for itself, where it [reads all of each](reads_whole_chunks); nothing where its pieces have no
 /// closed form.
 pub(super) fn whole_chunks(transfer: &Transfer, units: &Units, rank: u32) -> Option<u64> {
-    let of = |(array, ask): (u32, &Ask)| Some(units.count_touched(array, &ask.spread.regular()?.owned(rank)));
+    let of = |(array, ask): (u32, &TransferArray)| Some(units.count_touched(array, &ask.spread.regular()?.owned(rank)));
     (0..).zip(&transfer.asks).map(of).sum()
 }
 

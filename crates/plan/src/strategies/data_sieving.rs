@@ -11,7 +11,7 @@ use crate::emit::{Cover, Emitter, Placed};
 use crate::own::{self, Carry, Own, Pieces};
 use crate::program::{Action, After, Place};
 use crate::strategy::Spec;
-use crate::transfer::{Ask, Direction, Spread, Transfer};
+use crate::transfer::{Direction, Spread, Transfer, TransferArray};
 use hyperslab_layout::{Holes, Region, Triplet};
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Sieve {
 const FAR: u64 = 2;
 
 impl Carry for Sieve {
-    fn together(&self, ask: &Ask, write: bool) -> bool {
+    fn together(&self, ask: &TransferArray, write: bool) -> bool {
         // Who writes pieces that no closed form describes never writes what lies between them.
         !write || own::moves_whole(ask, write)
     }
@@ -125,7 +125,7 @@ impl Sieve {
     }
 
     /// Whether this rank alone writes inside the cover: all that the section selects of it is this rank's.
-    fn alone(&self, ask: &Ask, cover: &Cover) -> bool {
+    fn alone(&self, ask: &TransferArray, cover: &Cover) -> bool {
         let Spread::Regular(distribution) = &ask.spread else { return false };
         let positions =
             |(d, triplet): (usize, &Triplet)| triplet.positions(cover.low[d], cover.low[d] + cover.extent[d]);

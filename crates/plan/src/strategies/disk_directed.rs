@@ -11,7 +11,7 @@ use crate::choose::NEAR;
 use crate::profile::{Layout, Measured, Profile};
 use crate::rounds::{Duty, Rounds};
 use crate::strategy::{Infeasible, Parameters, Sequence, Spec};
-use crate::transfer::{Ask, Direction, Transfer};
+use crate::transfer::{Direction, Transfer, TransferArray};
 use crate::units::Units;
 use hyperslab_layout::{Durability, Object};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn subchunk(transfer: &Transfer, profile: &Profile, parameters: &Parameters, sha
 /// ends with a checksum in a part of a page, so what is spared is lost again (16 chunks of 4 MiB on ext4: 1.5 times the time).
 fn passes_cache(transfer: &Transfer, profile: &Profile) -> bool {
     let imagined = profile.measured.is_none();
-    let plain = |ask: &Ask| ask.stored.codec().is_none() && (imagined || ask.stored.is_in_one_object());
+    let plain = |ask: &TransferArray| ask.stored.codec().is_none() && (imagined || ask.stored.is_in_one_object());
     let durable = transfer.policies.durability > Durability::Cached;
     let known = |measured: &Measured| {
         let files = &measured.files;

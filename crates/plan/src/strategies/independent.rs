@@ -9,7 +9,7 @@ use crate::own::{self, Carry, Own};
 use crate::price::Machine;
 use crate::program::{Action, After, Place};
 use crate::strategy::{Parameters, READ_RUN_BYTES, Spec};
-use crate::transfer::{Ask, Direction, Transfer};
+use crate::transfer::{Direction, Transfer, TransferArray};
 use hyperslab_layout::{Region, View, dense_strides, nests};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn kept(transfer: &Transfer, machine: Machine, begun: &Parameters) -> Option<Par
 
 /// Whether ranks of a node write to one file.
 fn shares_a_lock(transfer: &Transfer, machine: Machine) -> bool {
-    let in_file = |ask: &Ask| ask.stored.is_in_one_object();
+    let in_file = |ask: &TransferArray| ask.stored.is_in_one_object();
     let writes = transfer.direction == Direction::Write && transfer.asks.iter().any(in_file);
     writes && machine.ranks_per_node.min(transfer.ranks) > 1
 }
@@ -54,7 +54,7 @@ struct Exactly {
 }
 
 impl Carry for Exactly {
-    fn together(&self, ask: &Ask, write: bool) -> bool {
+    fn together(&self, ask: &TransferArray, write: bool) -> bool {
         // A chunk that has to be read whole is read once, whatever a rank holds of it.
         own::moves_whole(ask, write)
     }

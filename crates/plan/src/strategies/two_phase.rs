@@ -11,7 +11,7 @@
 //! sub-communicators, un-splitting the fastest dimensions only until extents are large; see [`shared_extent`].
 
 use crate::strategy::{Role, Sequence, Spec};
-use crate::transfer::{Ask, Exchange};
+use crate::transfer::{Exchange, TransferArray};
 
 /// Extents from which on ranks need not share more of a file \[B\] (issue 7935 of MPICH).
 const SHARED_EXTENT_BYTES: u64 = 4 << 20;
@@ -35,7 +35,7 @@ pub(super) const SPEC: Spec = Spec {
 
 /// The length of the contiguous extents that ranks make together when they un-split the fastest dimensions of a file,
 /// one after another, until extents are at least `enough` long. `None` when the array has no closed form.
-pub fn shared_extent(ask: &Ask, enough: u64) -> Option<u64> {
+pub fn shared_extent(ask: &TransferArray, enough: u64) -> Option<u64> {
     let distribution = ask.spread.regular()?;
     let mut extent = ask.stored.element.bytes();
     for &d in ask.stored.contiguous().iter().rev() {

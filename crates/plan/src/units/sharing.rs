@@ -1,11 +1,11 @@
 //! Whether ranks meet inside chunks.
 
-use crate::transfer::Ask;
+use crate::transfer::TransferArray;
 use hyperslab_layout::{Dim, Distribution, Triplet};
 
 /// Whether every chunk of the array is held by one rank (or one group of replicas) alone; when not, an example of a
 /// dimension and an index, at which a rank begins inside a chunk that another one holds a part of.
-pub(crate) fn shared_chunk(ask: &Ask, distribution: &Distribution, chunk: &[u64]) -> Option<(usize, u64)> {
+pub(crate) fn shared_chunk(ask: &TransferArray, distribution: &Distribution, chunk: &[u64]) -> Option<(usize, u64)> {
     chunk.iter().enumerate().find_map(|(d, &extent)| {
         let ranks = distribution.mesh()[distribution.over()[d]?];
         let shape = distribution.shape()[d];
@@ -95,7 +95,7 @@ mod tests {
             let stored = Stored::in_file(&[1000], element, "a", 0);
             let spread = Spread::Regular(distribution.clone());
             let section = Section { dims: vec![triplet] };
-            let ask = Ask { name: "a".into(), section, spread, memory: element, stored };
+            let ask = TransferArray { name: "a".into(), section, spread, memory: element, stored };
             let expected = shared(triplet, &distribution, chunk);
             let told = shared_chunk(&ask, &distribution, &[chunk]);
             assert_eq!(told.is_some(), expected, "{triplet:?} {distribution} chunks of {chunk}: {told:?}");

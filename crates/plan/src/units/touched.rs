@@ -152,7 +152,7 @@ impl Iterator for Touched {
 
 #[cfg(test)]
 mod tests {
-    use crate::transfer::{Ask, Direction, Spread, Transfer};
+    use crate::transfer::{Direction, Spread, Transfer, TransferArray};
     use crate::units::Units;
     use hyperslab_layout::stored::{Coding, Keys, Stored};
     use hyperslab_layout::{ElementType, IndexSet, Kind, Policies, Region, Section, Triplet};
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    fn random_ask(random: &mut fastrand::Rng) -> Ask {
+    fn random_ask(random: &mut fastrand::Rng) -> TransferArray {
         let ndim = random.usize(0..4);
         let triplet = |random: &mut fastrand::Rng| {
             let block = random.u64(1..4);
@@ -193,7 +193,7 @@ mod tests {
             stored.strides.record = Some(1 << 20);
         }
         let stored = stored.ordered(order);
-        Ask { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored }
+        TransferArray { name: "a".into(), section, spread: Spread::Explicit, memory: element, stored }
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! What the worker does: one request at a time, on open files. Direct requests it hands to the threads of a queue.
 
 use super::at_hand;
-use super::carrier::Way;
+use super::coalescing::CoalescingWriter;
 use super::content::Scratch;
+use super::direct::Way;
 use super::grounds::Grounds;
 use super::handle::Handle;
 use super::job::{Answer, Answers, Job};
 use super::queue::Queue;
 use super::set::{DIRECT_DEPTH_MAX, Set};
-use super::sink::Sink;
-use super::tap::Tap;
+use super::whole_reader::ChecksumReader;
 use crate::doing::{Doing, FileSystem, SINGLE_SYNCS_MAX, done, write_back};
 use crate::regular;
 use hyperslab_layout::{Durability, Object};
@@ -119,13 +119,13 @@ impl Files {
         match request {
             Request::Write { object, moves, durability, .. } => self.write(&object, &moves, durability),
             Request::WriteWhole { object, moves, checksum, replace, durability } => {
-                self.whole(&object, (replace, durability), checksum, |sink| {
-                    sink.whole(&moves)?;
-                    if checksum { sink.checksum() } else { Ok(()) }
+                self.whole(&object, (replace, durability), checksum, |writer| {
+                    writer.whole(&moves)?;
+                    if checksum { writer.checksum() } else { Ok(()) }
                 })
             }
             Request::Put { object, bytes, replace, durability } => {
-                self.whole(&object, (replace, durability), false, |sink| sink.put(&bytes))
+                self.whole(&object, (replace, durability), false, |writer| writer.put(&bytes))
             }
             Request::Read { object, moves, .. } => self.read(&object, moves),
             Request::ReadWhole { object, moves, checksum } => self.read_whole(&object, &moves, checksum),
@@ -254,9 +254,9 @@ impl Files {
         let Some(handle) = self.file(&path, true)? else { return Ok(Outcome::Absent) };
         let sends_on = self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
-        let mut sink = Sink::new(&handle.file, doing, &mut self.scratch, false).going(going);
-        sink.scatter(moves)?;
-        let (moved, sent) = sink.finish()?;
+        let mut writer = CoalescingWriter::new(&handle.file, doing, &mut self.scratch, false).going(going);
+        writer.scatter(moves)?;
+        let (moved, sent) = writer.finish()?;
         if durability > Durability::Cached {
             self.dirty.insert(path.clone());
         }
@@ -280,7 +280,7 @@ impl Files {
         object: &Object,
         (replace, durability): (bool, Durability),
         summed: bool,
-        fill: impl FnOnce(&mut Sink) -> Result<(), Fault>,
+        fill: impl FnOnce(&mut CoalescingWriter) -> Result<(), Fault>,
     ) -> Result<Outcome, Fault> {
         let path = self.path(object);
         let doing = Doing { verb: "writing", path: &path };
@@ -298,9 +298,9 @@ impl Files {
         // What replaces an object is made durable at once.
         let sends_on = !replace && self.sends_on(durability);
         let going = sends_on.then_some(&*self.advance);
-        let of_sink = Doing { verb: "writing", path: &target };
-        let mut sink = Sink::new(&file, of_sink, &mut self.scratch, summed).going(going);
-        let filled = fill(&mut sink).and_then(|()| sink.finish());
+        let of_writer = Doing { verb: "writing", path: &target };
+        let mut writer = CoalescingWriter::new(&file, of_writer, &mut self.scratch, summed).going(going);
+        let filled = fill(&mut writer).and_then(|()| writer.finish());
         let (moved, sent) = match filled {
             Ok(ended) => ended,
             Err(fault) => {
@@ -339,8 +339,8 @@ impl Files {
         if length != expected {
             return Err(doing.corrupt(&format!("{expected} B"), &format!("{length} B")));
         }
-        let tap = Tap::new(&file, Doing { verb: "reading", path: &path }, &mut self.scratch, checksum);
-        let (sum, calls) = tap.whole(moves)?;
+        let reader = ChecksumReader::new(&file, Doing { verb: "reading", path: &path }, &mut self.scratch, checksum);
+        let (sum, calls) = reader.whole(moves)?;
         if let Some(found) = sum {
             let mut trailer = [0; 4];
             file.read_exact_at(&mut trailer, moves.bytes()).map_err(|error| doing.failed("", &error))?;

@@ -1,7 +1,7 @@
 //! Requests that are carried out beside others, by the threads of a queue.
 
-use super::carrier::{Carrier, Failure, Way};
 use super::content::Source;
+use super::direct::{DirectWriter, Failure, Way};
 use super::handle::Handle;
 use super::sieve::Sieve;
 use crate::doing::{Doing, done};
@@ -128,10 +128,10 @@ impl Job {
             sieve.flush().map_err(|failure| self.failed(failure))?;
             return Ok(sieve.calls());
         }
-        let mut carrier = Carrier::new(&self.handle, self.way, self.direct);
-        self.each_run(|run, offset| carrier.add(run, offset))?;
-        carrier.flush().map_err(|failure| self.failed(failure))?;
-        Ok(carrier.calls())
+        let mut writer = DirectWriter::new(&self.handle, self.way, self.direct);
+        self.each_run(|run, offset| writer.add(run, offset))?;
+        writer.flush().map_err(|failure| self.failed(failure))?;
+        Ok(writer.calls())
     }
 
     /// Calls with each run of memory and where it lies in the file.

@@ -4,7 +4,7 @@ use super::oracle;
 use hyperslab_format::zarr::{BytesCodec, Chain};
 use hyperslab_layout::stored::{Coding, Objects, Table};
 use hyperslab_layout::{Distribution, ElementType, Object, Section};
-use hyperslab_plan::{Ask, Direction, Spread, Stored};
+use hyperslab_plan::{Direction, Spread, Stored, TransferArray};
 use hyperslab_world::{MemoryStore, Root, Store};
 use std::collections::BTreeMap;
 
@@ -145,10 +145,10 @@ impl Array {
     }
 
     /// A section of this array, in a distribution.
-    pub(crate) fn ask(&self, section: Section, distribution: Distribution, direction: Direction) -> Ask {
+    pub(crate) fn ask(&self, section: Section, distribution: Distribution, direction: Direction) -> TransferArray {
         let memory = if direction == Direction::Write { self.write } else { self.read };
         let (name, spread) = (format!("a{}", self.number), Spread::Regular(distribution));
-        Ask { name, section, spread, memory, stored: self.stored.clone() }
+        TransferArray { name, section, spread, memory, stored: self.stored.clone() }
     }
 }
 

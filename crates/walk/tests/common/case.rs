@@ -6,7 +6,7 @@ use super::pieces::{Piece, Pieces};
 use super::{Ranks, oracle};
 use hyperslab_layout::stored::Change;
 use hyperslab_layout::{Durability, Holes, Policies};
-use hyperslab_plan::{Ask, Direction, Facts, Parameters, Transfer};
+use hyperslab_plan::{Direction, Facts, Parameters, Transfer, TransferArray};
 use hyperslab_walk::Walked;
 use hyperslab_world::{Exposed, Objects, Store};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Case {
     }
 
     /// A transfer of one section of each array.
-    pub(crate) fn transfer(&self, direction: Direction, asks: Vec<Ask>) -> Arc<Transfer> {
+    pub(crate) fn transfer(&self, direction: Direction, asks: Vec<TransferArray>) -> Arc<Transfer> {
         let durability = if self.seed.is_multiple_of(2) { Durability::Now } else { Durability::Cached };
         let in_parts = asks.iter().all(|ask| !ask.stored.is_written_whole());
         let holes = if in_parts && self.seed % 3 == 2 { Holes::Kept } else { Holes::MayBeRewritten };
@@ -63,7 +63,7 @@ impl Case {
 
     /// What a rank holds of each array.
     fn pieces(&self, transfer: &Transfer, rank: u32) -> Vec<Vec<Piece>> {
-        let of = |(array, ask): (usize, &Ask)| match ask.spread.regular() {
+        let of = |(array, ask): (usize, &TransferArray)| match ask.spread.regular() {
             Some(distribution) => vec![Piece::regular(distribution, rank)],
             None => self.explicit[&array][rank as usize].clone(),
         };

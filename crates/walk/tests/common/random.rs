@@ -7,7 +7,7 @@ use hyperslab_format::zarr::{BytesCodec, Codecs};
 use hyperslab_layout::stored::{Address, Change, Keys, Table};
 use hyperslab_layout::{ByteOrder, Dim, Distribution, ElementType, Kind, Section, Triplet};
 use hyperslab_plan::{
-    Ask, Direction, Exchange, Extent, Parameters, Spread, Stored, Strategy, Transfer, physical_order,
+    Direction, Exchange, Extent, Parameters, Spread, Stored, Strategy, Transfer, TransferArray, physical_order,
 };
 use std::sync::Arc;
 
@@ -172,14 +172,14 @@ pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u6
 }
 
 /// A random section of an array, in a random distribution.
-pub(crate) fn any_ask(random: &mut fastrand::Rng, array: &Array, ranks: u32, direction: Direction) -> Ask {
+pub(crate) fn any_ask(random: &mut fastrand::Rng, array: &Array, ranks: u32, direction: Direction) -> TransferArray {
     let section = Section { dims: array.stored.shape.iter().map(|&n| any_triplet(random, n)).collect() };
     let distribution = any_distribution(random, &section.shape(), u64::from(ranks));
     array.ask(section, distribution, direction)
 }
 
 /// The same in pieces of each rank's own, some of the time.
-pub(crate) fn any_spread(case: &mut Case, array: usize, direction: Direction) -> Ask {
+pub(crate) fn any_spread(case: &mut Case, array: usize, direction: Direction) -> TransferArray {
     let mut ask = any_ask(&mut case.random, &case.arrays[array], case.ranks, direction);
     if case.random.u8(0..3) == 0 {
         ask.spread = Spread::Explicit;

@@ -24,7 +24,7 @@ const SENT_BYTES: u64 = 1 << 20;
 const STAGED_BYTES: usize = 1 << 20;
 
 /// Writes runs to a file, summing their bytes if that is wanted.
-pub(super) struct Sink<'a> {
+pub(super) struct CoalescingWriter<'a> {
     file: &'a File,
     doing: Doing<'a>,
     /// What is copied together.
@@ -44,11 +44,16 @@ pub(super) struct Sink<'a> {
     elements_bytes: u64,
 }
 
-impl<'a> Sink<'a> {
-    pub(super) fn new(file: &'a File, doing: Doing<'a>, scratch: &'a mut Scratch, summed: bool) -> Sink<'a> {
+impl<'a> CoalescingWriter<'a> {
+    pub(super) fn new(
+        file: &'a File,
+        doing: Doing<'a>,
+        scratch: &'a mut Scratch,
+        summed: bool,
+    ) -> CoalescingWriter<'a> {
         scratch.staged.clear();
         let sum = summed.then(Sum::default);
-        Sink {
+        CoalescingWriter {
             file,
             doing,
             scratch,
@@ -64,8 +69,8 @@ impl<'a> Sink<'a> {
     }
 
     /// The same where what is written shall be durable and so is sent to the disk while more is written; `steps` counts that.
-    pub(super) fn going(self, steps: Option<&'a AtomicU64>) -> Sink<'a> {
-        Sink { going: steps, ..self }
+    pub(super) fn going(self, steps: Option<&'a AtomicU64>) -> CoalescingWriter<'a> {
+        CoalescingWriter { going: steps, ..self }
     }
 
     /// Writes elements to where they belong.

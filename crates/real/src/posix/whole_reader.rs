@@ -1,7 +1,7 @@
 //! Bytes on their way out of a whole object, which are summed as they pass: those of short runs are read many runs at a time.
 
+use super::coalescing::is_in_order;
 use super::content::{CHECKED_BLOCK_BYTES, Scratch, Source, Sum};
-use super::sink::is_in_order;
 use crate::doing::Doing;
 use hyperslab_pack::{copy, try_for_each_run};
 use hyperslab_world::{Fault, FaultKind, Moves};
@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 const SHORT_RUN_BYTES: usize = 8 << 10;
 
 /// Reads an object from its start to its end.
-pub(super) struct Tap<'a> {
+pub(super) struct ChecksumReader<'a> {
     file: &'a File,
     doing: Doing<'a>,
     scratch: &'a mut Scratch,
@@ -27,10 +27,10 @@ pub(super) struct Tap<'a> {
     calls: u64,
 }
 
-impl<'a> Tap<'a> {
-    pub(super) fn new(file: &'a File, doing: Doing<'a>, scratch: &'a mut Scratch, summed: bool) -> Tap<'a> {
+impl<'a> ChecksumReader<'a> {
+    pub(super) fn new(file: &'a File, doing: Doing<'a>, scratch: &'a mut Scratch, summed: bool) -> ChecksumReader<'a> {
         let sum = summed.then(Sum::default);
-        Tap { file, doing, scratch, bytes: 0, at: 0, ahead: 0..0, sum, calls: 0 }
+        ChecksumReader { file, doing, scratch, bytes: 0, at: 0, ahead: 0..0, sum, calls: 0 }
     }
 
     /// Reads all elements; gives their checksum, if it is wanted, and the number of calls.

@@ -41,7 +41,7 @@ pub(super) enum Way {
 pub(super) type Failure = (io::Error, u64);
 
 /// Collects runs that follow each other in the file, and moves them together.
-pub(super) struct Carrier<'a> {
+pub(super) struct DirectWriter<'a> {
     handle: &'a Handle,
     way: Way,
     direct: bool,
@@ -51,9 +51,9 @@ pub(super) struct Carrier<'a> {
     calls: u64,
 }
 
-impl<'a> Carrier<'a> {
-    pub(super) fn new(handle: &'a Handle, way: Way, direct: bool) -> Carrier<'a> {
-        Carrier { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, calls: 0 }
+impl<'a> DirectWriter<'a> {
+    pub(super) fn new(handle: &'a Handle, way: Way, direct: bool) -> DirectWriter<'a> {
+        DirectWriter { handle, way, direct, pieces: Vec::new(), start: 0, end: 0, calls: 0 }
     }
 
     /// System calls so far.
@@ -179,7 +179,7 @@ impl<'a> Carrier<'a> {
             self.calls += 1;
             let moved = match self.way {
                 // SAFETY: each piece was checked to lie in registered memory, which the request keeps alive and
-                // nobody writes meanwhile, or is a buffer of this carrier.
+                // nobody writes meanwhile, or is a buffer of this writer.
                 Way::Write => unsafe { libc::pwritev(descriptor, left.as_ptr(), count, at) },
                 // SAFETY: as above, and the store alone touches the pieces while the request is under way.
                 Way::Read => unsafe { libc::preadv(descriptor, left.as_ptr(), count, at) },
