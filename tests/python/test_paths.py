@@ -95,7 +95,9 @@ def test_names_of_other_formats_make_no_store(name: str, words: str, mode: Any, 
 
 def test_a_store_may_have_any_name(home: Path) -> None:
     hs.open("x.h5", "w", format="zarr").close()
-    hs.open("x.h5").close()
+    hs.open("x.h5", format="zarr").close()
+    with pytest.raises(hs.NotFoundError, match=r"found a directory\n.*format='zarr'"):
+        hs.open("x.h5")
     hs.open("odd:name", "w").close()
     hs.open("./~", "w").close()
     assert sorted(path.name for path in home.iterdir()) == ["odd:name", "x.h5", "~"]

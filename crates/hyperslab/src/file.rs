@@ -460,19 +460,22 @@ impl File {
             if !new {
                 return attempts.end();
             }
-            let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            let FileEnd { beginning, ending } = inside.form.closing()?;
-            if inside.begun.is_none() {
-                attempts.make_file(&beginning, inside.form.extent().bytes)?;
+            // Nobody has it to himself while storage is asked, which may not answer.
+            let (closing, begun, bytes) = {
+                let inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+                (inside.form.closing()?, inside.begun.clone(), inside.form.extent().bytes)
+            };
+            let FileEnd { beginning, ending } = closing;
+            if begun.is_none() {
+                attempts.make_file(&beginning, bytes)?;
             }
             if !ending.is_empty() {
-                attempts.end_file(inside.form.extent().bytes, &ending)?;
+                attempts.end_file(bytes, &ending)?;
             }
             // Only now all of it is known, such as how many records there are.
-            if inside.begun.as_ref().is_some_and(|begun| *begun != beginning) {
+            if begun.is_some_and(|begun| begun != beginning) {
                 attempts.begin_file(&beginning)?;
             }
-            drop(inside);
             attempts.publish_file(replaces, &disk::marker(&name))
         };
         let publish =

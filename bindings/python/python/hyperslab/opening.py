@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Literal
 
 from hyperslab import _core
@@ -89,15 +88,13 @@ _FORMATS: dict[str, tuple[Callable[..., Group], tuple[str, ...]]] = {
 
 
 def _format_of(path: Place, name: str | None) -> Callable[..., Group]:
-    """How a path is opened: by the format that is named, or by its end; a directory is a Zarr store, as all else."""
+    """How a path is opened: by the format that is named, or by its end; all else is a Zarr store."""
     if name is not None:
         if name not in _FORMATS:
             message = f"there is no format '{name}'\n  hint: choose among {', '.join(map(repr, _FORMATS))}"
             raise InvalidError(message)
         return _FORMATS[name][0]
     text = (path.name if isinstance(path, Striped) else place_text(path)).lower()
-    if isinstance(path, (str, PathLike)) and Path(local_path(path)).is_dir():
-        return _open_zarr
     opens = next((opened for opened, ends in _FORMATS.values() if ends and text.endswith(ends)), None)
     if opens is None and isinstance(path, (str, PathLike)):
         refuse_other_formats(local_path(path))

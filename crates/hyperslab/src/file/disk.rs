@@ -128,7 +128,7 @@ pub(super) fn open_file(
     let missing = || match directory.exists("") {
         true if directory.exists(&name) => {
             let text = format!("'{}' cannot be opened", directory.full(&name));
-            let hint = "open a directory with hyperslab.open, if it is a Zarr store";
+            let hint = "give format='zarr' if it is a Zarr store";
             Fault::new(FaultKind::NotFound, text).expected("a file", "a directory").hint(hint)
         }
         true => not_there(&directory.full(&name)),

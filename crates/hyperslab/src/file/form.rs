@@ -40,6 +40,10 @@ impl FileArray {
 /// How rank 0 looks at a file that exists, given its directory, name and length \[B\]: what ranks are told, and what they must see.
 pub(super) type LookAt = fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>;
 
+/// Looks up where the units lie that a section touches, in this directory and file.
+pub(super) type Lookup =
+    Box<dyn FnOnce(Stored, Option<&Section>, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
+
 /// What is said of an array besides its shape and type.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Described {
@@ -100,18 +104,10 @@ pub(crate) trait Form: Debug + Send {
     }
     /// How one lies in the object with this name.
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored;
-    /// The same, where it must be looked up where the units lie that a section touches, in this directory and file.
-    ///
-    /// # Errors
-    /// When that cannot be read.
-    fn located(
-        &self,
-        _number: usize,
-        stored: Stored,
-        _section: Option<&Section>,
-        _file: (&dyn Names, &Arc<str>),
-    ) -> Result<Stored, Fault> {
-        Ok(stored)
+    /// How it is found out where the units of one lie, where that must be looked up in the file, which nobody does while he
+    /// has the form to himself: storage may not answer.
+    fn lookup(&self, _number: usize) -> Option<Lookup> {
+        None
     }
     /// Refuses to change the elements of one that is there.
     ///

@@ -6,7 +6,7 @@
 
 use super::File;
 use super::disk::SeenFile;
-use super::form::{Described, FileArray, FileEnd, FileSize, Form, LookAt, Unread};
+use super::form::{Described, FileArray, FileEnd, FileSize, Form, LookAt, Lookup, Unread};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
@@ -344,6 +344,42 @@ impl Hdf5Array {
     }
 }
 
+impl Hdf5Array {
+    /// How it is stored, with where the chunks lie that a section touches.
+    fn located(
+        &self,
+        stored: Stored,
+        section: Option<&Section>,
+        (directory, name): (&dyn Names, &Arc<str>),
+    ) -> Result<Stored, Fault> {
+        let ElementsAt::Chunked { chunk, filters, header } = &self.place else { return Ok(stored) };
+        let ranges = touched(&self.array.shape, chunk, section);
+        let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
+        if count.is_none_or(|count| count > CHUNKS_MAX) {
+            let name = &self.array.name;
+            let text = format!("a call reads at most {CHUNKS_MAX} chunks of an HDF5 dataset, and '{name}' has more");
+            return Err(Fault::new(FaultKind::Unsupported, text).hint("read it in sections"));
+        }
+        let length = directory.length(name).unwrap_or(0);
+        let source = Bytes::of(directory, name, length);
+        let look = || -> Result<_, hyperslab_format::Error> {
+            let file = Hdf5File::open(&source, &directory.full(name))?;
+            let dataset = file.dataset_at(&source, *header)?;
+            file.chunks(&source, &dataset, &ranges)
+        };
+        let mut table = Table { below: name.clone(), ..Table::default() };
+        for found in look().map_err(format_fault)? {
+            let own = filters.without(found.lacks);
+            if own != *filters {
+                table.others.insert(found.coordinates.clone(), OtherCodec(Arc::new(own)));
+            }
+            let bytes = (!filters.is_plain()).then_some(found.bytes);
+            table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });
+        }
+        Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored })
+    }
+}
+
 impl Form for Hdf5 {
     fn extent(&self) -> FileSize {
         FileSize { arrays: self.arrays.len(), records: 0, bytes: self.end }
@@ -398,39 +434,10 @@ impl Form for Hdf5 {
         Stored { fill: fill.clone().into(), ..stored }
     }
 
-    fn located(
-        &self,
-        number: usize,
-        stored: Stored,
-        section: Option<&Section>,
-        (directory, name): (&dyn Names, &Arc<str>),
-    ) -> Result<Stored, Fault> {
-        let Hdf5Array { array, place, .. } = &self.arrays[number];
-        let ElementsAt::Chunked { chunk, filters, header } = place else { return Ok(stored) };
-        let ranges = touched(&array.shape, chunk, section);
-        let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
-        if count.is_none_or(|count| count > CHUNKS_MAX) {
-            let text =
-                format!("a call reads at most {CHUNKS_MAX} chunks of an HDF5 dataset, and '{}' has more", array.name);
-            return Err(Fault::new(FaultKind::Unsupported, text).hint("read it in sections"));
-        }
-        let length = directory.length(name).unwrap_or(0);
-        let source = Bytes::of(directory, name, length);
-        let look = || -> Result<_, hyperslab_format::Error> {
-            let file = Hdf5File::open(&source, &directory.full(name))?;
-            let dataset = file.dataset_at(&source, *header)?;
-            file.chunks(&source, &dataset, &ranges)
-        };
-        let mut table = Table { below: name.clone(), ..Table::default() };
-        for found in look().map_err(format_fault)? {
-            let own = filters.without(found.lacks);
-            if own != *filters {
-                table.others.insert(found.coordinates.clone(), OtherCodec(Arc::new(own)));
-            }
-            let bytes = (!filters.is_plain()).then_some(found.bytes);
-            table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });
-        }
-        Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored })
+    fn lookup(&self, number: usize) -> Option<Lookup> {
+        let array = self.arrays[number].clone();
+        let is_chunked = matches!(array.place, ElementsAt::Chunked { .. });
+        is_chunked.then(|| -> Lookup { Box::new(move |stored, section, file| array.located(stored, section, file)) })
     }
 
     fn check_changeable(&self, number: usize) -> Result<(), Fault> {

@@ -118,10 +118,14 @@ impl File {
 
     /// How arrays are stored, with where the units lie that are read.
     fn located(&self, stored: Vec<Stored>, numbers: &[usize], sections: &Sections) -> Result<Vec<Stored>, Fault> {
-        let (inside, name) = (self.inside(), self.object().into());
-        let file = (&*self.directory, &name);
-        let each = stored.into_iter().zip(numbers).enumerate();
-        each.map(|(at, (stored, number))| inside.form.located(*number, stored, sections.of(at), file)).collect()
+        let lookups: Vec<_> = numbers.iter().map(|number| self.inside().form.lookup(*number)).collect();
+        let name = self.object().into();
+        let each = stored.into_iter().zip(lookups).enumerate();
+        each.map(|(at, (stored, lookup))| match lookup {
+            Some(lookup) => lookup(stored, sections.of(at), (&*self.directory, &name)),
+            None => Ok(stored),
+        })
+        .collect()
     }
 
     fn readable(&self) -> Result<(), Fault> {
