@@ -298,6 +298,23 @@ impl Names for StripedDirectory {
         Ok(Some(prefix))
     }
 
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        let inner = self.inner(name);
+        let Some(length) = self.length(name) else { return self.read_prefix(name, 0) };
+        let mut part = vec![0; length.saturating_sub(at).min(bytes_max) as usize];
+        for (number, directory) in self.directories.iter().enumerate() {
+            for stripe in self.stripes.held(number, at, part.len() as u64) {
+                let Some(found) = directory.read_part(&inner, stripe.local, stripe.bytes)? else { return Ok(None) };
+                if found.len() as u64 != stripe.bytes {
+                    let held = stripe.local + found.len() as u64;
+                    return Err(self.damaged(&inner, number, stripe.local + stripe.bytes, held));
+                }
+                part[stripe.skip as usize..][..found.len()].copy_from_slice(&found);
+            }
+        }
+        Ok(Some(part))
+    }
+
     fn make(&self, name: &str) -> Result<(), Fault> {
         self.each(name, |_, directory, inner| directory.make(inner))
     }

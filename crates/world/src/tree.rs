@@ -116,7 +116,7 @@ impl MemoryTree {
         if let Some(node) = self.top().find(&self.root) {
             node.files("", &mut found);
         }
-        found.into_iter().map(|(name, file)| (name, file.read(u64::MAX))).collect()
+        found.into_iter().map(|(name, file)| (name, file.read(0, u64::MAX))).collect()
     }
 
     /// Names and lengths \[B\] of all files below the root, sorted by name.
@@ -235,12 +235,16 @@ impl Names for MemoryTree {
     }
 
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
+        self.read_part(name, 0, bytes_max)
+    }
+
+    fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
         let file = self.doing("reading", name, |top, inner| match top.find(inner) {
             Some(Node::File(file)) => Ok(Some(file.clone())),
             Some(Node::Directory(_)) => Err(Why::IsDirectory),
             None => Ok(None),
         })?;
-        Ok(file.map(|file| file.read(bytes_max)))
+        Ok(file.map(|file| file.read(at, bytes_max)))
     }
 
     fn make(&self, name: &str) -> Result<(), Fault> {

@@ -166,7 +166,8 @@ fn a_file_is_created_long_and_resized(names: &dyn Names) {
     names.overwrite_part("f", 3, b"-x-").expect("overwrites");
     assert_eq!(names.read_prefix("f", 8).expect("reads").as_deref(), Some(&b"hea-x-il"[..]));
     names.overwrite_part("f", 0, b"headtail").expect("overwrites");
-    for (at, bytes, found) in [(0, 4, "head"), (2, 4, "adta"), (6, 9, "il"), (8, 1, ""), (99, 1, "")] {
+    for (at, bytes, found) in [(0, 4, "head"), (2, 4, "adta"), (6, 9, "il\0\0"), (8, 1, "\0"), (10, 1, ""), (99, 1, "")]
+    {
         let part = names.read_part("f", at, bytes).expect("reads").expect("is there");
         assert_eq!(part, found.as_bytes(), "{bytes} B from {at} on");
     }

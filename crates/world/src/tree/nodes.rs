@@ -68,9 +68,11 @@ impl TreeFile {
         self.content().bytes
     }
 
-    pub(super) fn read(&self, bytes_max: u64) -> Vec<u8> {
+    /// Bytes from this one on, as far as there are any.
+    pub(super) fn read(&self, at: u64, bytes_max: u64) -> Vec<u8> {
         let content = self.content();
-        content.memory.to_vec(0, content.bytes.min(bytes_max))
+        let at = at.min(content.bytes);
+        content.memory.to_vec(at, (content.bytes - at).min(bytes_max))
     }
 
     pub(super) fn resize(&self, bytes: u64) -> Result<(), Why> {

@@ -69,7 +69,7 @@ impl TreeStore {
             }
             Request::Get { within, bytes_max, .. } => self.found(&object, |file| {
                 let (first, bytes) = got(&object, file.length(), within, bytes_max)?;
-                let mut content = file.read(first + bytes);
+                let mut content = file.read(0, first + bytes);
                 content.drain(..first as usize);
                 Ok(Moved { bytes, calls: 1, content, first })
             }),
