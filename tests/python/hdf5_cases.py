@@ -226,6 +226,26 @@ def theirs(comm: Any, path: Path, random: Random) -> None:
             check_by_others(path, model, netcdf=netcdf)
 
 
+def grown_by_others(comm: Any, folder: Path) -> None:
+    """Another program makes a file longer that all ranks have open, and of which some have read nothing yet."""
+    path = folder / "grown.h5"
+    dist = hs.Distribution((30_000,), (comm.size,))
+    mine = np.arange(30_000.0)[dist.indices(comm.rank)[0]]
+    with hs.open(path, "w", comm=comm, durable=False) as file:
+        file.write("a", mine, dist)
+    for turn, reads_before in enumerate((False, True)):
+        with hs.open(path, comm=comm) as file:
+            if reads_before:
+                file.read("a", dist, strategy="independent")
+            comm.barrier()
+            if comm.rank == 0:
+                with LIBRARY, h5py.File(path, "r+") as data:
+                    data[f"b{turn}"] = np.arange(30_000.0)
+            comm.barrier()
+            file.refresh()
+            same(file.read(f"b{turn}", dist, strategy="independent"), mine, f"turn {turn}")
+
+
 def run(comm: Any, folder: Path, seed: int, numbers: Iterable[int]) -> int:
     """Cases of a seed; says how many."""
     done = 0

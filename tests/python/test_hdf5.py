@@ -207,3 +207,19 @@ def test_damaged_files_are_errors(kind: str, tmp_path: Path) -> None:
         except hs.Error:
             outcomes["error"] += 1
     assert min(outcomes.values()) > 0, outcomes
+
+
+def test_what_others_add_is_seen_after_a_refresh(tmp_path: Path) -> None:
+    hs.threads(3, lambda comm: hdf5_cases.grown_by_others(comm, tmp_path))
+
+
+def test_what_is_too_long_for_a_header_is_refused(tmp_path: Path) -> None:
+    """Lengths in headers have 16 bits: a file that was cut there would be damaged."""
+    with hs.open(tmp_path / "a.h5", "w") as file:
+        file.write("fine", np.zeros(2))
+        with pytest.raises(hs.InvalidError, match="at most"):
+            file.write("x" * 70_000, np.zeros(2))
+        with pytest.raises(hs.InvalidError, match="at most"):
+            file.write("many", np.zeros(2), attributes={f"a{number}": number for number in range(70_000)})
+    with h5py.File(tmp_path / "a.h5") as data:
+        assert list(data) == ["fine"]

@@ -19,7 +19,7 @@ use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
 use hyperslab_layout::{Codec, ElementType, Section, Stored};
 use hyperslab_pack::convert_scalar;
-use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Reader, Writer, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Location, Names, Reader, Writer};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,6 +98,8 @@ struct Hdf5 {
     /// Datasets that are no arrays, and why.
     others: BTreeMap<String, Unread>,
     end: u64,
+    /// Of a file that exists, its first bytes, with which it says how far it goes.
+    superblock: Vec<u8>,
     options: Hdf5Options,
 }
 
@@ -160,11 +162,8 @@ pub(super) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<
     let w = w.bytes(attributes(&listing.attributes).as_bytes());
     let w = w.number(listing.datasets.len() as u64);
     let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
-    // Ranks elsewhere must see the same file: as long as it, and with the same superblock.
-    let (full, seen) = (Arc::<str>::from(path), actual.min(SUPERBLOCK_BYTES));
-    let beginning = fingerprint(&directory.read_prefix(name, seen)?.unwrap_or_default());
-    let proofs = vec![Proof::Length(full.clone(), actual), Proof::Stretch(full, (0, seen), beginning)];
-    Ok((w.0, proofs))
+    let superblock = directory.read_prefix(name, SUPERBLOCK_BYTES)?.unwrap_or_default();
+    Ok((w.bytes(&superblock).0, Vec::new()))
 }
 
 /// Attributes as JSON; to netCDF, one value is no list of one.
@@ -249,7 +248,14 @@ impl Hdf5 {
         // What cannot be stored is refused before anything is written.
         Hdf5Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
         let attributes = options.attributes.clone();
-        Ok(Hdf5 { arrays: Vec::new(), attributes, others: BTreeMap::new(), end: DATA_AT, options })
+        Ok(Hdf5 {
+            arrays: Vec::new(),
+            attributes,
+            others: BTreeMap::new(),
+            end: DATA_AT,
+            superblock: Vec::new(),
+            options,
+        })
     }
 
     /// What rank 0 found, as all ranks know it.
@@ -265,7 +271,7 @@ impl Hdf5 {
                 }
             }
             let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
-            Some(Hdf5 { arrays, attributes, others, end, options })
+            Some(Hdf5 { arrays, attributes, others, end, superblock: r.bytes()?.to_vec(), options })
         };
         heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
     }
@@ -283,12 +289,12 @@ impl Hdf5 {
         Ok(())
     }
 
-    /// The tree of what is written.
-    fn tree(&self) -> Result<NewGroup, Fault> {
+    /// The tree of what is written, from the array with this number on.
+    fn tree(&self, first: usize) -> Result<NewGroup, Fault> {
         let dialect = self.options.dialect();
         let attributes = Hdf5Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
         let mut root = NewGroup { attributes, netcdf: self.options.netcdf, ..NewGroup::default() };
-        for held in &self.arrays {
+        for held in &self.arrays[first..] {
             let dataset = held.dataset(&self.options)?;
             let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
             group_in(&mut root, above).members.push(NewMember::Dataset(dataset));
@@ -452,12 +458,17 @@ impl Form for Hdf5 {
     }
 
     fn beginning(&self) -> Vec<u8> {
-        // Not valid before it is closed.
-        Vec::new()
+        // A new one is not valid before it is closed.
+        self.superblock.clone()
+    }
+
+    /// Until others make the file longer, of which a refresh tells.
+    fn lasting(&self) -> Option<(u64, u64)> {
+        Some((0, self.superblock.len() as u64)).filter(|(_, end)| *end > 0)
     }
 
     fn closing(&self) -> Result<FileEnd, Fault> {
-        let metadata = Hdf5Metadata::of(&self.tree()?, self.end).map_err(format_fault)?;
+        let metadata = Hdf5Metadata::of(&self.tree(0)?, self.end).map_err(format_fault)?;
         let gap = self.end.next_multiple_of(8) - self.end;
         let ending = [vec![0; gap as usize], metadata.bytes].concat();
         Ok(FileEnd { beginning: metadata.superblock, ending })
@@ -492,8 +503,9 @@ impl Form for Hdf5 {
             let dimensions = options.dimension_names_of(number).map(<[_]>::to_vec);
             self.push(one, Said { fill, dimensions, attributes })
         });
-        // What cannot be stored is refused now, and not when the file is closed.
-        let added = added.and_then(|()| self.tree()).and_then(|tree| Hdf5Metadata::check(&tree).map_err(format_fault));
+        // What cannot be stored is refused now, and not when the file is closed. Dimensions are those of the whole file.
+        let first = if self.options.netcdf { 0 } else { before.arrays };
+        let added = added.and_then(|()| Hdf5Metadata::check(&self.tree(first)?).map_err(format_fault));
         added.inspect_err(|_| self.back_to(before))
     }
 

@@ -123,6 +123,9 @@ pub struct Hdf5Metadata {
 /// Bytes of a superblock, before which no dataset begins \[B\].
 pub const SUPERBLOCK_BYTES: u64 = 48;
 
+/// Most bytes of a name: tools that list files have room for so many.
+const NAME_BYTES_MAX: usize = 1024;
+
 /// Most bytes that a chunk may have \[B\]: the index counts them with 32 bits.
 pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
 
@@ -174,6 +177,10 @@ fn check_names(group: &NewGroup, path: &str) -> Result<(), Error> {
         let context = Context::new("make the HDF5 object", name);
         if name.is_empty() || name == "." || name.contains(['/', '\0']) {
             return Err(context.invalid("a name that is not empty or `.`, without `/` and zeros", name));
+        }
+        if name.len() > NAME_BYTES_MAX {
+            let context = Context::new("make an HDF5 object in group", path);
+            return Err(context.invalid(format!("a name of at most {NAME_BYTES_MAX} B"), format!("{} B", name.len())));
         }
         if !seen.insert(name) {
             return Err(context.invalid(format!("one object of this name in group `{path}`"), "two"));
@@ -246,7 +253,7 @@ impl WritePass {
         let mut header = NewHeader::default();
         self.links(&mut header, &links);
         self.attributes(&mut header, &group.attributes, path)?;
-        self.headers[number] = header.bytes();
+        self.headers[number] = header.bytes(&Context::new("make the HDF5 group", path))?;
         Ok(self.header_at(number))
     }
 
@@ -284,13 +291,17 @@ impl WritePass {
             header.message(messages::FILTERS, &messages::filters(&dataset.filters));
         }
         self.attributes(&mut header, &scaled.attributes, path)?;
-        self.headers[number] = header.bytes();
+        self.headers[number] = header.bytes(&context)?;
         Ok(self.header_at(number))
     }
 
     fn attributes(&mut self, header: &mut NewHeader, all: &[scales::NewAttribute], path: &str) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
+        }
+        if all.len() > usize::from(u16::MAX) {
+            let context = Context::new("make the HDF5 attributes of", path);
+            return Err(context.invalid(format!("at most {} attributes", u16::MAX), all.len().to_string()));
         }
         header.message(messages::ATTRIBUTE_INFO, &messages::attribute_info(all.len()));
         for (order, attribute) in all.iter().enumerate() {
