@@ -51,7 +51,7 @@ pub(crate) fn text_of(fields: &[Field]) -> String {
     let one = |field: &Field| {
         let shape = match field.shape.as_slice() {
             [] => String::new(),
-            shape => format!(", {}", crate::size::shape_text(shape)),
+            shape => format!(", {}", hyperslab_layout::tuple(shape)),
         };
         format!("({}, {}{shape})", quoted(&field.name), field.holds.text())
     };

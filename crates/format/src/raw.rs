@@ -7,8 +7,8 @@
 //! Nothing in such a file says what it holds; the only check that it allows is that of its size.
 
 use crate::error::{Context, Error};
-use crate::size::{ARRAY_BYTES_MAX, NDIM_MAX, array_bytes, shape_text};
-use hyperslab_layout::ElementType;
+use crate::size::{ARRAY_BYTES_MAX, NDIM_MAX, array_bytes};
+use hyperslab_layout::{ElementType, tuple};
 
 /// In which order the elements of an array lie in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +83,7 @@ impl RawLayout {
             let bytes = array_bytes(&array.shape, array.element.bytes());
             end = bytes.and_then(|bytes| end.checked_add(bytes)).filter(|&end| end <= ARRAY_BYTES_MAX).ok_or_else(
                 || {
-                    let found = format!("array '{}' of shape {} at byte {end}", array.name, shape_text(&array.shape));
+                    let found = format!("array '{}' of shape {} at byte {end}", array.name, tuple(&array.shape));
                     context.invalid("a file of less than 2^63 B", found)
                 },
             )?;

@@ -17,14 +17,6 @@ pub(crate) fn array_bytes(shape: &[u64], element_bytes: u64) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { padded })
 }
 
-/// A shape as text, as Python would print it: `(2, 3)`, `(2,)`, `()`.
-pub(crate) fn shape_text(shape: &[u64]) -> String {
-    match shape {
-        [only] => format!("({only},)"),
-        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,12 +30,5 @@ mod tests {
         assert_eq!(array_bytes(&[(1 << 60) - 1], 8), Some((1 << 63) - 8));
         assert_eq!(array_bytes(&[0, 1 << 40, 1 << 40], 1), None);
         assert_eq!(array_bytes(&[u64::MAX, u64::MAX], 16), None);
-    }
-
-    #[test]
-    fn shapes_print_as_tuples() {
-        assert_eq!(shape_text(&[]), "()");
-        assert_eq!(shape_text(&[4]), "(4,)");
-        assert_eq!(shape_text(&[4, 5]), "(4, 5)");
     }
 }

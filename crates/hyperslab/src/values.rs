@@ -6,6 +6,7 @@ use crate::options::{ReadOptions, WriteOptions};
 use crate::zarr::{ArrayWrite, Store};
 use hyperslab_collective::{Element, LocalArray, Report};
 use hyperslab_layout::Distribution;
+use hyperslab_world::Fault;
 
 /// The same calls for all that holds arrays.
 macro_rules! calls_with_values {
@@ -24,7 +25,18 @@ macro_rules! calls_with_values {
                 options: &WriteOptions,
             ) -> Result<Report, Error> {
                 let part = distribution.owned(self.comm().rank()).shape();
-                match LocalArray::from_values(&part, values) {
+                self.write_made(name, LocalArray::from_values(&part, values), distribution, options)
+            }
+
+            /// Writes what was made of this rank's part, or lets all ranks hear why that could not be.
+            pub(crate) fn write_made(
+                &self,
+                name: &str,
+                made: Result<LocalArray, Fault>,
+                distribution: &Distribution,
+                options: &WriteOptions,
+            ) -> Result<Report, Error> {
+                match made {
                     Ok(local) => self.write(&[ArrayWrite::new(name, local, distribution.clone())], options),
                     Err(fault) => Err(self.comm().attend_with(&format!("write of '{name}'"), fault)),
                 }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::file::File;
 use crate::options::{ReadOptions, WriteOptions};
-use crate::zarr::{ArrayWrite, Store};
+use crate::zarr::Store;
 use hyperslab_collective::{Element, LocalArray, Report};
 use hyperslab_layout::Distribution;
 use hyperslab_layout::tuple;
@@ -40,10 +40,7 @@ macro_rules! calls_with_views {
                 options: &WriteOptions,
             ) -> Result<Report, Error> {
                 let part = distribution.owned(self.comm().rank()).shape();
-                match copied(&part, view.into()) {
-                    Ok(local) => self.write(&[ArrayWrite::new(name, local, distribution.clone())], options),
-                    Err(fault) => Err(self.comm().attend_with(&format!("write of '{name}'"), fault)),
-                }
+                self.write_made(name, copied(&part, view.into()), distribution, options)
             }
 
             /// Reads this rank's part of an array. Collective.

@@ -28,3 +28,9 @@ impl<T: fmt::Display> fmt::Display for Tuple<'_, T> {
         f.write_str(if self.0.len() == 1 { ",)" } else { ")" })
     }
 }
+
+impl<T: fmt::Display> From<Tuple<'_, T>> for String {
+    fn from(tuple: Tuple<'_, T>) -> String {
+        tuple.to_string()
+    }
+}

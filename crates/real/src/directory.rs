@@ -156,19 +156,7 @@ impl Names for Directory {
     }
 
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        use std::io::Read;
-        progress::note();
-        let path = self.path(name);
-        let (file, length) = match regular::open_known(&path, false) {
-            Ok((file, known)) => (file, known.len()),
-            Err(error) if is_missing(&error) => return Ok(None),
-            Err(error) => return Err(posix_fault("reading", &path, &error)),
-        };
-        // With a byte more than there is, the end is found by the first read.
-        let room = length.saturating_add(1).min(bytes_max).min(PREFIX_BYTES);
-        let mut prefix = Vec::with_capacity(room as usize);
-        file.take(bytes_max).read_to_end(&mut prefix).map_err(|error| posix_fault("reading", &path, &error))?;
-        Ok(Some(prefix))
+        self.read_part(name, 0, bytes_max)
     }
 
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
@@ -180,9 +168,11 @@ impl Names for Directory {
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(posix_fault("reading", &path, &error)),
         };
-        let room = length.saturating_sub(at).min(bytes_max).min(PREFIX_BYTES);
+        // With a byte more than there is, the end is found by the first read.
+        let room = length.saturating_sub(at).saturating_add(1).min(bytes_max).min(PREFIX_BYTES);
         let mut part = Vec::with_capacity(room as usize);
-        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.take(bytes_max).read_to_end(&mut part));
+        let sought = if at > 0 { file.seek(SeekFrom::Start(at)) } else { Ok(0) };
+        let read = sought.and_then(|_| file.take(bytes_max).read_to_end(&mut part));
         read.map_err(|error| posix_fault("reading", &path, &error))?;
         Ok(Some(part))
     }

@@ -235,6 +235,24 @@ impl Drop for KeptOpen {
     }
 }
 
+impl SimNames {
+    fn overwritten(&self, name: &str, at: u64, bytes: &[u8], sync: bool) -> Result<(), Fault> {
+        self.change()?;
+        let long = self.long().long.get(&self.inner(name)).copied();
+        let needed = at + bytes.len() as u64;
+        if self.tree().length(name).unwrap_or(0) < needed && long.is_some_and(|long| needed <= long) {
+            // Of a long file the tree has only as much as it needed so far.
+            self.tree().resize(name, needed)?;
+        }
+        self.tree().overwrite_part(name, at, bytes)?;
+        self.wrote(name, bytes.len(), sync);
+        if let Some(long) = long {
+            self.long().long.insert(self.inner(name), long);
+        }
+        Ok(())
+    }
+}
+
 impl Names for SimNames {
     fn full(&self, name: &str) -> String {
         format!("/{}", self.inner(name))
@@ -405,36 +423,11 @@ impl Names for SimNames {
     }
 
     fn overwrite_part(&self, name: &str, at: u64, bytes: &[u8]) -> Result<(), Fault> {
-        self.change()?;
-        let long = self.long().long.get(&self.inner(name)).copied();
-        let needed = at + bytes.len() as u64;
-        if self.tree().length(name).unwrap_or(0) < needed && long.is_some_and(|long| needed <= long) {
-            // Of a long file the tree has only as much as it needed so far.
-            self.tree().resize(name, needed)?;
-        }
-        self.tree().overwrite_part(name, at, bytes)?;
-        self.wrote(name, bytes.len(), false);
-        if let Some(long) = long {
-            self.long().long.insert(self.inner(name), long);
-        }
-        Ok(())
+        self.overwritten(name, at, bytes, false)
     }
 
     fn overwrite(&self, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fault> {
-        self.change()?;
-        let long = self.long().long.get(&self.inner(name)).copied();
-        let kept = self.tree().length(name).unwrap_or(0);
-        let needed = bytes.len() as u64;
-        if kept < needed && long.is_some_and(|long| needed <= long) {
-            // Of a long file the tree has only as much as it needed so far.
-            self.tree().resize(name, needed)?;
-        }
-        self.tree().overwrite(name, bytes, sync)?;
-        self.wrote(name, bytes.len(), sync);
-        if let Some(long) = long {
-            self.long().long.insert(self.inner(name), long);
-        }
-        Ok(())
+        self.overwritten(name, 0, bytes, sync)
     }
 
     fn resize(&self, name: &str, bytes: u64) -> Result<(), Fault> {

@@ -6,8 +6,7 @@ use super::policy::{PAGE_BYTES, ROOM_BYTES, ROOM_BYTES_MAX, ROOM_PART};
 use super::types::{Type, Version};
 use super::{Dimension, FILL_VALUE, NetcdfHeader, Variable, padded};
 use crate::error::{Context, Error, excerpt};
-use crate::size::shape_text;
-use hyperslab_layout::Kind;
+use hyperslab_layout::{Kind, tuple};
 use serde_json::{Map, Value};
 
 /// A variable to add.
@@ -125,7 +124,7 @@ impl NetcdfHeader {
             if found != *records.get_or_insert(found) {
                 let context = Context::new("add the NetCDF variable", variable.name);
                 let expected = format!("{} records, as others have", records.unwrap_or(0));
-                let error = context.invalid(expected, shape_text(variable.shape));
+                let error = context.invalid(expected, tuple(variable.shape));
                 return Err(error.with_hint("all variables that grow have the records of the file; append() adds some"));
             }
         }
@@ -159,7 +158,7 @@ impl NetcdfHeader {
                 return Err(context.invalid("the unlimited dimension as the first of a variable", found));
             }
             if !grows && extent == 0 {
-                let error = context.unsupported("extents of at least 1", shape_text(shape));
+                let error = context.unsupported("extents of at least 1", tuple(shape));
                 return Err(error.with_hint("in NetCDF classic only the unlimited dimension may have no index"));
             }
             of.push(match known {
@@ -276,12 +275,12 @@ impl NetcdfHeader {
             let longest = self.shape(number).into_iter().max().unwrap_or(0);
             let largest = version.slab_bytes_max();
             if slab > largest || begin > version.begin_max() || longest > version.length_max() {
-                let found = format!("{slab} B at byte {begin}, of shape {}", shape_text(&self.shape(number)));
+                let found = format!("{slab} B at byte {begin}, of shape {}", tuple(&self.shape(number)));
                 let error = context.unsupported(format!("at most {largest} B in {}", version.name()), found);
                 return Err(error.with_hint("NETCDF3_64BIT_DATA has room for more"));
             }
             if self.end_of(number).is_none() {
-                return Err(context.invalid("a file of less than 2^62 B", shape_text(&self.shape(number))));
+                return Err(context.invalid("a file of less than 2^62 B", tuple(&self.shape(number))));
             }
         }
         let (bytes, room) = (self.to_bytes().len() as u64, self.variables.iter().map(|variable| variable.begin).min());

@@ -9,8 +9,8 @@ pub(crate) mod literal;
 use crate::error::{Context, Error, excerpt};
 use crate::fields::{FieldType, fields_of, structured};
 use crate::raw::Order;
-use crate::size::{NDIM_MAX, array_bytes, shape_text};
-use hyperslab_layout::{ElementType, Kind};
+use crate::size::{NDIM_MAX, array_bytes};
+use hyperslab_layout::{ElementType, Kind, tuple};
 use literal::Literal;
 
 /// Bytes \[B\] from the start of a file that [`prefix_bytes_needed`] wants to see.
@@ -100,7 +100,7 @@ impl NpyHeader {
             "{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}",
             self.described(),
             if self.fortran_order { "True" } else { "False" },
-            shape_text(&self.shape)
+            tuple(&self.shape)
         );
         let growing = if self.fortran_order { self.shape.last() } else { self.shape.first() };
         if let Some(length) = growing {
@@ -150,7 +150,7 @@ impl NpyHeader {
         if actual >= expected {
             return Ok(());
         }
-        let expected = format!("{expected} B for {} of shape {}", self.element, shape_text(&self.shape));
+        let expected = format!("{expected} B for {} of shape {}", self.element, tuple(&self.shape));
         Err(context
             .corrupt(expected, format!("{actual} B"))
             .with_hint("wait if it is still being written; else restore it"))
@@ -168,7 +168,7 @@ impl NpyHeader {
             return Err(context.unsupported("a type that NumPy's format has a code for", name).with_hint(hint));
         }
         array_bytes(&self.shape, self.element.bytes()).ok_or_else(|| {
-            let found = format!("shape {} of {}", shape_text(&self.shape), self.element);
+            let found = format!("shape {} of {}", tuple(&self.shape), self.element);
             context.corrupt("an array of less than 2^63 B", found)
         })
     }

@@ -4,9 +4,8 @@ use super::bytes_codec::{ASKED, BytesCodec, NAMES};
 use super::json::{Named, lengths, text};
 use super::policy::{DEPTH_MAX, SHARD_CHUNKS_MAX};
 use crate::error::{Context, Error};
-use crate::size::shape_text;
 use hyperslab_layout::mesh::volume;
-use hyperslab_layout::{ByteOrder, Kind};
+use hyperslab_layout::{ByteOrder, Kind, tuple};
 use serde_json::{Value, json};
 
 /// Most codecs in one chain. Real chains have three; each may cost a copy of the chunk.
@@ -252,8 +251,8 @@ impl Sharding {
     /// Refuses chunks that do not fit their shard, whose shape is given as the codecs before leave it.
     pub(super) fn check(&self, shard: &[u64], context: Context) -> Result<(), Error> {
         let Some(chunks) = self.chunks_in(shard) else {
-            let expected = format!("chunks that divide their shard of shape {}", shape_text(shard));
-            return Err(context.invalid(expected, shape_text(&self.chunk_shape)));
+            let expected = format!("chunks that divide their shard of shape {}", tuple(shard));
+            return Err(context.invalid(expected, tuple(&self.chunk_shape)));
         };
         let count = volume(&chunks).unwrap_or(u64::MAX);
         if count > SHARD_CHUNKS_MAX {

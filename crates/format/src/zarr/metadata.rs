@@ -8,8 +8,8 @@ use super::group::{NodeType, take_node_type};
 use super::json::{Named, attributes, document, extensions, lengths, required, text};
 use super::keys::KeyEncoding;
 use crate::error::{Context, Error, excerpt};
-use crate::size::{NDIM_MAX, array_bytes, shape_text};
-use hyperslab_layout::{ElementType, Kind};
+use crate::size::{NDIM_MAX, array_bytes};
+use hyperslab_layout::{ElementType, Kind, tuple};
 use serde_json::{Map, Value};
 
 /// Metadata of an array: all that its `zarr.json` says.
@@ -167,16 +167,16 @@ impl ArrayMetadata {
             error.with_hint("numpy.lib.recfunctions.repack_fields removes gaps, array.astype changes fields")
         })?;
         if self.chunk_shape.len() != ndim {
-            let expected = format!("a chunk shape of {ndim} dimensions, as the shape {}", shape_text(&self.shape));
-            return Err(context.invalid(expected, shape_text(&self.chunk_shape)));
+            let expected = format!("a chunk shape of {ndim} dimensions, as the shape {}", tuple(&self.shape));
+            return Err(context.invalid(expected, tuple(&self.chunk_shape)));
         }
         if self.chunk_shape.contains(&0) {
-            let found = shape_text(&self.chunk_shape);
+            let found = tuple(&self.chunk_shape);
             return Err(context.invalid("chunk dimensions of at least 1", found));
         }
         for (what, shape) in [("an array", &self.shape), ("chunks", &self.chunk_shape)] {
             if array_bytes(shape, self.element.bytes()).is_none() {
-                let found = format!("shape {} of {}", shape_text(shape), self.element);
+                let found = format!("shape {} of {}", tuple(shape), self.element);
                 return Err(context.invalid(format!("{what} of less than 2^63 B"), found));
             }
         }

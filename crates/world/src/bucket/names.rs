@@ -192,7 +192,7 @@ impl Names for BucketNames {
     }
 
     fn read_prefix(&self, name: &str, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {
-        Ok(self.bucket.get(&self.key(name), Some((0, bytes_max)))?.map(|(_, content)| content))
+        self.read_part(name, 0, bytes_max)
     }
 
     fn read_part(&self, name: &str, at: u64, bytes_max: u64) -> Result<Option<Vec<u8>>, Fault> {

@@ -9,7 +9,8 @@ use super::superblock::Hdf5File;
 use crate::error::{Context, Error};
 use crate::hdf5::content::{Dataset, DatasetStorage, MetadataSource};
 use crate::hdf5::datatype::Datatype;
-use crate::size::{array_bytes, shape_text};
+use crate::size::array_bytes;
+use hyperslab_layout::tuple;
 
 impl Hdf5File {
     /// The dataset whose header is at `address`. What cannot be read of it, but does not prevent its description, is said
@@ -27,7 +28,7 @@ impl Hdf5File {
         let space = shaped(&fetcher, &header)?;
         let shape = space.shape.as_deref();
         let bytes = array_bytes(shape.unwrap_or(&[0]), datatype.bytes().into()).ok_or_else(|| {
-            let found = format!("{} of {} B each", shape_text(shape.unwrap_or_default()), datatype.bytes());
+            let found = format!("{} of {} B each", tuple(shape.unwrap_or_default()), datatype.bytes());
             fetcher.context.corrupt("an array of less than 2^63 B", found)
         })?;
         let filters = match header.find(MessageKind::Filters) {

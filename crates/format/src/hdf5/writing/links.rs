@@ -6,6 +6,7 @@
 
 use super::header::NewHeader;
 use super::messages;
+use super::tree::node_counts;
 use crate::hdf5::NOWHERE;
 
 /// Most links that a header has.
@@ -36,7 +37,7 @@ pub(super) fn table_message(at: u64) -> Vec<u8> {
 pub(super) fn table(all: &[(&str, u64)], at: u64) -> Vec<u8> {
     let mut sorted = all.to_vec();
     sorted.sort_unstable_by_key(|(name, _)| name.as_bytes());
-    let levels = node_counts(sorted.len().div_ceil(SYMBOLS_MAX));
+    let levels = node_counts(sorted.len().div_ceil(SYMBOLS_MAX), CHILDREN_MAX);
     let nodes: usize = levels.iter().sum();
     let tree_at = at + HEAP_HEAD_BYTES;
     let symbols_at = tree_at + (nodes * TREE_NODE_BYTES) as u64;
@@ -59,14 +60,6 @@ pub(super) fn table(all: &[(&str, u64)], at: u64) -> Vec<u8> {
     }
     made.extend(tree(children, &levels, tree_at));
     [made, symbols, names].concat()
-}
-
-fn node_counts(leaves: usize) -> Vec<usize> {
-    let mut counts = vec![leaves.div_ceil(CHILDREN_MAX)];
-    while let Some(&count) = counts.last().filter(|&&count| count > 1) {
-        counts.push(count.div_ceil(CHILDREN_MAX));
-    }
-    counts
 }
 
 /// A node of these symbols, and where the name of the last lies in the heap.

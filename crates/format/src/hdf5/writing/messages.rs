@@ -4,7 +4,8 @@ use super::scales::NewAttribute;
 use super::{CHUNK_BYTES_MAX, NewDataset, NewStorage, datatypes};
 use crate::error::{Context, Error};
 use crate::hdf5::{Filter, NOWHERE};
-use crate::size::{array_bytes, shape_text};
+use crate::size::array_bytes;
+use hyperslab_layout::tuple;
 
 pub(super) const DATASPACE: u8 = 0x01;
 pub(super) const LINK_INFO: u8 = 0x02;
@@ -29,12 +30,12 @@ pub(super) fn check(dataset: &NewDataset, context: &Context) -> Result<(), Error
         return Err(context.invalid(format!("at most {NDIM_MAX} dimensions"), shape.len().to_string()));
     }
     if element == 0 || array_bytes(shape, element).is_none() {
-        let found = format!("shape {} with elements of {element} B", shape_text(shape));
+        let found = format!("shape {} with elements of {element} B", tuple(shape));
         return Err(context.invalid("an array of less than 2^63 B", found));
     }
     let limited = limits.iter().zip(shape).all(|(limit, extent)| limit.is_none_or(|limit| limit >= *extent));
     if !(limits.is_empty() || limits.len() == shape.len()) || !limited {
-        let found = format!("{} limits for shape {}", limits.len(), shape_text(shape));
+        let found = format!("{} limits for shape {}", limits.len(), tuple(shape));
         return Err(context.invalid("a limit for each dimension, none below its extent", found));
     }
     if let Some(fill) = fill.as_ref().filter(|fill| fill.len() as u64 != element) {
@@ -54,7 +55,7 @@ fn check_chunks(shape: &[u64], chunk: &[u64], places: usize, element: u64, conte
     let fits = bytes.is_some_and(|bytes| bytes > 0 && bytes <= CHUNK_BYTES_MAX);
     if chunk.is_empty() || chunk.len() >= NDIM_MAX || chunk.len() != shape.len() || !fits {
         let expected = format!("chunks of 1 to {} dimensions, as many as the array, and 1 to 2^32 - 1 B", NDIM_MAX - 1);
-        let found = format!("chunks {} of shape {}", shape_text(chunk), shape_text(shape));
+        let found = format!("chunks {} of shape {}", tuple(chunk), tuple(shape));
         return Err(context.invalid(expected, found));
     }
     let count = shape.iter().zip(chunk).try_fold(1u64, |count, (s, c)| count.checked_mul(s.div_ceil(*c)));

@@ -27,7 +27,7 @@ pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[Ch
     let key_bytes = end.len();
     let node_bytes = 24 + (CHILDREN_MAX + 1) * key_bytes + CHILDREN_MAX * 8;
     // The root is first, so that its address does not depend on how much there is below it.
-    let nodes = node_counts(children.len());
+    let nodes = node_counts(children.len(), CHILDREN_MAX);
     let mut tree = vec![0; nodes.iter().sum::<usize>() * node_bytes];
     for (level, &count) in nodes.iter().enumerate() {
         let first: usize = nodes[level + 1..].iter().sum();
@@ -47,11 +47,11 @@ pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[Ch
     tree
 }
 
-/// How many nodes each level has, from the leaves to the root.
-fn node_counts(chunks: usize) -> Vec<usize> {
-    let mut counts = vec![chunks.div_ceil(CHILDREN_MAX)];
+/// How many nodes of at most so many children each level has over these leaves, from the lowest to the root.
+pub(super) fn node_counts(leaves: usize, children_max: usize) -> Vec<usize> {
+    let mut counts = vec![leaves.div_ceil(children_max)];
     while let Some(&count) = counts.last().filter(|&&count| count > 1) {
-        counts.push(count.div_ceil(CHILDREN_MAX));
+        counts.push(count.div_ceil(children_max));
     }
     counts
 }
