@@ -26,3 +26,6 @@ pub(crate) const MESSAGE_KIND_LAST: u16 = 0x18;
 
 /// Blocks of LZ4 unless a pipeline says otherwise \[B\].
 pub(crate) const LZ4_BLOCK_BYTES: usize = 1 << 30;
+
+/// Most bytes of the name of an object that is made: tools that list files have room for so many.
+pub(crate) const NAME_BYTES_MAX: usize = 1024;

@@ -13,6 +13,7 @@ mod messages;
 mod scales;
 mod tree;
 
+use super::policy::NAME_BYTES_MAX;
 use super::{Datatype, Filter, Hdf5Attribute};
 use crate::error::{Context, Error};
 use header::NewHeader;
@@ -122,9 +123,6 @@ pub struct Hdf5Metadata {
 
 /// Bytes of a superblock, before which no dataset begins \[B\].
 pub const SUPERBLOCK_BYTES: u64 = 48;
-
-/// Most bytes of a name: tools that list files have room for so many.
-const NAME_BYTES_MAX: usize = 1024;
 
 /// Most bytes that a chunk may have \[B\]: the index counts them with 32 bits.
 pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
