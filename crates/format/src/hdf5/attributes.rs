@@ -6,7 +6,7 @@ use crate::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ByteOrder, ElementType, Kind};
 use serde_json::{Map, Value as Json};
 
-/// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Hdf5Attribute Conventions").
+/// Attributes that by convention have the type of their variable (netCDF User's Guide, appendix "Attribute Conventions").
 const TYPED_AS_VARIABLE: [&str; 7] =
     ["_FillValue", "missing_value", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks"];
 

@@ -6,7 +6,7 @@ pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 29;
 /// What may be read besides a small multiple of the file, so that short files can be read several times \[B\].
 pub(crate) const SLACK_BYTES: u64 = 1 << 20;
 
-/// How often the bytes of a file may be read in one call. Hdf5Metadata that are well formed are read once or twice.
+/// How often the bytes of a file may be read in one call. Metadata that are well formed are read once or twice.
 pub(crate) const TIMES_MAX: u64 = 4;
 
 /// How many levels types may be nested.

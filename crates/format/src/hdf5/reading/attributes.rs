@@ -72,7 +72,7 @@ fn dense(fetcher: &Fetcher, info: &[u8], found: &mut Vec<(Option<u32>, NamedAttr
     Ok(())
 }
 
-/// Hdf5Attribute message, versions 1 to 3.
+/// Attribute message, versions 1 to 3.
 fn attribute(fetcher: &Fetcher, message: &[u8]) -> NamedAttribute {
     let mut fields = fetcher.fields(message, "attribute message");
     match AttributeParts::of(&mut fields) {
