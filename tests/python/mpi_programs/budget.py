@@ -1,6 +1,8 @@
 """Transfers of far more data than the buffers may hold; how far the memory of each rank rises, as JSON.
 
-Usage: budget DIRECTORY
+Usage: budget DIRECTORY [THREADS]
+
+Ranks are MPI's processes, or that many threads.
 
 The arrays of the user exist, and are touched, before; then the kernel's record of the process's peak is reset.
 """
@@ -114,11 +116,15 @@ def many_sizes(store: hs.Group, comm: Any, mine: NDArray[Any]) -> None:
 
 
 def main() -> None:
-    """Run under MPI."""
+    """Run under MPI, or as threads."""
+    directory = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        print(json.dumps(hs.threads(int(sys.argv[2]), lambda comm: measure(comm, directory))))
+        return
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    every = comm.gather(measure(comm, Path(sys.argv[1])))
+    every = comm.gather(measure(comm, directory))
     if every is not None:
         print(json.dumps(every))
 
