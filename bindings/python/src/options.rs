@@ -50,7 +50,7 @@ fn refused(name: &str, value: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
         "zstd" => "a whole number",
         "strategy" | "exchange" | "casting" => "a string",
         "dimension_names" => "a sequence of strings, or None, one for each dimension",
-        "chunks" | "shards" => "whole numbers, one for each dimension",
+        "chunks" | "shards" | "maxshape" => "whole numbers, one for each dimension",
         _ => return error,
     };
     let given = value.repr().map_or_else(|_| "something else".into(), |given| given.to_string());
@@ -140,6 +140,8 @@ WriteKeywords {
     zstd: i32,
     /// As JSON, in place of both.
     codecs: String,
+    /// How far datasets of HDF5 may grow.
+    maxshape: Vec<Option<u64>>,
     /// As JSON.
     fill_value: String,
     dimension_names: Vec<Option<String>>,
@@ -169,6 +171,7 @@ impl WriteKeywords {
         let mut options = WriteOptions::default();
         options.section = sections(self.sections);
         (options.chunks, options.typical) = (self.chunks, self.typical);
+        options.maxshape = self.maxshape;
         options.shards = match (self.shards, self.unsharded) {
             (Some(shape), _) => ShardShape::Given(shape),
             (None, Some(true)) => ShardShape::Never,

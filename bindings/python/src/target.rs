@@ -419,7 +419,7 @@ impl Target {
         opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))
     }
 
-    /// Attributes of a new file, as JSON, and whether it is one of netCDF-4.
+    /// Attributes of a new file, as JSON, whether it is one of netCDF-4, and names of dimensions that may grow.
     #[staticmethod]
     fn open_hdf5(
         py: Python<'_>,
@@ -427,10 +427,10 @@ impl Target {
         place: Place,
         mode_name: &str,
         keywords: OpenKeywords,
-        new: (String, bool),
+        new: (String, bool, Vec<String>),
     ) -> PyResult<Target> {
         let (mode, opening, comm) = (mode(py, mode_name)?, keywords.options(py)?, comm.0.clone());
-        let options = Hdf5Options::default().attributes(map(&new.0)?);
+        let options = Hdf5Options::default().attributes(map(&new.0)?).unlimited(new.2);
         let options = if new.1 { options.netcdf() } else { options };
         let opened = py.detach(move || File::open_hdf5(&comm, place, mode, opening, options));
         opened.map(|file| Inner::File(file).into()).map_err(|error| raise(py, error))

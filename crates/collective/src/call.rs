@@ -17,7 +17,7 @@ use crate::telling::{hear_stored, tell_stored};
 use hyperslab_layout::{Casting, ElementType, Policies};
 use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Compared, Limits, Party, Question, Votes, Waits, Walked};
+use hyperslab_walk::{Agreed, Compared, Limits, Party, Placed, Question, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -86,6 +86,8 @@ pub struct Call {
     at_once: bool,
     decode: Decode,
     stage: Stage,
+    /// Of each array of the transfer, the number of the first array of the call that it is.
+    firsts: Vec<usize>,
     /// When it began, and when it was open \[ns\].
     times: (u64, u64),
     opened: Option<Opened>,
@@ -161,6 +163,7 @@ impl Call {
             at_once,
             decode,
             stage: Stage::New,
+            firsts: Vec::new(),
             times: (began, began),
             opened: None,
             fault: None,
@@ -216,7 +219,8 @@ impl Call {
                 }
                 Stage::Moving(moving) => {
                     let moved = moving.poll(world, party)?;
-                    moved.and_then(|moved| self.close(world, party, moved))
+                    let placed = moving.take_placed();
+                    moved.and_then(|moved| self.close(world, party, moved, placed))
                 }
                 Stage::Closing(agreement) => match agreement.poll(world, party)? {
                     Ok(_) => return Some(Ok(self.done(world))),
@@ -274,6 +278,7 @@ impl Call {
         let (decision, roots, groups) = hear(&agreed.payload, self.decode, self.arrays.len()).ok_or_else(senseless)?;
         let moves = (self.direction, self.policies, self.at.1);
         let (transfer, taken) = transfer(&self.arrays, &groups, agreed.votes, moves)?;
+        self.firsts = taken.iter().map(|(of, _)| of.start).collect();
         let locals = self.locals.take();
         let vetted = may_refuse(&transfer).then(|| self.vet(&transfer, &taken, locals.as_deref())).flatten();
         if self.direction == Direction::Read {
@@ -338,11 +343,20 @@ impl Call {
         world: &mut dyn World,
         party: &mut Party,
         moved: Result<Walked, Fault>,
+        (placed, end): (Vec<Placed>, Option<u64>),
     ) -> Result<Stage, Fault> {
         let (walked, fault) = match moved {
             Ok(walked) => (walked, self.fault.take()),
             Err(fault) => (Walked::default(), Some(fault)),
         };
+        let of_call = |mut placed: Placed| {
+            let first = self.firsts.get(placed.chunk.array as usize);
+            placed.chunk.array = first.map_or(u32::MAX, |first| *first as u32);
+            placed
+        };
+        let target = self.target.as_ref().zip(end).filter(|_| fault.is_none());
+        let told = target.map(|(target, end)| lock(target).placed(placed.into_iter().map(of_call).collect(), end));
+        let fault = fault.or_else(|| told.and_then(Result::err));
         let fault = fault.map(|fault| fault.context(&self.what));
         self.report = self.opened.as_ref().map(|Opened { transfer, decision }| {
             let seconds = seconds_between(self.times.0, world.clock().stamp_ns());

@@ -4,7 +4,7 @@ use crate::holding::Exposure;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Consensus, Indexed, Indexing, Party, Question, Telling, Waits, Walk, Walked};
+use hyperslab_walk::{Consensus, Indexed, Indexing, Party, Placed, Placing, Question, Telling, Waits, Walk, Walked};
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
 
@@ -17,7 +17,12 @@ pub struct Moving {
     facts: Facts,
     stage: Stage,
     begin_ns: u64,
+    /// On rank 0, at the end: chunks that got room when they were encoded, and where that ends.
+    placed: (Vec<Placed>, Option<u64>),
 }
+
+/// What a rank's walk gave.
+type Outcome = Result<Walked, Fault>;
 
 enum Stage {
     /// All hear what some rank found in its own elements, before anybody writes.
@@ -31,6 +36,10 @@ enum Stage {
     /// This rank reads where the chunks lie that it will read.
     Indexing(Box<Indexing>),
     Walking(Walk),
+    /// This rank tells rank 0 where its chunks lie.
+    Placing(Placing, Outcome),
+    /// All have told.
+    Placed(Consensus, Placing, Outcome),
     Over,
 }
 
@@ -51,7 +60,8 @@ impl Moving {
         let begin_ns = world.clock().stamp_ns();
         let facts = Facts::of_mine(mine);
         let (what, stage) = (what.to_string(), Stage::Over);
-        let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns };
+        let placed = Default::default();
+        let mut moving = Moving { what, transfer, parameters, users, facts, stage, begin_ns, placed };
         moving.stage = if may_refuse(&moving.transfer) {
             let fault = vetted.map(|fault| fault.context(&moving.what));
             Stage::Vetting(party.open(moving.question(fault))?)
@@ -66,7 +76,7 @@ impl Moving {
     }
 
     /// Goes on. The outer error ended the call on all ranks, or is known to all; the inner one is this rank's.
-    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Result<Walked, Fault>, Fault>> {
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Outcome, Fault>> {
         let nothing = &mut || Ok(Vec::new());
         loop {
             let next = match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -97,9 +107,32 @@ impl Moving {
                 Stage::Walking(mut walk) => match walk.poll(world, party) {
                     Some(walked) => {
                         world.store().release();
-                        return Some(Ok(walked));
+                        if self.room().is_none() {
+                            return Some(Ok(walked));
+                        }
+                        party.begin_part();
+                        Ok(Stage::Placing(Placing::new(world, party, walk.take_placed()), walked))
                     }
                     None => return self.waits_on(Stage::Walking(walk)),
+                },
+                Stage::Placing(mut placing, walked) => match placing.poll(party) {
+                    true => {
+                        let what = format!("where chunks lie after {}", self.what);
+                        let question = Question { what, ..Question::default() };
+                        party.open(question).map(|consensus| Stage::Placed(consensus, placing, walked))
+                    }
+                    false => return self.waits_on(Stage::Placing(placing, walked)),
+                },
+                Stage::Placed(mut consensus, placing, walked) => match consensus.poll(world, party, nothing) {
+                    Some(Ok(_)) => match placing.heard(party) {
+                        Ok(placed) => {
+                            self.placed = placed;
+                            return Some(Ok(walked));
+                        }
+                        Err(fault) => Err(party.abandon(world, fault)),
+                    },
+                    Some(Err(fault)) => Err(fault),
+                    None => return self.waits_on(Stage::Placed(consensus, placing, walked)),
                 },
                 Stage::Over => return None,
             };
@@ -108,6 +141,17 @@ impl Moving {
                 Err(fault) => return Some(Err(fault)),
             }
         }
+    }
+
+    /// From where on chunks get room when they are encoded, if they do.
+    fn room(&self) -> Option<u64> {
+        let written = self.transfer.direction == Direction::Write;
+        self.transfer.asks.iter().find_map(|ask| ask.stored.allotted_from()).filter(|_| written)
+    }
+
+    /// On rank 0, after it is over: chunks that got room when they were encoded, and where that ends, if any did.
+    pub(crate) fn take_placed(&mut self) -> (Vec<Placed>, Option<u64>) {
+        std::mem::take(&mut self.placed)
     }
 
     fn waits_on<T>(&mut self, stage: Stage) -> Option<T> {
@@ -166,6 +210,9 @@ impl Moving {
         let program = self.program(party, &facts);
         let names = self.transfer.asks.iter().map(|ask| ask.name.clone()).collect();
         party.begin_part();
+        if let Some(from) = self.room() {
+            party.give_room(world, from);
+        }
         let walk = Walk::new(program, std::mem::take(&mut self.users)).with_names(names);
         Stage::Walking(walk.at(party.pace).after(walked, fault))
     }
@@ -183,6 +230,8 @@ impl Moving {
                 let waits = walk.waits();
                 Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
             }
+            Stage::Placing(..) => format!("{}: waits for rank 0 to hear where chunks lie", self.what).into(),
+            Stage::Placed(consensus, ..) => consensus.waits(),
             Stage::Over => Waits::from(String::new()),
         }
     }

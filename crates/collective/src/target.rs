@@ -3,6 +3,7 @@
 use crate::decision::Decision;
 use hyperslab_layout::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
+use hyperslab_walk::Placed;
 use hyperslab_world::{Fault, Root};
 use std::sync::Arc;
 
@@ -44,6 +45,14 @@ pub trait Target: Send {
         transfer: &Arc<Transfer>,
         parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault>;
+    /// Before it is published, where chunks got room when they were encoded: which lie where, by the numbers of the arrays
+    /// of the call, and where the room ends that was given out.
+    ///
+    /// # Errors
+    /// When that cannot be.
+    fn placed(&mut self, _chunks: Vec<Placed>, _end: u64) -> Result<(), Fault> {
+        Ok(())
+    }
     /// When all ranks are done: makes it visible.
     ///
     /// # Errors

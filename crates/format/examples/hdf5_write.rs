@@ -44,8 +44,8 @@ fn write(path: &Path, root: &NewGroup, data: &[u8]) {
     fs::write(path, file).expect("it can be written");
 }
 
-fn place(at: u64, bytes: u32) -> ChunkPlace {
-    ChunkPlace { at, bytes, lacks: 0 }
+fn place(number: u64, at: u64, bytes: u32) -> ChunkPlace {
+    ChunkPlace { number, at, bytes, lacks: 0 }
 }
 
 /// Dimensions with and without variables, in two groups; one is unlimited.
@@ -57,7 +57,7 @@ fn netcdf() -> NewGroup {
     x.dimensions = vec!["x".into()];
     let mut y = dataset("y", &[4, 6], NewStorage::Contiguous(Some(64)));
     y.dimensions = vec!["z".into(), "x".into()];
-    let places = vec![place(64, 96), place(160, 96)];
+    let places = [place(0, 64, 96), place(1, 160, 96)].into();
     let mut chunked = dataset("chunked", &[4, 6], NewStorage::Chunked { chunk: vec![2, 6], places });
     chunked.dimensions = vec!["t".into(), "x".into()];
     chunked.limits = vec![None, Some(6)];
@@ -74,8 +74,9 @@ fn many(count: usize) -> NewGroup {
 
 /// Every seventh chunk is not there.
 fn chunks(count: u64) -> NewGroup {
-    let one = |i: u64| if i % 7 == 3 { ChunkPlace::ABSENT } else { place(64 + i % 24 * 8, 8) };
-    let storage = NewStorage::Chunked { chunk: vec![1], places: (0..count).map(one).collect() };
+    let one = |number: u64| place(number, 64 + number % 24 * 8, 8);
+    let places = (0..count).filter(|number| number % 7 != 3).map(one).collect();
+    let storage = NewStorage::Chunked { chunk: vec![1], places };
     let mut one = dataset("c", &[count], storage);
     one.limits = vec![None];
     NewGroup { members: vec![NewMember::Dataset(one)], ..NewGroup::default() }
@@ -95,7 +96,7 @@ fn types() -> NewGroup {
         let one = NewDataset { datatype, ..dataset(name, &[3], NewStorage::Contiguous(Some(64))) };
         group.members.push(NewMember::Dataset(one));
     }
-    let storage = NewStorage::Chunked { chunk: vec![4, 6], places: vec![place(64, 192)] };
+    let storage = NewStorage::Chunked { chunk: vec![4, 6], places: [place(0, 64, 192)].into() };
     let mut shuffled = dataset("shuffled", &[4, 6], storage);
     shuffled.filters = vec![Filter { number: 2, name: String::new(), optional: false, values: vec![8] }];
     shuffled.limits = vec![Some(4), Some(6)];

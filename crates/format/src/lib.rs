@@ -12,10 +12,12 @@ extern crate self as hyperslab_format;
 mod base64;
 mod error;
 mod fields;
+mod fletcher;
 pub mod hdf5;
 pub mod netcdf;
 pub mod npy;
 pub mod raw;
+mod shuffle;
 mod size;
 pub mod zarr;
 

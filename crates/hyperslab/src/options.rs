@@ -242,6 +242,8 @@ pub struct WriteOptions {
     pub element: Option<ElementType>,
     /// How chunks become bytes; uncompressed, with a checksum, when not given.
     pub codecs: Option<Codecs>,
+    /// How far each dimension may grow, `None` without limit, in HDF5 files; not at all when not given.
+    pub maxshape: Option<Vec<Option<u64>>>,
     /// What elements are that were never written; zero when not given.
     pub fill_value: Option<Value>,
     /// Names of the dimensions.
@@ -267,6 +269,7 @@ impl Default for WriteOptions {
             typical: None,
             element: None,
             codecs: None,
+            maxshape: None,
             fill_value: None,
             dimension_names: None,
             attributes: Map::new(),
@@ -290,6 +293,8 @@ impl WriteOptions {
         element: ElementType = Some(element);
         /// Encoded so.
         codecs: Codecs = Some(codecs);
+        /// Of a dataset that may grow so far.
+        maxshape: Vec<Option<u64>> = Some(maxshape);
         /// With this for what was never written.
         fill_value: Value = Some(fill_value);
         /// With these names of dimensions.
@@ -329,7 +334,7 @@ impl WriteOptions {
     /// This, with what all ranks must say alike of new arrays. Sections are compared with the arrays that they are of.
     pub(crate) fn compared(&self, others: Compared) -> Compared {
         let (chunks, typical, names) = (self.chunks.clone(), self.typical.clone(), self.dimension_names.clone());
-        let chunks = (chunks, self.shards.clone());
+        let chunks = (chunks, self.shards.clone(), self.maxshape.clone());
         let element = self.element.map(ElementType::numpy);
         let codecs = self.codecs.clone();
         let fill = self.fill_value.as_ref().map(said::value);
@@ -343,6 +348,7 @@ impl WriteOptions {
             let mut fields: Fields = vec![
                 ("chunks".into(), plainly(&chunks.0)),
                 ("shards".into(), chunks.1.to_string()),
+                ("maxshape".into(), some_of(&chunks.2, u64::to_string)),
                 ("typical request".into(), some_of(&typical, u64::to_string)),
                 ("dtype".into(), given(element.map(quoted))),
                 ("codecs".into(), given(codecs.as_ref().map(said::codecs))),
@@ -364,6 +370,7 @@ impl WriteOptions {
             ("chunks", self.chunks.is_some() || self.typical.is_some()),
             ("shards", self.shards != ShardShape::Chosen),
             ("codecs", self.codecs.is_some()),
+            ("maxshape", self.maxshape.is_some()),
             ("a fill value", self.fill_value.is_some()),
             ("names of dimensions", self.dimension_names.is_some()),
             ("attributes", !self.attributes.is_empty() || !self.each.is_empty()),
@@ -399,6 +406,27 @@ impl WriteOptions {
             ..self.clone()
         };
         variable.check_for_file()
+    }
+
+    /// Refuses what only Zarr arrays have, and not datasets of HDF5.
+    ///
+    /// # Errors
+    /// When something of it is given.
+    pub(crate) fn check_for_hdf5(&self) -> Result<(), Fault> {
+        let dataset = WriteOptions { chunks: None, codecs: None, maxshape: None, typical: None, ..self.clone() };
+        dataset.check_for_netcdf()
+    }
+
+    /// Refuses what only files have whose datasets say how far they may grow.
+    ///
+    /// # Errors
+    /// When it is given.
+    pub(crate) fn check_for_zarr(&self) -> Result<(), Fault> {
+        if self.maxshape.is_none() {
+            return Ok(());
+        }
+        let text = "maxshape cannot be given for arrays of a Zarr store";
+        Err(Fault::new(FaultKind::Unsupported, text).hint("leave it out: they can always be appended to"))
     }
 
     /// Refuses what only new arrays take.

@@ -106,6 +106,41 @@ impl Stored {
         }
     }
 
+    /// A new array whose chunks lie one after another in one object, from this byte on, row-major and plain, with zeros for
+    /// what was never written.
+    pub fn in_grid(
+        shape: &[u64],
+        element: ElementType,
+        chunk: &[u64],
+        name: impl Into<Arc<str>>,
+        offset: u64,
+    ) -> Stored {
+        Stored {
+            unit: Unit::Chunk(chunk.to_vec()),
+            objects: Objects::Grid { name: name.into(), offset },
+            change: Change::Fresh,
+            ..Stored::in_file(shape, element, "", 0)
+        }
+    }
+
+    /// An array whose chunks go through this codec, and get room from this byte on in the object of the table once they have.
+    /// The table says where those lie that are there.
+    pub fn in_room(
+        shape: &[u64],
+        element: ElementType,
+        chunk: &[u64],
+        (from, known): (u64, Table),
+        codec: Arc<dyn Codec>,
+    ) -> Stored {
+        Stored {
+            unit: Unit::Chunk(chunk.to_vec()),
+            change: if known.chunks.is_empty() { Change::Fresh } else { Change::Replace },
+            objects: Objects::Allotted { from, known: Arc::new(known) },
+            coding: Coding::Encoded(codec),
+            ..Stored::in_file(shape, element, "", 0)
+        }
+    }
+
     /// An array whose chunks lie in shards, row-major and coded so, with zeros for what was never written; to be read.
     pub fn in_shards(shape: &[u64], element: ElementType, chunk: &[u64], shards: Shards, coding: Coding) -> Stored {
         Stored {

@@ -2,7 +2,7 @@
 
 mod cover;
 
-use crate::program::{Action, After, Place, Step, StepId, Whole};
+use crate::program::{Action, After, ChunkOf, Place, Step, StepId, Whole};
 use crate::transfer::{Direction, Spread, Transfer, TransferArray};
 use crate::units::Unit;
 pub(crate) use cover::Cover;
@@ -301,7 +301,9 @@ impl Placed {
         }
         let object = target(ask, &self.unit).0;
         let (region, from) = self.whole();
-        let (replace, direct) = (ask.stored.is_replaced(), self.direct);
+        // What gets other room than it had takes nobody's place yet.
+        let replace = ask.stored.is_replaced() && ask.stored.allotted_from().is_none();
+        let direct = self.direct;
         let Some(codec) = ask.stored.codec() else {
             let there = Arc::new(ask.stored.dense_view(&self.shape, 0));
             let whole = Some(Whole { checksum: ask.stored.has_trailer() });
@@ -310,7 +312,11 @@ impl Placed {
         };
         let register = lane.mark();
         let encoded = lane.emit(after, Action::Encode { region, from, codec: codec.clone(), register });
-        lane.emit(&After::step(encoded), Action::Put { object, register, replace });
+        let chunk = ask
+            .stored
+            .allotted_from()
+            .map(|_| ChunkOf { array: self.unit.array, number: ask.stored.chunk_number(&self.unit.at) });
+        lane.emit(&After::step(encoded), Action::Put { object, register, replace, chunk });
     }
 
     /// Writes elements of a unit of which parts can be written from its slot.

@@ -56,7 +56,7 @@ pub use explain::{Counts, Explanation, Limits, Moved, Requests, Round, Share, Ta
 pub use facts::{Facts, Met, Mine, Told};
 pub use hyperslab_layout::Stored;
 pub use price::{Effort, Machine, Memory, MemoryLayout, Phase, Price, Resource};
-pub use program::{Action, After, Lane, Parts, Place, Program, Step, StepId, Whole};
+pub use program::{Action, After, ChunkOf, Lane, Parts, Place, Program, Step, StepId, Whole};
 pub use strategies::{Extent, group_places, physical_order, shared_extent};
 pub use strategy::{Compile, Infeasible, Parameters, Role, Sequence, Spec, Strategy};
 pub use telling::Overlap;

@@ -74,6 +74,15 @@ pub struct Whole {
     pub checksum: bool,
 }
 
+/// A chunk of an array of the transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChunkOf {
+    /// Number of the array.
+    pub array: u32,
+    /// Number of the chunk in the grid of the array ([`Stored::chunk_number`](hyperslab_layout::Stored::chunk_number)).
+    pub number: u64,
+}
+
 /// One thing to do.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -188,6 +197,8 @@ pub enum Action {
         register: u64,
         /// As for [`Action::Write`].
         replace: bool,
+        /// Set where the object holds other chunks too, and this one gets room in it now: which one it is.
+        chunk: Option<ChunkOf>,
     },
     /// Make what was written so far to objects with these beginnings durable.
     Sync {

@@ -1,5 +1,6 @@
 //! Sorts what arrives: a fast rank may already close a call, or start the next, while this one still walks.
 
+use crate::room::Giving;
 use hyperslab_world::{Event, Fault, Reader, Ticket, World, Writer};
 use std::collections::VecDeque;
 
@@ -19,6 +20,8 @@ pub(crate) mod tag {
     pub(crate) const HEARD: u8 = 12;
     pub(crate) const GONE: u8 = 13;
     pub(crate) const RELEASED: u8 = 14;
+    pub(crate) const WANTED: u8 = 15;
+    pub(crate) const GIVEN: u8 = 16;
 }
 
 /// What has arrived and not been handled.
@@ -34,6 +37,10 @@ pub(crate) struct Inbox {
     pub(crate) told: Vec<(u64, u32, Vec<u8>)>,
     /// Who has heard what this rank told: call, rank.
     pub(crate) heard: Vec<(u64, u32)>,
+    /// On rank 0: who asks for room in an object.
+    pub(crate) giving: Giving,
+    /// Room that rank 0 gave: call, first byte, bytes.
+    given: Vec<(u64, u64, u64)>,
     /// Rank 0 asks whether this rank is here.
     pub(crate) pinged: bool,
     /// Who answered, and what it waits for.
@@ -63,6 +70,7 @@ impl Inbox {
                 }
             }
         }
+        self.giving.answer(world);
         Ok(())
     }
 
@@ -97,6 +105,8 @@ impl Inbox {
                 self.told.push((call, from, reader.rest().to_vec()));
                 return Some(call);
             }
+            Some(tag::WANTED) => self.giving.ask(reader.number()?, from, reader.number()?),
+            Some(tag::GIVEN) => self.given.push((reader.number()?, reader.number()?, reader.number()?)),
             Some(tag::RELEASED) => self.released = true,
             Some(tag::GONE) => self.gone.push(from),
             Some(tag::HEARD) => self.heard.push((reader.number()?, from)),
@@ -115,6 +125,12 @@ impl Inbox {
         let of_call = self.heard.iter().filter(|heard| heard.0 == call).map(|heard| heard.1).collect();
         self.heard.retain(|heard| heard.0 > call);
         of_call
+    }
+
+    /// Takes the room that rank 0 gave in a call; drops that of earlier ones.
+    pub(crate) fn take_given(&mut self, call: u64) -> Vec<(u64, u64)> {
+        let given = std::mem::take(&mut self.given).into_iter();
+        given.filter(|given| given.0 == call).map(|(_, first, bytes)| (first, bytes)).collect()
     }
 
     /// Takes what others told this rank in a call; drops what they told in earlier ones.

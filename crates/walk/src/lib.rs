@@ -8,7 +8,8 @@
 //!
 //! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
 //! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
-//! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `party.rs` is a rank's life in a communicator and
+//! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `room.rs` gives out room for chunks whose size was
+//! not known, and tells where they lie; `party.rs` is a rank's life in a communicator and
 //! the only loop that waits, within what `limits.rs` says; `closing.rs` is how a call ends that cannot go on.
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod indexing;
 mod limits;
 mod names;
 mod party;
+mod room;
 mod telling;
 pub mod trace;
 mod tree;
@@ -30,5 +32,6 @@ pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use indexing::{Indexed, Indexing};
 pub use limits::{Limits, Pace, Waits};
 pub use party::{Driving, Party};
+pub use room::{Placed, Placing};
 pub use telling::Telling;
 pub use walk::{Walk, Walked};

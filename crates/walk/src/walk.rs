@@ -3,7 +3,8 @@
 use crate::limits::{Pace, Waits};
 use crate::names::describe;
 use crate::party::Party;
-use hyperslab_layout::{CodecError, Durability, Region, View, nests};
+use crate::room::{Placed, Room};
+use hyperslab_layout::{CodecError, Durability, ElementType, IndexSet, Kind, Region, View, nests};
 use hyperslab_pack::{Memory, fill};
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
 use hyperslab_world::{
@@ -98,6 +99,8 @@ pub struct Walk {
     /// How durable what it writes shall become.
     durability: Durability,
     registers: BTreeMap<u64, Vec<u8>>,
+    /// Where encoded chunks go that share an object.
+    room: Room,
     coding: Coding,
     ready: Vec<(usize, StepId)>,
     /// Work that was found to be over before results are collected.
@@ -136,6 +139,7 @@ impl Walk {
             spare_bytes: program.spare_bytes,
             durability: program.durability,
             registers: BTreeMap::new(),
+            room: Room::default(),
             coding: Coding::default(),
             ready: Vec::new(),
             computed: Vec::new(),
@@ -213,6 +217,11 @@ impl Walk {
         format!("waits for {}", told.join(" and for "))
     }
 
+    /// Takes where chunks lie now that got room when they were encoded.
+    pub fn take_placed(&mut self) -> Vec<Placed> {
+        std::mem::take(&mut self.room.placed)
+    }
+
     /// Steps over so far.
     pub fn walked(&self) -> Walked {
         Walked { buffer_bytes: self.walked.buffer_bytes + self.coding.most, ..self.walked }
@@ -287,6 +296,37 @@ impl Walk {
         for (ticket, result) in stored {
             self.at_store -= 1;
             self.stored(world, party, ticket, result);
+        }
+        if !self.room.waiting.is_empty() {
+            self.room.hear(party);
+            self.put_where_there_is_room(world, party);
+        }
+    }
+
+    /// Writes encoded chunks that wait for room, as far as there is some. After a failure they are let go.
+    fn put_where_there_is_room(&mut self, world: &mut dyn World, party: &mut Party) {
+        if self.fault.is_some() {
+            for ((lane, id), _) in std::mem::take(&mut self.room.waiting) {
+                self.finish(party, lane, id, Ok(()));
+            }
+        }
+        while let Some(((lane, id), at)) = self.room.next(world, party) {
+            let Action::Put { object, register, chunk: Some(chunk), .. } =
+                self.lanes[lane].pending[&id].step.action.clone()
+            else {
+                unreachable!("only chunks that share an object wait for room")
+            };
+            let content = self.registers.remove(&register).expect("an encode filled the register");
+            let bytes = content.len() as u64;
+            self.room.placed.push(Placed { chunk, at, bytes });
+            let region = Region { dims: [IndexSet::range(0, bytes)].into_iter().collect() };
+            let bytes_from =
+                |base: u64| Arc::new(View::held(&region, base as i64, &[1], ElementType::native(Kind::UInt8)));
+            let (here, there) = (bytes_from(0), bytes_from(at));
+            let moves = Moves { region, memory: Memory::from_vec(content), here, there };
+            let request = Request::Write { object, moves, direct: false, durability: self.durability };
+            self.at_store += 1;
+            world.store().submit(join(lane, id), request);
         }
     }
 
@@ -495,6 +535,11 @@ impl Walk {
                 world.compute().submit(ticket, cost, job);
                 self.note_computed(world, party);
             }
+            Action::Put { register, chunk: Some(_), .. } => {
+                let bytes = self.registers.get(&register).map_or(0, |bytes| bytes.len() as u64);
+                self.room.waiting.push_back(((lane, id), bytes));
+                self.put_where_there_is_room(world, party);
+            }
             action => {
                 let request = self.request(world, party, action)?;
                 if matches!(request, Request::Sync { .. }) {
@@ -574,7 +619,7 @@ impl Walk {
                 }
             }
             Action::Get { object, within, bytes_max, .. } => Request::Get { object, within: within.into(), bytes_max },
-            Action::Put { object, register, replace } => {
+            Action::Put { object, register, replace, .. } => {
                 let bytes = self.registers.remove(&register).expect("an encode filled the register");
                 Request::Put { object, bytes, replace, durability }
             }

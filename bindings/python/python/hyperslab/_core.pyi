@@ -73,6 +73,7 @@ class _WriteKeywords(TypedDict, total=False):
     checksum: bool
     zstd: int | None
     codecs: str | None
+    maxshape: Sequence[int | None] | None
     fill_value: str | None
     dimension_names: Sequence[str | None] | None
     attributes: str | None
@@ -300,7 +301,7 @@ class Target:
         place: _Place,
         mode_name: str,
         keywords: _OpenKeywords,
-        new: tuple[str, bool],
+        new: tuple[str, bool, Sequence[str]],
     ) -> Target: ...
     @staticmethod
     def open_npy(comm: Comm, place: _Place, keywords: _OpenKeywords) -> Target: ...

@@ -31,7 +31,7 @@ from hyperslab._parts import asks_of, dists_of, named, parts_of, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
-from hyperslab.chunking import chunking_of_asks, codecs_of, shards_of
+from hyperslab.chunking import chunking_of_asks, codecs_of, maxshape_of, shards_of
 from hyperslab.distribution import Distribution
 from hyperslab.errors import InvalidError, OutdatedError
 from hyperslab.pieces import Boxes, Runs
@@ -140,9 +140,20 @@ class Moving:
         attributes : mapping, optional
             Attributes of the arrays.
         checksum : bool
-            Whether chunks carry a CRC-32C; they do by default.
+            Whether chunks carry a CRC-32C, in HDF5 files the Fletcher checksum; compressed ones do by default, and all
+            of Zarr.
         zstd : int, optional
             Compress chunks with Zstandard at this level.
+        compression : {"gzip", "zstd"} or int, optional
+            Compress chunks, as h5py has it: by gzip (deflate in HDF5), or by Zstandard; a number is a level of gzip.
+        compression_opts : int, optional
+            Level of `compression`; 4 of gzip, and 3 of Zstandard, by default.
+        shuffle : bool
+            Whether bytes of equal rank of a chunk's elements lie together before they are compressed.
+        fletcher32 : bool
+            Whether chunks carry the Fletcher checksum of HDF5.
+        maxshape : sequence of int or None, optional
+            How far each dimension may grow, ``None`` without limit; in HDF5 files only.
         codecs : sequence of mappings or of zarr-python's codecs, optional
             How chunks become bytes, in place of `checksum` and `zstd`, as the metadata of Zarr list it: ``transpose``,
             then ``bytes``, which may be left out, then any of ``blosc``, ``gzip``, ``zstd`` and ``crc32c``. In shards,
@@ -256,7 +267,8 @@ class Moving:
             "shards": shards_of(options.get("shards", "auto")),
             "unsharded": "shards" in options and (shards is None or shards is False),
             "zstd": options.get("zstd"),
-            "codecs": codecs_of(options.get("codecs")),
+            "codecs": codecs_of(options),
+            "maxshape": maxshape_of(options.get("maxshape")),
             "fill_value": fill_json(options.get("fill_value")),
             "dimension_names": None if names is None else list(names),
             "attributes": None if attributes is None else self._attributes_json(attributes),

@@ -58,6 +58,11 @@ class CreateOptions(TypedDict, total=False):
     checksum: bool
     zstd: int | None
     codecs: Sequence[Any] | None
+    compression: str | int | None
+    compression_opts: int | None
+    shuffle: bool
+    fletcher32: bool
+    maxshape: Sequence[int | None] | None
     overwrite: bool
 
 
@@ -72,10 +77,12 @@ _DEFAULTS: Mapping[str, Any] = {
     "axis": 0,
     "casting": "same_kind",
     "checksum": True,
+    "fletcher32": False,
     "halo": 0,
     "order": "C",
     "overwrite": False,
     "shards": "auto",
+    "shuffle": False,
 }
 
 

@@ -13,6 +13,7 @@ from hyperslab._values import whole_numbers
 from hyperslab.distribution import Distribution
 
 if TYPE_CHECKING:
+    from hyperslab import _options
     from numpy.typing import DTypeLike
 
 __all__ = ["Chunking", "Chunks", "Shards", "TypicalRequest", "chunking", "chunking_of_asks", "codecs_of", "shards_of"]
@@ -82,11 +83,58 @@ def shards_of(shards: Any) -> list[int] | None:
     return whole_numbers(shards, "shards", 1)
 
 
-def codecs_of(codecs: Sequence[Any] | None) -> str | None:
-    """Codecs as JSON, of mappings or of codecs of zarr-python."""
-    if codecs is None:
+#: Names of compression as h5py has them, and of the codecs that do the same.
+_COMPRESSION = {"gzip": "gzip", "deflate": "gzip", "zlib": "gzip", "zstd": "zstd"}
+
+
+def codecs_of(options: _options.CreateOptions) -> str | None:
+    """Codecs as JSON: of mappings or of codecs of zarr-python, or those that h5py's keywords ask for.
+
+    Raises
+    ------
+    InvalidError
+        When both are given, or there is no such compression.
+    """
+    from hyperslab.errors import InvalidError
+
+    codecs, compression = options.get("codecs"), options.get("compression")
+    level = options.get("compression_opts")
+    shuffle, fletcher32 = options.get("shuffle", False), options.get("fletcher32", False)
+    if compression is None and not shuffle and not fletcher32:
+        if level is not None:
+            message = "compression_opts= is a level of compression, which is not given\n  hint: give compression='gzip'"
+            raise InvalidError(message)
+        if codecs is None:
+            return None
+        return json.dumps([codec.to_dict() if hasattr(codec, "to_dict") else codec for codec in codecs], default=str)
+    if codecs is not None or options.get("zstd") is not None:
+        message = (
+            "compression=, shuffle= and fletcher32= cannot be given with codecs= or zstd=\n"
+            "  hint: name all of it among the codecs, or leave those out"
+        )
+        raise InvalidError(message)
+    if isinstance(compression, int) and not isinstance(compression, bool):
+        compression, level = "gzip", compression
+    if compression is not None and compression not in _COMPRESSION:
+        message = f"there is no compression {compression!r}\n  hint: choose among {', '.join(map(repr, _COMPRESSION))}"
+        raise InvalidError(message)
+    made: list[Any] = [{"name": "numcodecs.shuffle"}] if shuffle else []
+    if compression is not None:
+        name = _COMPRESSION[compression]
+        usual = 4 if name == "gzip" else 3
+        made.append({"name": name, "configuration": {"level": usual if level is None else level}})
+    if fletcher32:
+        made.append({"name": "numcodecs.fletcher32"})
+    elif options.get("checksum", True):
+        made.append({"name": "crc32c"})
+    return json.dumps(made)
+
+
+def maxshape_of(limits: Sequence[int | None] | None) -> list[int | None] | None:
+    """How far dimensions may grow, as h5py has it."""
+    if limits is None:
         return None
-    return json.dumps([codec.to_dict() if hasattr(codec, "to_dict") else codec for codec in codecs], default=str)
+    return [None if limit is None else whole_numbers([limit], "maxshape", 0)[0] for limit in limits]
 
 
 #: Shape of the chunks, or that with which a choice begins; and extents of typical requests, if the choice is by these.

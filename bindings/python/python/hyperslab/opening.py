@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from hyperslab._log import noted
 from hyperslab._paths import local_path, refuse_other_formats
 from hyperslab._values import unfit
 from hyperslab.comm import connect
-from hyperslab.errors import InvalidError, UnsupportedError
+from hyperslab.errors import InvalidError
 from hyperslab.group import Group
 from hyperslab.hdf5 import ENDS as HDF5_ENDS
 from hyperslab.hdf5 import ENDS_OF_NETCDF4, Hdf5File
@@ -32,8 +32,8 @@ class New:
 
     #: The format, perhaps a version of it.
     format: str | None
-    #: The dimension that may grow.
-    unlimited: str | None
+    #: The dimension that may grow, or several.
+    unlimited: str | Sequence[str] | None
     #: Attributes.
     attributes: Mapping[str, Any] | None
 
@@ -63,13 +63,10 @@ def _open_netcdf4(member: _core.Comm, place: Any, mode: str, given: _core._OpenK
 
 
 def _hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New, *, netcdf: bool) -> Group:
-    if new.unlimited is not None:
-        message = (
-            "unlimited= cannot be given for an HDF5 file: its arrays do not grow in this version\n"
-            "  hint: Zarr arrays do, and those of NetCDF classic files"
-        )
-        raise UnsupportedError(message)
-    said = (json_of(new.attributes), netcdf)
+    unlimited = [new.unlimited] if isinstance(new.unlimited, str) else list(new.unlimited or ())
+    if not all(isinstance(name, str) for name in unlimited):
+        raise unfit("unlimited", "the name of a dimension, or several", new.unlimited)
+    said = (json_of(new.attributes), netcdf, unlimited)
     return Hdf5File(_core.Target.open_hdf5(member, place, mode, given, said), member)
 
 
@@ -117,7 +114,7 @@ def open(  # noqa: A001 (as zarr has it)
     mode: Literal["r", "r+", "a", "w", "x"] = "r",
     *,
     format: str | None = None,  # noqa: A002 (as netCDF4 and xarray have it)
-    unlimited: str | None = None,
+    unlimited: str | Sequence[str] | None = None,
     attributes: Mapping[str, Any] | None = None,
     comm: Any = LEFT_OUT,
     durable: bool = True,
@@ -148,8 +145,9 @@ def open(  # noqa: A001 (as zarr has it)
         said, as netCDF4-python and xarray call it: ``NETCDF3_CLASSIC`` (CDF-1),
         ``NETCDF3_64BIT_OFFSET`` (CDF-2), ``NETCDF3_64BIT_DATA`` (CDF-5). Otherwise it is the second, which all tools
         read, or the third where only that has the types or the room.
-    unlimited : str, optional
-        Of a new NetCDF file: the name of the dimension that may grow. Zarr arrays may grow along all.
+    unlimited : str or sequence of str, optional
+        Of a new NetCDF or HDF5 file: the name of the dimension that may grow; in HDF5 and netCDF-4 there may be
+        several. Zarr arrays may grow along all.
     attributes : mapping, optional
         Attributes of a new NetCDF or HDF5 file.
     comm : communicator or None, optional

@@ -70,6 +70,8 @@ fn hear_unit(r: &mut Reader) -> Option<Unit> {
 fn tell_objects(w: Writer, objects: &Objects) -> Writer {
     match objects {
         Objects::One { name, offset } => w.number(0).bytes(name.as_bytes()).number(*offset),
+        Objects::Grid { name, offset } => w.number(4).bytes(name.as_bytes()).number(*offset),
+        Objects::Allotted { from, known } => tell_table(w.number(5).number(*from), known),
         Objects::Keyed(keys) => tell_keys(w.number(1), keys),
         // What an index says is learned by who reads it.
         Objects::Shards(shards) => {
@@ -77,37 +79,43 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
             let w = numbers(numbers(tell_keys(w.number(3), &shards.keys), &shards.chunks), &order);
             w.bytes(&shards.codec.to_bytes())
         }
-        Objects::Table(table) => {
-            let w = w.number(2).bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
-            let w = table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
-                numbers(numbers(w, at).bytes(name.as_bytes()).number(*offset), bytes.as_slice())
-            });
-            let w = w.number(table.others.len() as u64);
-            table.others.iter().fold(w, |w, (at, other)| numbers(w, at).bytes(&other.0.to_bytes()))
-        }
+        Objects::Table(table) => tell_table(w.number(2), table),
     }
+}
+
+fn tell_table(w: Writer, table: &Table) -> Writer {
+    let w = w.bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
+    let w = table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
+        numbers(numbers(w, at).bytes(name.as_bytes()).number(*offset), bytes.as_slice())
+    });
+    let w = w.number(table.others.len() as u64);
+    table.others.iter().fold(w, |w, (at, other)| numbers(w, at).bytes(&other.0.to_bytes()))
+}
+
+fn hear_table(r: &mut Reader, decode: Decode) -> Option<Table> {
+    let below = r.text()?.into();
+    let place = |r: &mut Reader| {
+        let at = list(r, |r| r.number())?;
+        let (name, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
+        (bytes.len() <= 1).then(|| (at, Address { name, offset, bytes: bytes.first().copied() }))
+    };
+    let chunks = list(r, place)?.into_iter().collect();
+    let other = |r: &mut Reader| Some((list(r, |r| r.number())?, OtherCodec(decode(r.bytes()?)?)));
+    Some(Table { below, chunks, others: list(r, other)?.into_iter().collect() })
 }
 
 fn hear_objects(r: &mut Reader, decode: Decode) -> Option<Objects> {
     Some(match r.number()? {
         0 => Objects::One { name: r.text()?.into(), offset: r.number()? },
+        4 => Objects::Grid { name: r.text()?.into(), offset: r.number()? },
+        5 => Objects::Allotted { from: r.number()?, known: Arc::new(hear_table(r, decode)?) },
         1 => Objects::Keyed(hear_keys(r)?),
         3 => {
             let (keys, chunks) = (hear_keys(r)?, list(r, |r| r.number())?);
             let order = list(r, |r| usize::try_from(r.number()?).ok())?;
             Objects::Shards(Arc::new(Shards { keys, chunks, order, codec: decode(r.bytes()?)?, known: None }))
         }
-        2 => {
-            let below = r.text()?.into();
-            let place = |r: &mut Reader| {
-                let at = list(r, |r| r.number())?;
-                let (name, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
-                (bytes.len() <= 1).then(|| (at, Address { name, offset, bytes: bytes.first().copied() }))
-            };
-            let chunks = list(r, place)?.into_iter().collect();
-            let other = |r: &mut Reader| Some((list(r, |r| r.number())?, OtherCodec(decode(r.bytes()?)?)));
-            Objects::Table(Arc::new(Table { below, chunks, others: list(r, other)?.into_iter().collect() }))
-        }
+        2 => Objects::Table(Arc::new(hear_table(r, decode)?)),
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@
 //! "HDF5 File Format Specification Version 3.0" of The HDF Group; sections are named where they are carried out.
 
 mod attributes;
+mod changing;
 mod content;
 mod datatype;
 mod element;
@@ -21,6 +22,7 @@ mod reading;
 mod writing;
 
 pub use attributes::{Dialect, OF_DIMENSIONS};
+pub use changing::{ChangedDataset, Hdf5Change};
 pub use content::{
     AttributeValue, Chunk, ChunkIndex, Dataset, DatasetStorage, Filter, Hdf5Attribute, Link, LinkTarget, MetadataSource,
 };

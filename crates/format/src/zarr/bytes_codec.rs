@@ -32,10 +32,18 @@ pub enum BytesCodec {
     },
     /// Blosc.
     Blosc(Blosc),
+    /// Shuffle, as HDF5 and numcodecs do it: the first bytes of all elements, then the second ones.
+    Shuffle {
+        /// Bytes of an element; those of the array's, if 0.
+        element_bytes: u32,
+    },
+    /// Appends the Fletcher checksum of HDF5, 4 bytes, little-endian.
+    Fletcher32,
 }
 
 /// Names of codecs that follow each other in any order.
-pub(super) const NAMES: [&str; 5] = ["crc32c", "zstd", "gzip", "blosc", "numcodecs.zlib"];
+pub(super) const NAMES: [&str; 7] =
+    ["crc32c", "zstd", "gzip", "blosc", "numcodecs.zlib", "numcodecs.shuffle", "numcodecs.fletcher32"];
 
 impl BytesCodec {
     /// The codec that metadata name.
@@ -46,6 +54,8 @@ impl BytesCodec {
             "gzip" => Ok(BytesCodec::Gzip { level: level(codec, 6, context)? }),
             "numcodecs.zlib" => Ok(BytesCodec::Zlib { level: level(codec, 1, context)? }),
             "blosc" => Ok(BytesCodec::Blosc(blosc(codec, context)?)),
+            "numcodecs.shuffle" => Ok(BytesCodec::Shuffle { element_bytes: element_bytes(codec, context)? }),
+            "numcodecs.fletcher32" => Ok(BytesCodec::Fletcher32),
             other => Err(refused(other, context)),
         }
     }
@@ -56,6 +66,7 @@ impl BytesCodec {
             BytesCodec::Blosc(blosc) if blosc.element_bytes == 0 => {
                 BytesCodec::Blosc(Blosc { element_bytes: bytes as u32, ..blosc })
             }
+            BytesCodec::Shuffle { element_bytes: 0 } => BytesCodec::Shuffle { element_bytes: bytes as u32 },
             other => other,
         }
     }
@@ -86,6 +97,10 @@ impl BytesCodec {
             }
             BytesCodec::Gzip { level } => json!({"name": "gzip", "configuration": {"level": level}}),
             BytesCodec::Zlib { level } => json!({"name": "numcodecs.zlib", "configuration": {"level": level}}),
+            BytesCodec::Shuffle { element_bytes } => {
+                json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": element_bytes}})
+            }
+            BytesCodec::Fletcher32 => json!({"name": "numcodecs.fletcher32"}),
             BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => json!({
                 "name": "blosc",
                 "configuration": {
@@ -132,6 +147,13 @@ fn level(codec: &mut Named, usual: u32, context: Context) -> Result<u32, Error> 
     }
 }
 
+/// Bytes of an element, for shuffle; none where nothing is said.
+fn element_bytes(codec: &mut Named, context: Context) -> Result<u32, Error> {
+    let Some(value) = codec.take("elementsize") else { return Ok(0) };
+    let fits = value.as_u64().and_then(|bytes| u32::try_from(bytes).ok());
+    fits.ok_or_else(|| context.corrupt("shuffle elementsize in bytes", text(&value)))
+}
+
 fn blosc(codec: &mut Named, context: Context) -> Result<Blosc, Error> {
     let cname = codec.take("cname").unwrap_or_else(|| "lz4".into());
     let named = Compressor::ALL.into_iter().find(|one| cname.as_str() == Some(one.name()));
@@ -161,6 +183,7 @@ fn refused(name: &str, context: Context) -> Error {
         _ if context.asked == ASKED => "choose among the codecs that are expected",
         _ => "read it with zarr-python, and write it with codecs that are expected",
     };
-    let expected = "codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip or blosc";
+    let expected = "codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip, blosc, numcodecs.zlib, \
+                    numcodecs.shuffle or numcodecs.fletcher32";
     context.unsupported(expected, format!("codec '{}'", excerpt(name))).with_hint(hint)
 }

@@ -4,6 +4,7 @@ use super::blosc::{self, Blosc, Compressor, Shuffle};
 use super::bytes_codec::BytesCodec;
 use super::codecs::Codecs;
 use crate::error::{Context, Error};
+use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
 use hyperslab_layout::{Codec, CodecError, ShardIndex};
 use std::borrow::Cow;
@@ -45,6 +46,8 @@ impl Chain {
                     element_bytes,
                     block_bytes,
                 }),
+                5 => BytesCodec::Shuffle { element_bytes: level },
+                6 => BytesCodec::Fletcher32,
                 _ => return None,
             })
         };
@@ -84,6 +87,8 @@ impl Codec for Chain {
                 BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => {
                     (4, [compressor as u8, shuffle as u8], [level.into(), element_bytes, block_bytes])
                 }
+                BytesCodec::Shuffle { element_bytes } => (5, [0, 0], [element_bytes, 0, 0]),
+                BytesCodec::Fletcher32 => (6, [0, 0], [0, 0, 0]),
             };
             let [a, b, c] = numbers.map(u32::to_le_bytes);
             [&[kind, choices[0], choices[1], 0][..], &a, &b, &c].concat()
@@ -181,7 +186,8 @@ impl BytesCodec {
     /// Most bytes \[B\] that this codec makes of `bytes`, with room for encoders less careful than ours.
     fn max_encoded_bytes(self, bytes: u64) -> u64 {
         match self {
-            BytesCodec::Crc32c => bytes.saturating_add(CHECKSUM_BYTES),
+            BytesCodec::Crc32c | BytesCodec::Fletcher32 => bytes.saturating_add(CHECKSUM_BYTES),
+            BytesCodec::Shuffle { .. } => bytes,
             BytesCodec::Zstd { .. } | BytesCodec::Gzip { .. } | BytesCodec::Zlib { .. } | BytesCodec::Blosc(_) => {
                 bytes.saturating_add(bytes / 8).saturating_add(1024)
             }
@@ -221,6 +227,11 @@ fn encode_one(codec: BytesCodec, bytes: Cow<[u8]>, context: Context) -> Result<V
             encoder.finish().map_err(failed)
         }
         BytesCodec::Blosc(blosc) => blosc.encode(&bytes, context),
+        BytesCodec::Shuffle { element_bytes } => Ok(shuffle::shuffled(&bytes, element_bytes as usize)),
+        BytesCodec::Fletcher32 => {
+            let checksum = fletcher::fletcher32(&bytes).to_le_bytes();
+            Ok([&*bytes, &checksum].concat())
+        }
     }
 }
 
@@ -246,6 +257,8 @@ fn decode_one<'a>(
             decompress(decoder, "zlib", bytes.len(), bound, context).map(Cow::Owned)
         }
         BytesCodec::Blosc(_) => blosc::decode(&bytes, bound, context).map(Cow::Owned),
+        BytesCodec::Shuffle { element_bytes } => Ok(Cow::Owned(shuffle::unshuffled(&bytes, element_bytes as usize))),
+        BytesCodec::Fletcher32 => fletcher::verified(&bytes, context).map(|length| cut(bytes, length)),
     }
 }
 
@@ -261,13 +274,18 @@ pub(super) fn without_checksum<'a>(bytes: Cow<'a, [u8]>, context: Context) -> Re
         return Err(error.with_hint("the object was damaged or changed by other means: restore it from another copy"));
     }
     let length = body.len();
-    Ok(match bytes {
+    Ok(cut(bytes, length))
+}
+
+/// The first so many bytes.
+pub(crate) fn cut(bytes: Cow<[u8]>, length: usize) -> Cow<[u8]> {
+    match bytes {
         Cow::Borrowed(borrowed) => Cow::Borrowed(&borrowed[..length]),
         Cow::Owned(mut owned) => {
             owned.truncate(length);
             Cow::Owned(owned)
         }
-    })
+    }
 }
 
 /// Reads all that `decoder` gives, but at most `bound` bytes.
@@ -310,6 +328,7 @@ mod tests {
             vec![stored],
             vec![zstd, BytesCodec::Crc32c],
             vec![BytesCodec::Zlib { level: 9 }, blosc],
+            vec![BytesCodec::Shuffle { element_bytes: 8 }, gzip, BytesCodec::Fletcher32],
             vec![BytesCodec::Crc32c, gzip, zstd, BytesCodec::Crc32c],
         ]
         .map(|chain| Codecs { chain, ..Codecs::plain(false) })

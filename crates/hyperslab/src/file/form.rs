@@ -7,6 +7,7 @@ use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
+use hyperslab_walk::Placed;
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -40,9 +41,36 @@ impl FileArray {
 /// How rank 0 looks at a file that exists, given its directory, name and length \[B\]: what ranks are told, and what they must see.
 pub(super) type LookAt = fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>;
 
-/// Looks up where the units lie that a section touches, in this directory and file.
-pub(super) type Lookup =
-    Box<dyn FnOnce(Stored, Option<&Section>, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
+/// What a call touches of an array.
+#[derive(Clone, Copy)]
+pub(super) struct Touched<'a> {
+    /// Which part; all of it if not given.
+    pub(super) section: Option<&'a Section>,
+    /// Where it is written, from which byte on there is room for units that have no place yet \[B\].
+    pub(super) room: Option<u64>,
+}
+
+/// Looks up where the units lie that a call touches, in this directory and file.
+pub(super) type Lookup = Box<dyn FnOnce(Stored, Touched, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
+
+/// Chunks that got room while they were written, by the numbers of their arrays.
+pub(super) type NewPlaces = BTreeMap<usize, Vec<Placed>>;
+
+/// Finds out, in this directory and file, what is written to a file that exists so that what lies elsewhere now is found.
+pub(super) type ChangeFile = Box<dyn FnOnce(&dyn Names, &str) -> Result<FileChange, Fault> + Send>;
+
+/// What is written to a file that exists, in this order, so that it has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct FileChange {
+    /// Where what is behind all else begins \[B\].
+    pub(super) at: u64,
+    /// The bytes there.
+    pub(super) behind: Vec<u8>,
+    /// Bytes in place, each at its address.
+    pub(super) in_place: Vec<(u64, Vec<u8>)>,
+    /// What was there before.
+    pub(super) before: Vec<(u64, Vec<u8>)>,
+}
 
 /// What is said of an array besides its shape and type.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -78,7 +106,7 @@ pub(crate) struct FileEnd {
 }
 
 /// How far a file goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FileSize {
     /// How many arrays it has.
     pub(crate) arrays: usize,
@@ -86,6 +114,8 @@ pub(crate) struct FileSize {
     pub(crate) records: u64,
     /// Its length \[B\].
     pub(crate) bytes: u64,
+    /// First extents of arrays that grow each by itself, by their numbers.
+    pub(crate) lengths: Vec<(usize, u64)>,
 }
 
 /// The arrays of a file, as all ranks know them.
@@ -109,6 +139,20 @@ pub(crate) trait Form: Debug + Send {
     fn lookup(&self, _number: usize) -> Option<Lookup> {
         None
     }
+    /// Whether units of a new one get room as they are written, and rank 0 hears afterwards where.
+    fn gets_room(&self, _number: usize) -> bool {
+        false
+    }
+    /// Rank 0 has heard where units lie, and where that room ends. Gives how a file that exists is changed so that they are
+    /// found.
+    ///
+    /// # Errors
+    /// When there is no way to note that.
+    fn put_in_room(&mut self, _placed: NewPlaces, _end: u64) -> Result<Option<ChangeFile>, Fault> {
+        Ok(None)
+    }
+    /// The file was changed so: it ends there now, and begins with this.
+    fn has_changed(&mut self, _end: u64, _beginning: Vec<u8>) {}
     /// Refuses to change the elements of one that is there.
     ///
     /// # Errors
@@ -162,15 +206,19 @@ pub(crate) trait Form: Debug + Send {
     /// # Errors
     /// When there is no place for one; none is added then.
     fn add(&mut self, new: &[(&ArrayWrite, ElementType)], options: &WriteOptions) -> Result<(), Fault>;
-    /// Numbers of the arrays that grow.
-    fn growing(&self) -> Vec<usize> {
+    /// Whether one may become longer along its first dimension.
+    fn grows(&self, _number: usize) -> bool {
+        false
+    }
+    /// Numbers of the arrays that grow together: what is not given of them gets fill values.
+    fn growing_together(&self) -> Vec<usize> {
         Vec::new()
     }
-    /// Makes those that grow longer along their first dimension.
+    /// Makes these longer along their first dimension, and those that grow with them.
     ///
     /// # Errors
-    /// When none does, or not as far.
-    fn grow(&mut self, _by: u64) -> Result<(), Fault> {
+    /// When one does not grow, or not as far; none does then.
+    fn grow(&mut self, _numbers: &[usize], _by: u64) -> Result<(), Fault> {
         Err(Fault::new(FaultKind::Unsupported, "arrays of this format do not grow")
             .hint("use a NetCDF file or a Zarr store for arrays that grow"))
     }
@@ -211,7 +259,7 @@ impl Raw {
 
 impl Form for Raw {
     fn extent(&self) -> FileSize {
-        FileSize { arrays: self.arrays.len(), records: 0, bytes: self.end }
+        FileSize { arrays: self.arrays.len(), bytes: self.end, ..FileSize::default() }
     }
 
     fn array(&self, number: usize) -> FileArray {

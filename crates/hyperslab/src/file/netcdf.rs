@@ -123,7 +123,7 @@ impl Netcdf {
 impl Form for Netcdf {
     fn extent(&self) -> FileSize {
         let NetcdfHeader { variables, records, .. } = &self.header;
-        FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end() }
+        FileSize { arrays: variables.len(), records: *records, bytes: self.header.padded_end(), ..FileSize::default() }
     }
 
     fn array(&self, number: usize) -> FileArray {
@@ -207,11 +207,15 @@ impl Form for Netcdf {
         self.header.add(&variables, unlimited.as_deref(), *version).map(drop).map_err(format_fault)
     }
 
-    fn growing(&self) -> Vec<usize> {
+    fn grows(&self, number: usize) -> bool {
+        self.header.record_variables().any(|one| one == number)
+    }
+
+    fn growing_together(&self) -> Vec<usize> {
         self.header.record_variables().collect()
     }
 
-    fn grow(&mut self, by: u64) -> Result<(), Fault> {
+    fn grow(&mut self, _numbers: &[usize], by: u64) -> Result<(), Fault> {
         let grown = self.header.records.saturating_add(by);
         self.header.grow(grown, "the records of the file").map_err(format_fault)
     }

@@ -2,6 +2,7 @@
 
 use super::File;
 use super::disk::follow_disk;
+use super::form::Touched;
 use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::said::quoted;
@@ -25,7 +26,7 @@ struct Reading {
 impl Target for Reading {
     fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
         self.file.attempts.check_still_there()?;
-        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections)
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, None)
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
@@ -116,13 +117,23 @@ impl File {
         Ok(())
     }
 
-    /// How arrays are stored, with where the units lie that are read.
-    fn located(&self, stored: Vec<Stored>, numbers: &[usize], sections: &Sections) -> Result<Vec<Stored>, Fault> {
+    /// How arrays are stored, with where the units lie that are read, or written: then those that have no place get room from
+    /// this byte on.
+    pub(super) fn located(
+        &self,
+        stored: Vec<Stored>,
+        numbers: &[usize],
+        sections: &Sections,
+        room: Option<u64>,
+    ) -> Result<Vec<Stored>, Fault> {
         let lookups: Vec<_> = numbers.iter().map(|number| self.inside().form.lookup(*number)).collect();
         let name = self.object().into();
         let each = stored.into_iter().zip(lookups).enumerate();
         each.map(|(at, (stored, lookup))| match lookup {
-            Some(lookup) => lookup(stored, sections.of(at), (&*self.directory, &name)),
+            Some(lookup) => {
+                let touched = Touched { section: sections.of(at), room };
+                lookup(stored, touched, (&*self.directory, &name))
+            }
             None => Ok(stored),
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Writing arrays of a file.
 
 use super::disk::{self, follow_disk, marker};
-use super::form::FileSize;
+use super::form::{ChangeFile, FileChange, FileSize, NewPlaces};
 use super::{Contained, File, FileArray};
 use crate::error::Error;
 use crate::options::WriteOptions;
@@ -13,6 +13,7 @@ use hyperslab_collective::{Arguments, Compared, Decision, LocalArray, Ownership,
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Stored, Triplet, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
+use hyperslab_walk::Placed;
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,6 +23,16 @@ use std::sync::Arc;
 struct Putting {
     file: File,
     stored: Vec<Stored>,
+    /// Number of each array in the file, and what is written of it.
+    numbers: Vec<usize>,
+    sections: Sections,
+    /// Where units lie that got room, and where that ends; of a file that exists, how long it was before.
+    placed: Option<(NewPlaces, u64)>,
+    length: Option<u64>,
+    /// Whether all units got room, so that nothing is lost of what was there.
+    spares: bool,
+    /// What was in place before, where something of it was changed.
+    replaced: Vec<(u64, Vec<u8>)>,
     /// How far the file went before.
     before: FileSize,
     /// What it began with before, where that may change when it grows.
@@ -38,13 +49,19 @@ struct Putting {
 }
 
 impl Putting {
-    fn new(file: File, stored: Vec<Stored>, before: FileSize, beginning: Option<Vec<u8>>) -> Putting {
+    fn new(file: File, before: FileSize, beginning: Option<Vec<u8>>) -> Putting {
         Putting {
             file,
-            stored,
+            stored: Vec::new(),
+            numbers: Vec::new(),
+            sections: Sections::Whole,
+            placed: None,
+            length: None,
+            spares: false,
+            replaced: Vec::new(),
+            end: before.bytes,
             before,
             beginning,
-            end: before.bytes,
             whole: false,
             marker: None,
             made: false,
@@ -61,7 +78,36 @@ impl Putting {
 
     /// Tells them again how far it went. Gives whether they know.
     fn untell(&self) -> bool {
+        if !self.replaced.is_empty() {
+            let back = |(at, bytes): &(u64, Vec<u8>)| self.file.directory.overwrite_part(&self.file.name, *at, bytes);
+            return self.replaced.iter().rev().all(|one| back(one).is_ok()) && self.synced().is_ok();
+        }
         !self.told || self.beginning.as_ref().is_some_and(|before| self.tell(before).is_ok())
+    }
+
+    fn synced(&self) -> Result<(), Fault> {
+        let File { directory, name, options, .. } = &self.file;
+        if options.durable { directory.sync_files(std::slice::from_ref(name)) } else { Ok(()) }
+    }
+
+    /// Lets a file that exists say where units lie now: first what is behind all else, then what leads there.
+    fn change(&mut self, change: ChangeFile) -> Result<(), Fault> {
+        let (directory, name) = (self.file.directory.clone(), self.file.name.clone());
+        let FileChange { at, behind, in_place, before } = change(&*directory, &name)?;
+        let end = at + behind.len() as u64;
+        directory.resize(&name, end)?;
+        directory.overwrite_part(&name, at, &behind)?;
+        self.synced()?;
+        for ((at, bytes), before) in in_place.iter().zip(before) {
+            self.replaced.push(before);
+            self.told = true;
+            directory.overwrite_part(&name, *at, bytes)?;
+        }
+        self.synced()?;
+        let bytes = self.beginning.as_ref().map_or(0, |beginning| beginning.len() as u64);
+        let beginning = directory.read_prefix(&name, bytes)?.unwrap_or_default();
+        self.file.inside().form.has_changed(end, beginning);
+        Ok(())
     }
 
     /// Makes sure that the file still begins as it did when it was opened, or last grew.
@@ -100,12 +146,16 @@ impl Putting {
         if self.grows() && directory.length(name) == Some(self.end) {
             let _ = directory.resize(name, self.before.bytes);
         }
+        // What got room lies behind it, and nobody is led there.
+        if let Some(length) = self.length {
+            let _ = directory.resize(name, length);
+        }
     }
 }
 
 impl Target for Putting {
     fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
-        Ok(std::mem::take(&mut self.stored))
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(self.end))
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
@@ -114,7 +164,7 @@ impl Target for Putting {
 
     fn begin(
         &mut self,
-        _stored: &mut [Stored],
+        stored: &mut [Stored],
         transfer: &Arc<Transfer>,
         parameters: &mut Parameters,
     ) -> Result<Vec<Root>, Fault> {
@@ -139,6 +189,10 @@ impl Target for Putting {
                 attempts.withdraw(marked);
                 return Err(fault);
             }
+            if stored.iter().any(|stored| stored.allotted_from().is_some()) {
+                self.length = directory.length(&file.name);
+            }
+            self.spares = stored.iter().all(|stored| stored.allotted_from().is_some());
             let proof = marked.proof(directory);
             follow_disk(parameters, transfer, directory, (&file.name, 0))?;
             self.marker = Some(marked);
@@ -147,9 +201,26 @@ impl Target for Putting {
         Ok(vec![self.file.root(vec![proof])])
     }
 
+    fn placed(&mut self, chunks: Vec<Placed>, end: u64) -> Result<(), Fault> {
+        let mut places = NewPlaces::new();
+        for placed in chunks {
+            let number = self
+                .numbers
+                .get(placed.chunk.array as usize)
+                .ok_or_else(|| Fault::new(FaultKind::Peer, "a rank told of chunks of an array that is not written"))?;
+            places.entry(*number).or_default().push(placed);
+        }
+        self.placed = Some((places, end));
+        Ok(())
+    }
+
     fn publish(&mut self) -> Result<(), Fault> {
         // What took its place may have parts of this update: the marker stays, without an owner.
         self.file.attempts.check_still_there()?;
+        if let Some((places, end)) = self.placed.take() {
+            let change = self.file.inside().form.put_in_room(places, end)?;
+            change.map_or(Ok(()), |change| self.change(change))?;
+        }
         if self.marker.is_some() && self.grows() {
             // How far it goes is the last thing that changes.
             let beginning = self.file.inside().form.beginning();
@@ -175,7 +246,7 @@ impl Target for Putting {
         }
         match self.marker.take() {
             // What lies behind the end that its header names nobody reads.
-            Some(marker) if back && (!moved || self.grows()) => self.file.attempts.withdraw(marker),
+            Some(marker) if back && (!moved || self.grows() || self.spares) => self.file.attempts.withdraw(marker),
             // It stays beside the file, without an owner.
             Some(_) => {}
             None if !self.file.mode.writes_new() => {}
@@ -290,11 +361,14 @@ impl File {
             Ok(prepared) => (prepared, None),
             Err(fault) => (Prepared { asks: Vec::new(), sections: Sections::Whole, numbers: Vec::new() }, Some(fault)),
         };
+        let gets_room = self.mode.writes_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
         let whole = sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
         let putting = || -> Box<dyn Target> {
             let (stored, extent) = (self.stored(&numbers), self.inside().form.extent());
-            let file = self.preferring(options.strategy);
-            Box::new(Putting { end: extent.bytes, whole, ..Putting::new(file, stored, before, beginning) })
+            let (file, before, numbers) = (self.preferring(options.strategy), before.clone(), numbers.clone());
+            let sections = sections.clone();
+            let putting = Putting::new(file, before, beginning);
+            Box::new(Putting { stored, numbers, sections, end: extent.bytes, whole, ..putting })
         };
         let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {
@@ -308,14 +382,14 @@ impl File {
             policies: self.policies_of_writes(),
             together: true,
             target,
-            // A new file becomes visible when it is closed.
-            publishes: !new,
+            // A new file becomes visible when it is closed; but rank 0 must hear where units lie.
+            publishes: !new || gets_room,
             at_once: if new { self.attempts.at_once(1) } else { self.attempts.at_once_durable(1) },
         });
         let mut inside = self.inside();
         if done.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
-            inside.form.back_to(before);
             inside.added.truncate(before.arrays);
+            inside.form.back_to(before);
         } else if !self.comm.is_inside() {
             inside.added.iter_mut().filter(|added| **added == u64::MAX).for_each(|added| *added = 0);
         }
@@ -400,15 +474,14 @@ impl File {
         let names: Vec<&str> = asks.iter().map(|ask| ask.name.as_str()).collect();
         let mut numbers = self.numbers(&names)?;
         let mut inside = self.inside();
-        let growing: HashSet<usize> = inside.form.growing().into_iter().collect();
         let before = inside.form.extent().records;
         let by = asks.first().and_then(|ask| ask.shape().first().copied()).unwrap_or(0);
         for (ask, number) in asks.iter().zip(&numbers) {
             let (array, given) = (inside.form.array(*number), ask.shape());
-            if !growing.contains(number) {
+            if !inside.form.grows(*number) {
                 let text = format!("'{}' does not grow: its first dimension is not unlimited", ask.name);
                 return Err(Fault::new(FaultKind::Unsupported, text)
-                    .hint("name the dimension that grows with unlimited= when the file is made"));
+                    .hint("say with unlimited= or maxshape= which dimensions grow when the file is made"));
             }
             let others = given.len() == array.shape.len() && given[1..] == array.shape[1..];
             if !others || given[0] != by {
@@ -422,15 +495,17 @@ impl File {
         if numbers.iter().collect::<HashSet<_>>().len() < numbers.len() {
             return Err(Fault::new(FaultKind::Invalid, "an array is appended to twice in one call"));
         }
-        inside.form.grow(by)?;
+        inside.form.grow(&numbers, by)?;
         self.fill_others(&inside, before..before + by, &mut asks, &mut numbers)?;
-        let rows = |ask: &ArrayWrite| {
+        let rows = |(ask, number): (&ArrayWrite, &usize)| {
+            let start = inside.form.array(*number).shape[0] - by;
             let whole = Section::whole(ask.shape());
             let dims = whole.dims.into_iter().enumerate();
-            let dims = dims.map(|(d, triplet)| if d == 0 { Triplet { start: before, ..triplet } } else { triplet });
+            let dims = dims.map(|(d, triplet)| if d == 0 { Triplet { start, ..triplet } } else { triplet });
             Section { dims: dims.collect() }
         };
-        Ok(Prepared { sections: Sections::Each(asks.iter().map(rows).collect()), asks, numbers })
+        let sections = Sections::Each(asks.iter().zip(&numbers).map(rows).collect());
+        Ok(Prepared { sections, asks, numbers })
     }
 
     /// Arrays that grow with others, and of which nothing is given, get fill values: of one element, again and again.
@@ -444,7 +519,7 @@ impl File {
         if records.is_empty() {
             return Ok(());
         }
-        for number in inside.form.growing() {
+        for number in inside.form.growing_together() {
             if numbers.contains(&number) {
                 continue;
             }

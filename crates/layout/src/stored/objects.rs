@@ -46,6 +46,21 @@ pub enum Objects {
         /// Where the first element begins in it \[B\].
         offset: u64,
     },
+    /// One holds all chunks, which lie one after another in the order of the grid, each with room for all its elements.
+    Grid {
+        /// Its name.
+        name: Arc<str>,
+        /// Where the first chunk begins in it \[B\].
+        offset: u64,
+    },
+    /// One gets all chunks, each where there is room for it once its bytes are known: rank 0 gives out space, as much as they
+    /// need. To be written only: where they lie then, rank 0 hears.
+    Allotted {
+        /// From here on there is room in the object \[B\].
+        from: u64,
+        /// Which object it is, and where chunks lie that are there already: their new ones get other room.
+        known: Arc<Table>,
+    },
     /// Each chunk is an object of its own, whose name follows from its place in the grid.
     Keyed(Keys),
     /// A table says where each chunk begins, in which object. It is a fact, learned by each rank for the chunks that it

@@ -69,7 +69,11 @@ impl Stored {
     fn one(&self) -> Option<(&Arc<str>, u64)> {
         match &self.objects {
             Objects::One { name, offset } => Some((name, *offset)),
-            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) => None,
+            Objects::Grid { .. }
+            | Objects::Allotted { .. }
+            | Objects::Keyed(_)
+            | Objects::Table(_)
+            | Objects::Shards(_) => None,
         }
     }
 
@@ -80,7 +84,8 @@ impl Stored {
     /// What all its objects begin with.
     pub fn below(&self) -> Object {
         self.named(match &self.objects {
-            Objects::One { name, .. } => name.clone(),
+            Objects::One { name, .. } | Objects::Grid { name, .. } => name.clone(),
+            Objects::Allotted { known, .. } => known.below.clone(),
             Objects::Keyed(keys) => keys.prefix.clone(),
             Objects::Table(table) => table.below.clone(),
             Objects::Shards(shards) => shards.keys.prefix.clone(),
@@ -98,6 +103,10 @@ impl Stored {
         let chunk = || self.chunk().unwrap_or(&self.shape);
         let (name, view) = match &self.objects {
             Objects::One { name, offset } => (name.clone(), self.object_view(section, *offset)),
+            Objects::Grid { name, .. } => {
+                (name.clone(), self.box_view(section, low, chunk(), self.offset_in_grid(at).unwrap_or(0)))
+            }
+            Objects::Allotted { from, known } => (known.below.clone(), self.box_view(section, low, chunk(), *from)),
             Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
             Objects::Table(table) => {
                 let Address { name, offset, .. } = table.chunks.get(at)?;
@@ -116,8 +125,12 @@ impl Stored {
     pub fn extent_of(&self, at: &[u64]) -> Option<(Object, Option<Stretch>)> {
         let (name, stretch) = match &self.objects {
             Objects::One { name, .. } => (name.clone(), None),
+            Objects::Grid { name, .. } => {
+                let stretch = self.offset_in_grid(at).map(|first| (first, self.chunk_bytes().unwrap_or(0)));
+                (name.clone(), stretch)
+            }
             Objects::Keyed(keys) => (keys.name(at).into(), None),
-            Objects::Table(table) => {
+            Objects::Table(table) | Objects::Allotted { known: table, .. } => {
                 let Address { name, offset, bytes } = table.chunks.get(at)?;
                 let bytes = bytes.or_else(|| self.chunk_bytes()).unwrap_or(0);
                 (name.clone(), Some((*offset, bytes)))
@@ -128,6 +141,27 @@ impl Stored {
             }
         };
         Some((self.named(name), stretch))
+    }
+
+    /// Where a chunk lies among those that follow each other in one object \[B\].
+    fn offset_in_grid(&self, at: &[u64]) -> Option<u64> {
+        let Objects::Grid { offset, .. } = &self.objects else { return None };
+        Some(offset.saturating_add(self.chunk_number(at).saturating_mul(self.chunk_bytes().unwrap_or(0))))
+    }
+
+    /// The number of a chunk in its grid, of which the last dimension is the fastest.
+    pub fn chunk_number(&self, at: &[u64]) -> u64 {
+        let Some(chunk) = self.chunk() else { return 0 };
+        let counts = self.shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk));
+        counts.zip(at).fold(0, |number: u64, (count, at)| number.saturating_mul(count).saturating_add(*at))
+    }
+
+    /// From which byte on chunks get room as they are encoded, if they do \[B\].
+    pub fn allotted_from(&self) -> Option<u64> {
+        match &self.objects {
+            Objects::Allotted { from, .. } => Some(*from),
+            _ => None,
+        }
     }
 
     /// Whether a table says where its chunks lie, or an index.
@@ -144,7 +178,7 @@ impl Stored {
     pub fn shards(&self) -> Option<&Arc<Shards>> {
         match &self.objects {
             Objects::Shards(shards) => Some(shards),
-            Objects::One { .. } | Objects::Keyed(_) | Objects::Table(_) => None,
+            _ => None,
         }
     }
 
@@ -165,7 +199,7 @@ impl Stored {
         match &self.objects {
             Objects::Table(table) => table.chunks.contains_key(at),
             Objects::Shards(shards) => shards.place(at).is_some(),
-            Objects::One { .. } | Objects::Keyed(_) => true,
+            Objects::One { .. } | Objects::Grid { .. } | Objects::Allotted { .. } | Objects::Keyed(_) => true,
         }
     }
 
@@ -237,21 +271,31 @@ impl Stored {
                 Some("its order of dimensions is no permutation")
             }
             Objects::One { .. } if self.unit != Unit::Free => Some("chunks that lie in one object need a table"),
-            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) if !chunked => {
+            Objects::Grid { .. }
+            | Objects::Allotted { .. }
+            | Objects::Keyed(_)
+            | Objects::Table(_)
+            | Objects::Shards(_)
+                if !chunked =>
+            {
                 Some("objects of chunks need the shape of a chunk")
             }
+            Objects::Grid { .. } if self.is_read_whole() => Some("only plain chunks have room before they are encoded"),
+            Objects::Allotted { .. } if self.codec().is_none() => Some("only encoded chunks get room when they are"),
+            Objects::Allotted { .. } if self.change == Change::InPlace => Some("chunks that get room are new"),
+            Objects::Allotted { .. } if self.strides.record.is_some() => Some("only arrays in one object have records"),
+            Objects::Allotted { .. } => None,
             Objects::Keyed(_) if self.change == Change::InPlace => Some("objects of chunks are made or replaced"),
             Objects::One { .. } if self.is_read_whole() => Some("only chunks are encoded"),
             Objects::Table(_) | Objects::Shards(_) if self.has_trailer() => {
                 Some("only objects of chunks have checksums of their own")
             }
             Objects::Shards(shards) if !shards.fit(ndim) => Some("its shards have no chunks, or no index of them"),
-            Objects::One { .. } | Objects::Table(_) | Objects::Shards(_) if self.change == Change::Replace => {
-                Some("only objects of chunks are replaced")
-            }
-            Objects::Keyed(_) | Objects::Table(_) | Objects::Shards(_) if self.strides.record.is_some() => {
-                Some("only arrays in one object have records")
-            }
+            Objects::Keyed(_) if self.strides.record.is_some() => Some("only arrays in one object have records"),
+            Objects::Keyed(_) => None,
+            _ if self.change == Change::Replace => Some("only objects of chunks are replaced"),
+            Objects::One { .. } => None,
+            _ if self.strides.record.is_some() => Some("only arrays in one object have records"),
             _ => None,
         }
     }
@@ -267,8 +311,10 @@ impl Stored {
     /// The same of the chunk at these coordinates, which may have gone through another codec than the rest.
     pub fn codec_at(&self, at: &[u64]) -> Option<&Arc<dyn Codec>> {
         let other = match &self.objects {
-            Objects::Table(table) => table.others.get(at).map(|other| &other.0),
-            Objects::One { .. } | Objects::Keyed(_) | Objects::Shards(_) => None,
+            Objects::Table(table) | Objects::Allotted { known: table, .. } => {
+                table.others.get(at).map(|other| &other.0)
+            }
+            _ => None,
         };
         other.or_else(|| self.codec())
     }

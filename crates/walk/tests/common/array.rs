@@ -2,7 +2,7 @@
 
 use super::oracle;
 use hyperslab_format::zarr::{BytesCodec, Chain};
-use hyperslab_layout::stored::{Coding, Objects, Table};
+use hyperslab_layout::stored::{Address, Coding, Objects, Table};
 use hyperslab_layout::{Distribution, ElementType, Object, Section};
 use hyperslab_plan::{Direction, Spread, Stored, TransferArray};
 use hyperslab_world::{MemoryStore, Root, Store};
@@ -38,12 +38,12 @@ impl Array {
         let mut array = Array { number, stored, values, chunks: BTreeMap::new(), fill, limit, imaginary, write, read };
         for index in oracle::indices(&array.stored.shape.clone()) {
             let exists = match (&array.stored.objects, array.stored.chunk()) {
-                (Objects::One { .. } | Objects::Table(_) | Objects::Shards(_), _) => true,
                 (Objects::Keyed(_), _) if array.stored.makes_objects() => false,
                 (Objects::Keyed(_), chunk) => {
                     let at: Vec<u64> = index.iter().zip(chunk.unwrap()).map(|(&i, &c)| i / c).collect();
                     oracle::value(number, &at, 2, 3) > 0
                 }
+                _ => true,
             };
             if exists {
                 array.set(&index, oracle::value(number, &index, 1, limit));
@@ -101,6 +101,15 @@ impl Array {
                 }
             }
             Objects::Table(table) => self.store_by(table, objects),
+            Objects::Grid { name, .. } => {
+                let grid: Vec<u64> =
+                    self.stored.shape.iter().zip(self.stored.chunk().unwrap()).map(|(n, c)| n.div_ceil(*c)).collect();
+                let address = |at: &[u64]| self.stored.extent_of(at).unwrap().1.unwrap().0;
+                let each = oracle::indices(&grid).into_iter().map(|at| (address(&at), at));
+                let chunks = each.map(|(offset, at)| (at, Address::plain(name.clone(), offset))).collect();
+                self.store_by(&Table { chunks, ..Table::default() }, objects);
+            }
+            Objects::Allotted { .. } => panic!("whole calls give room"),
             Objects::Shards(_) => panic!("whole calls read shards, since a call learns where chunks lie"),
         }
     }

@@ -130,6 +130,12 @@ fn any_table(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: 
     Stored::in_table(shape, element, &chunk, table).below_root(number as u32)
 }
 
+/// Chunks of a random shape, one after another.
+fn any_grid(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: ElementType) -> Stored {
+    let (chunk, begin) = (any_chunk(random, shape), random.u64(0..20));
+    Stored::in_grid(shape, element, &chunk, "grid", begin).below_root(number as u32)
+}
+
 /// In the common file, where the next array starts; some in records with something else between them.
 fn any_place(
     random: &mut fastrand::Rng,
@@ -165,7 +171,8 @@ pub(crate) fn any_array(random: &mut fastrand::Rng, number: usize, file: &mut u6
     let order = any_order(random, shape.len());
     let stored = match random.u8(0..5) {
         0 | 1 => any_chunks(random, number, &shape, element),
-        2 => any_table(random, number, &shape, element),
+        2 if random.bool() => any_table(random, number, &shape, element),
+        2 => any_grid(random, number, &shape, element),
         _ => any_place(random, &shape, &order, element, file),
     };
     Array::new(number, stored.ordered(order), write, read)

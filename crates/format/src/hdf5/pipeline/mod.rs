@@ -1,22 +1,21 @@
 //! Filters that chunks go through (section IV.A.2.l, and the filters that The HDF Group has registered).
 
 mod bitshuffle;
-mod checksum;
 mod lz;
-mod shuffle;
 
 use super::content::Filter;
 use super::policy::FILTERS_MAX;
 use crate::error::{Context, Error, excerpt};
-use crate::zarr::decode_blosc;
+use crate::zarr::{BytesCodec, Codecs, cut, decode_blosc};
+use crate::{fletcher, shuffle};
 use hyperslab_layout::stored::Coding;
-use hyperslab_layout::{Codec, CodecError, ShardIndex};
+use hyperslab_layout::{ByteOrder, Codec, CodecError, ShardIndex};
 use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 /// Filters in the order of encoding, for those who know no format.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Pipeline(Vec<FilterStep>);
 
 /// A filter that is known.
@@ -71,6 +70,49 @@ impl Pipeline {
             })
         };
         filters.iter().map(step).collect::<Result<_, _>>().map(Pipeline)
+    }
+
+    /// What a user asks for by names of codecs, for elements of so many bytes: the filters that do the same.
+    ///
+    /// # Errors
+    /// When a codec is no filter that is written here.
+    pub fn of_codecs(codecs: &Codecs, element_bytes: u64, name: &str) -> Result<Pipeline, Error> {
+        let context = Context::new("make HDF5 dataset", name);
+        let refused = |found: &str| {
+            let expected = "codecs gzip, zstd, numcodecs.shuffle and numcodecs.fletcher32";
+            context.unsupported(expected, found.to_string()).with_hint("HDF5 has filters: leave the other codecs out")
+        };
+        match codecs {
+            Codecs { shards: Some(_), .. } => return Err(refused("sharding_indexed")),
+            Codecs { order, .. } if !order.is_empty() => return Err(refused("transpose")),
+            Codecs { endian: ByteOrder::Big, .. } => return Err(refused("bytes with endian big (give dtype instead)")),
+            _ => {}
+        }
+        let step = |codec: &BytesCodec| match *codec {
+            BytesCodec::Gzip { level } | BytesCodec::Zlib { level } => Ok(FilterStep::Deflate(level.min(9))),
+            BytesCodec::Zstd { level, checksum: false } => match u32::try_from(level) {
+                Ok(level) => Ok(FilterStep::Zstd(if level == 0 { 3 } else { level.min(22) })),
+                Err(_) => Err(refused("zstd with a level below 0")),
+            },
+            BytesCodec::Shuffle { element_bytes: 0 } => Ok(FilterStep::Shuffle(element_bytes as u32)),
+            BytesCodec::Shuffle { element_bytes } => Ok(FilterStep::Shuffle(element_bytes)),
+            // The checksum that HDF5 has.
+            BytesCodec::Fletcher32 | BytesCodec::Crc32c => Ok(FilterStep::Fletcher32),
+            BytesCodec::Zstd { .. } => Err(refused("zstd with a checksum of its own")),
+            BytesCodec::Blosc(_) => Err(refused("blosc")),
+        };
+        codecs.chain.iter().map(step).collect::<Result<_, _>>().map(Pipeline)
+    }
+
+    /// The filters as metadata list them.
+    pub fn filters(&self) -> Vec<Filter> {
+        let one = |step: &FilterStep| {
+            let (number, value) = step.number_and_value();
+            let values = if *step == FilterStep::Fletcher32 { Vec::new() } else { vec![value] };
+            // What cannot be undone without it is not optional.
+            Filter { number, optional: number == 1 || number == 2, name: step.name().into(), values }
+        };
+        self.0.iter().map(one).collect()
     }
 
     /// Without the filters that a chunk lacks, by its mask ([`super::Chunk::lacks`]).
@@ -168,7 +210,7 @@ impl FilterStep {
                 encoder.finish().map_err(failed)
             }
             FilterStep::Shuffle(element) => Ok(shuffle::shuffled(bytes, element as usize)),
-            FilterStep::Fletcher32 => Ok([bytes, &checksum::fletcher32(bytes).to_le_bytes()].concat()),
+            FilterStep::Fletcher32 => Ok([bytes, &fletcher::fletcher32(bytes).to_le_bytes()].concat()),
             FilterStep::Lz4(block) => lz::encode_lz4(bytes, block, context),
             FilterStep::Zstd(level) => zstd::bulk::compress(bytes, level.min(22) as i32).map_err(failed),
             FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) => {
@@ -186,14 +228,8 @@ impl FilterStep {
             }
             FilterStep::Shuffle(element) => shuffle::unshuffled(&bytes, element as usize),
             FilterStep::Fletcher32 => {
-                let length = checksum::verified(&bytes, context)?;
-                return Ok(match bytes {
-                    Cow::Borrowed(borrowed) => Cow::Borrowed(&borrowed[..length]),
-                    Cow::Owned(mut owned) => {
-                        owned.truncate(length);
-                        Cow::Owned(owned)
-                    }
-                });
+                let length = fletcher::verified(&bytes, context)?;
+                return Ok(cut(bytes, length));
             }
             FilterStep::Lzf => lz::decode_lzf(&bytes, bound, context)?,
             FilterStep::Blosc => decode_blosc(&bytes, bound, context)?,

@@ -47,6 +47,10 @@ pub(super) struct HeaderMessage {
     /// When it was made, among others of its kind, where the header counts that.
     pub(super) order: Option<u16>,
     pub(super) body: Vec<u8>,
+    /// Where the body is in the file \[B\].
+    pub(super) at: u64,
+    /// The block that has it, which ends with its checksum where headers have them: its first byte, and how many \[B\].
+    pub(super) block: (u64, u64),
 }
 
 impl HeaderMessage {
@@ -121,7 +125,7 @@ impl HeaderBlocks<'_> {
         fields.skip(7)?;
         let bytes = u64::from(fields.four()?);
         let block = self.fetcher.extended(at, guess, bytes + 16)?;
-        self.follow(self.messages(&block[16..])?)
+        self.follow(self.messages(&block[16..], (at, 16, block.len()))?)
     }
 
     /// Version 2.
@@ -138,7 +142,7 @@ impl HeaderBlocks<'_> {
         let whole = whole.ok_or_else(|| self.fetcher.context.corrupt("a header in the file", format!("{bytes} B")))?;
         let block = self.fetcher.extended(at, guess, whole)?;
         let body = self.fetcher.verified(at, &block)?;
-        self.follow(self.messages(&body[begin..])?)
+        self.follow(self.messages(&body[begin..], (at, begin, block.len()))?)
     }
 
     /// Adds the messages of continuations, and of theirs.
@@ -163,21 +167,25 @@ impl HeaderBlocks<'_> {
             return Err(fields.wrong("each continuation once", format!("that at byte {at} twice")));
         }
         if self.version == 1 {
-            return self.messages(&self.fetcher.bytes(at, bytes)?);
+            return self.messages(&self.fetcher.bytes(at, bytes)?, (at, 0, bytes as usize));
         }
         let block = self.fetcher.block(at, bytes, b"OCHK")?;
         let body = self.fetcher.verified(at, &block)?;
-        self.messages(body.get(4..).unwrap_or_default())
+        self.messages(body.get(4..).unwrap_or_default(), (at, 4, block.len()))
     }
 
-    /// The messages of a block. What is too short for one is a gap at the end.
-    fn messages(&self, block: &[u8]) -> Result<Vec<HeaderMessage>, Error> {
+    /// The messages of a block that is at this place, has something before them and so many bytes in all. What is too short
+    /// for one is a gap at the end.
+    fn messages(&self, block: &[u8], (at, before, all): (u64, usize, usize)) -> Result<Vec<HeaderMessage>, Error> {
         let counted = self.version == 2 && self.flags & 4 != 0;
         let begin = if self.version == 1 { 8 } else { 4 + if counted { 2 } else { 0 } };
         let mut fields = self.fetcher.fields(block, "object header");
         let mut messages = Vec::new();
         while fields.rest.len() >= begin {
-            let message = self.message(&mut fields, counted)?;
+            let mut message = self.message(&mut fields, counted)?;
+            let end = before + block.len() - fields.rest.len();
+            message.at = at + (end - message.body.len()) as u64;
+            message.block = (at, all as u64);
             let must_be_known = message.flags & 128 != 0;
             if must_be_known && message.kind > MESSAGE_KIND_LAST {
                 let found = format!("one of kind {:#06x}", message.kind);
@@ -196,6 +204,6 @@ impl HeaderBlocks<'_> {
             fields.skip(3)?;
         }
         let order = if counted { Some(fields.two()?) } else { None };
-        Ok(HeaderMessage { kind, flags, order, body: fields.take(bytes.into())?.to_vec() })
+        Ok(HeaderMessage { kind, flags, order, body: fields.take(bytes.into())?.to_vec(), at: 0, block: (0, 0) })
     }
 }

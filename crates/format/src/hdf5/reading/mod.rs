@@ -23,6 +23,7 @@ mod heap_local;
 mod layout;
 mod messages;
 mod search;
+mod slots;
 mod superblock;
 #[cfg(test)]
 mod tests;
@@ -32,4 +33,5 @@ mod values;
 
 pub use attributes::NamedAttribute;
 pub use header::ObjectKind;
+pub(super) use slots::ChangedBlock;
 pub use superblock::{Hdf5File, SIGNATURE};

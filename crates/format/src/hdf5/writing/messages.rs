@@ -1,7 +1,7 @@
 //! What headers consist of (section IV.A.2 of the specification).
 
 use super::scales::NewAttribute;
-use super::{CHUNK_BYTES_MAX, NewDataset, NewStorage, datatypes};
+use super::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewStorage, datatypes};
 use crate::error::{Context, Error};
 use crate::hdf5::{Filter, NOWHERE};
 use crate::size::array_bytes;
@@ -46,11 +46,17 @@ pub(super) fn check(dataset: &NewDataset, context: &Context) -> Result<(), Error
             Err(context.invalid("chunks, since it grows or has filters", "one stretch"))
         }
         NewStorage::Contiguous(_) => Ok(()),
-        NewStorage::Chunked { chunk, places } => check_chunks(shape, chunk, places.len(), element, context),
+        NewStorage::Chunked { chunk, places } => check_chunks(shape, chunk, places, element, context),
     }
 }
 
-fn check_chunks(shape: &[u64], chunk: &[u64], places: usize, element: u64, context: &Context) -> Result<(), Error> {
+fn check_chunks(
+    shape: &[u64],
+    chunk: &[u64],
+    places: &[ChunkPlace],
+    element: u64,
+    context: &Context,
+) -> Result<(), Error> {
     let bytes = chunk.iter().try_fold(element, |bytes, extent| bytes.checked_mul(*extent));
     let fits = bytes.is_some_and(|bytes| bytes > 0 && bytes <= CHUNK_BYTES_MAX);
     if chunk.is_empty() || chunk.len() >= NDIM_MAX || chunk.len() != shape.len() || !fits {
@@ -59,10 +65,16 @@ fn check_chunks(shape: &[u64], chunk: &[u64], places: usize, element: u64, conte
         return Err(context.invalid(expected, found));
     }
     let count = shape.iter().zip(chunk).try_fold(1u64, |count, (s, c)| count.checked_mul(s.div_ceil(*c)));
-    if count != Some(places as u64) {
-        return Err(context.invalid(format!("places for {} chunks", count.unwrap_or(u64::MAX)), places.to_string()));
+    let count = count.unwrap_or(u64::MAX);
+    let beyond = places.last().filter(|last| last.number >= count);
+    let wrong = places.windows(2).find(|pair| pair[0].number >= pair[1].number).map(|pair| &pair[1]);
+    match wrong.or(beyond) {
+        None => Ok(()),
+        Some(place) => {
+            let expected = format!("places for some of {count} chunks, in their order");
+            Err(context.invalid(expected, format!("one for chunk {}", place.number)))
+        }
     }
-    Ok(())
 }
 
 /// Section IV.A.2.b, version 2; without a shape, of no elements at all.

@@ -20,6 +20,8 @@ use header::NewHeader;
 use heap::Heap;
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+pub(super) use tree::index as chunk_index;
 
 /// A group that is to be made.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -87,29 +89,26 @@ impl NewDataset {
 pub enum NewStorage {
     /// In one stretch from this address on; nowhere where nothing was written.
     Contiguous(Option<u64>),
-    /// In chunks of this shape, which lie at these places, in the order of the grid.
+    /// In chunks of this shape, of which some exist.
     Chunked {
         /// Their shape.
         chunk: Vec<u64>,
-        /// Where they lie.
-        places: Vec<ChunkPlace>,
+        /// Where those lie that exist, in the order of their numbers.
+        places: Arc<[ChunkPlace]>,
     },
 }
 
 /// Where a chunk of a new dataset lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkPlace {
-    /// Its first byte \[B\]; [`ChunkPlace::ABSENT`] has none.
+    /// Its number in the grid, of which the last dimension is the fastest.
+    pub number: u64,
+    /// Its first byte \[B\].
     pub at: u64,
     /// How many bytes are stored.
     pub bytes: u32,
     /// A bit for each filter that it did not go through.
     pub lacks: u32,
-}
-
-impl ChunkPlace {
-    /// The place of a chunk that does not exist.
-    pub const ABSENT: ChunkPlace = ChunkPlace { at: super::NOWHERE, bytes: 0, lacks: 0 };
 }
 
 /// What a file consists of besides the elements of its datasets.

@@ -117,7 +117,10 @@ impl KnownDimensions {
         let mut path = group;
         loop {
             let found = self.own(path, name);
-            let fits = |&one: &usize| self.all[one].length == length && self.all[one].unlimited == unlimited;
+            let fits = |&one: &usize| {
+                let known = &self.all[one];
+                known.unlimited == unlimited && (unlimited || known.length == length)
+            };
             if found.is_some() && (path == group || found.as_ref().is_some_and(fits)) {
                 return found;
             }
@@ -158,8 +161,11 @@ fn new_dimensions(group: &NewGroup, path: &str, known: &KnownDimensions) -> Resu
                 named.push((name.clone(), length, unlimited));
                 named.len() - 1
             });
-            let (_, other, others) = &named[number];
-            if (*other, *others) != (length, unlimited) {
+            let (_, other, others) = &mut named[number];
+            if unlimited && *others {
+                // What has fewer along it counts as filled up.
+                *other = length.max(*other);
+            } else if (*other, *others) != (length, unlimited) {
                 let expected = format!("dimension '{name}' of length {other}{}", said(*others));
                 return Err(context.invalid(expected, format!("length {length}{}", said(unlimited))));
             }
@@ -216,6 +222,7 @@ fn number(group: &NewGroup, path: &str, known: &mut KnownDimensions, next: &mut 
                     let at = known.seen(path, name, length, unlimited);
                     if let Some(at) = at.filter(|_| !is_scale) {
                         known.all[at].uses.push((*next, d as u32));
+                        known.all[at].length = known.all[at].length.max(length);
                     }
                 }
                 *next += 1;
@@ -319,7 +326,7 @@ fn as_scale<'a>(mut made: ScaledDataset<'a>, dimension: &Dimension, says: &str) 
 
 /// The dataset of a dimension that has no variable: nobody reads its elements.
 fn without_variable(name: &str, dimension: &Dimension) -> NewDataset {
-    let chunked = NewStorage::Chunked { chunk: vec![1024], places: absent(dimension.length.div_ceil(1024)) };
+    let chunked = NewStorage::Chunked { chunk: vec![1024], places: [].into() };
     NewDataset {
         name: name.into(),
         shape: vec![dimension.length],
@@ -331,10 +338,6 @@ fn without_variable(name: &str, dimension: &Dimension) -> NewDataset {
         attributes: Vec::new(),
         dimensions: Vec::new(),
     }
-}
-
-fn absent(chunks: u64) -> Vec<super::ChunkPlace> {
-    vec![super::ChunkPlace::ABSENT; chunks as usize]
 }
 
 /// A text of ASCII with a zero behind it, as libraries write those that they look for.

@@ -9,6 +9,7 @@
 
 use super::ChunkPlace;
 use crate::hdf5::NOWHERE;
+use hyperslab_layout::mesh;
 
 /// Children of a node that is full: twice 32, what libraries assume unless a superblock says something else.
 const CHILDREN_MAX: usize = 64;
@@ -19,8 +20,14 @@ struct TreeChild {
     at: u64,
 }
 
-/// The tree over these chunks of elements of so many bytes, from this address on, with its root first; no bytes where there is no chunk.
-pub(super) fn index(shape: &[u64], (chunk, element): (&[u64], u64), places: &[ChunkPlace], at: u64) -> Vec<u8> {
+/// The tree over these chunks of elements of so many bytes, from this address on, with its root first; no bytes where there is
+/// no chunk.
+pub(in crate::hdf5) fn index(
+    shape: &[u64],
+    (chunk, element): (&[u64], u64),
+    places: &[ChunkPlace],
+    at: u64,
+) -> Vec<u8> {
     let mut children = chunks(shape, chunk, places);
     let Some(last) = children.last() else { return Vec::new() };
     let end = past(&last.key, chunk, element);
@@ -73,26 +80,16 @@ fn node(level: u8, children: &[TreeChild], next: &[u8], (left, right): (u64, u64
 /// The chunks that exist.
 fn chunks(shape: &[u64], chunk: &[u64], places: &[ChunkPlace]) -> Vec<TreeChild> {
     let grid: Vec<u64> = shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect();
-    let mut at = vec![0; grid.len()];
-    let mut found = Vec::new();
-    for place in places {
-        if place.at != NOWHERE {
-            let mut key = Vec::with_capacity(16 + 8 * grid.len());
-            key.extend(place.bytes.to_le_bytes());
-            key.extend(place.lacks.to_le_bytes());
-            at.iter().zip(chunk).for_each(|(at, chunk): (&u64, &u64)| key.extend((at * chunk).to_le_bytes()));
-            key.extend([0; 8]);
-            found.push(TreeChild { key, at: place.at });
-        }
-        for (at, extent) in at.iter_mut().zip(&grid).rev() {
-            *at += 1;
-            if *at < *extent {
-                break;
-            }
-            *at = 0;
-        }
-    }
-    found
+    let one = |place: &ChunkPlace| {
+        let mut key = Vec::with_capacity(16 + 8 * grid.len());
+        key.extend(place.bytes.to_le_bytes());
+        key.extend(place.lacks.to_le_bytes());
+        let at = mesh::unravel(place.number, &grid);
+        at.iter().zip(chunk).for_each(|(at, chunk)| key.extend((at * chunk).to_le_bytes()));
+        key.extend([0; 8]);
+        TreeChild { key, at: place.at }
+    };
+    places.iter().map(one).collect()
 }
 
 /// A key that is larger in every dimension than this one. The last dimension is that of the bytes of an element \[B\].

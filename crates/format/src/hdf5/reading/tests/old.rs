@@ -54,7 +54,8 @@ fn layouts_of_versions_1_and_2() {
 #[test]
 fn fill_values_of_old_messages() {
     let value = |kind: MessageKind, body: &[u8]| {
-        let message = HeaderMessage { kind: kind as u16, flags: 0, order: None, body: body.to_vec() };
+        let message =
+            HeaderMessage { kind: kind as u16, flags: 0, order: None, body: body.to_vec(), at: 0, block: (0, 0) };
         let fetcher = Fetcher::new(&Nothing, WIDTHS, Context { asked: "read", object: "x" });
         fill(&fetcher, &ObjectHeader { messages: vec![message] }).unwrap()
     };

@@ -3,7 +3,7 @@
 use crate::error::{Context, Error};
 
 /// The checksum of these bytes. A last single byte counts as the upper half of a word.
-pub(super) fn fletcher32(bytes: &[u8]) -> u32 {
+pub(crate) fn fletcher32(bytes: &[u8]) -> u32 {
     let (words, last) = bytes.as_chunks::<2>();
     let (mut one, mut two) = (0u64, 0u64);
     // So many words cannot overflow, even of sums that were not reduced.
@@ -30,7 +30,7 @@ fn folded(mut sum: u64) -> u64 {
 }
 
 /// How many bytes are before the checksum at the end, which is verified.
-pub(super) fn verified(bytes: &[u8], context: Context) -> Result<usize, Error> {
+pub(crate) fn verified(bytes: &[u8], context: Context) -> Result<usize, Error> {
     let Some((body, stored)) = bytes.split_last_chunk::<4>() else {
         return Err(context.corrupt("at least a checksum of 4 B", format!("{} B", bytes.len())));
     };

@@ -1,7 +1,7 @@
 //! Shuffle: the first bytes of all elements, then the second ones; what is less than an element stays behind them.
 
 /// The bytes of elements of this size, one after another.
-pub(super) fn shuffled(bytes: &[u8], element: usize) -> Vec<u8> {
+pub(crate) fn shuffled(bytes: &[u8], element: usize) -> Vec<u8> {
     let Some(count) = bytes.len().checked_div(element).filter(|&count| element > 1 && count > 1) else {
         return bytes.to_vec();
     };
@@ -13,7 +13,7 @@ pub(super) fn shuffled(bytes: &[u8], element: usize) -> Vec<u8> {
 }
 
 /// The reverse of [`shuffled`].
-pub(super) fn unshuffled(bytes: &[u8], element: usize) -> Vec<u8> {
+pub(crate) fn unshuffled(bytes: &[u8], element: usize) -> Vec<u8> {
     let Some(count) = bytes.len().checked_div(element).filter(|&count| element > 1 && count > 1) else {
         return bytes.to_vec();
     };

@@ -1,0 +1,303 @@
+//! Where elements of a dataset lie: in one stretch, or in chunks, which have their places from the start, or get room as they
+//! are written.
+
+use super::Hdf5Array;
+use super::told::Bytes;
+use crate::error::format_fault;
+use crate::file::form::{FileArray, FileChange, NewPlaces, Touched};
+use crate::options::WriteOptions;
+use crate::zarr::ArrayWrite;
+use hyperslab_collective::natural_chunks;
+use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, Filter, Hdf5Change, Hdf5File, NewStorage, Pipeline};
+use hyperslab_layout::mesh::{ravel, unravel, volume};
+use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
+use hyperslab_layout::{ElementType, Section, Stored, cut, tuple};
+use hyperslab_walk::Placed;
+use hyperslab_world::{Fault, FaultKind, Names};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Most chunks of an array that one call looks up: where they lie is told to all ranks.
+const CHUNKS_MAX: u64 = 1 << 20;
+/// Chunks that nobody gave a shape have at most so many bytes, since others read them whole \[B\].
+const USUAL_BYTES_MAX: u64 = 4 << 20;
+/// Those of arrays that grow have at least so many, where what there is would make less \[B\].
+const GROWING_BYTES_MIN: u64 = 4 << 10;
+
+/// Where the elements of an array lie.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum ElementsAt {
+    /// From this byte on.
+    At(u64),
+    /// Nowhere: nobody wrote them.
+    Nowhere,
+    /// In plain chunks of this shape, one after another, in a new file.
+    Grid { chunk: Vec<u64>, at: u64 },
+    /// In chunks of this shape that went through these filters, in a new file; where they lie only rank 0 knows.
+    InRoom { chunk: Vec<u64>, filters: Pipeline, places: Arc<Vec<ChunkPlace>> },
+    /// The same in a file that exists; the index is that of the dataset with this header.
+    Chunked { chunk: Vec<u64>, filters: Pipeline, header: u64 },
+}
+
+impl ElementsAt {
+    /// Shape and filters of its chunks, where it lies in chunks.
+    pub(super) fn chunk(&self) -> Option<(&[u64], Pipeline)> {
+        match self {
+            ElementsAt::Grid { chunk, .. } => Some((chunk, Pipeline::default())),
+            ElementsAt::InRoom { chunk, filters, .. } | ElementsAt::Chunked { chunk, filters, .. } => {
+                Some((chunk, filters.clone()))
+            }
+            ElementsAt::At(_) | ElementsAt::Nowhere => None,
+        }
+    }
+
+    /// What new metadata say of it, for an array of this shape.
+    pub(super) fn to_make(&self, shape: &[u64], element_bytes: u64) -> NewStorage {
+        match self {
+            ElementsAt::At(at) => NewStorage::Contiguous(Some(*at).filter(|_| !shape.contains(&0))),
+            ElementsAt::Nowhere | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
+            ElementsAt::InRoom { chunk, places, .. } => {
+                NewStorage::Chunked { chunk: chunk.clone(), places: places.as_slice().into() }
+            }
+            ElementsAt::Grid { chunk, at } => {
+                let count = volume(&grid(shape, chunk)).unwrap_or(0);
+                let bytes = volume(chunk).unwrap_or(0) * element_bytes;
+                let place = |number| ChunkPlace { number, at: at + number * bytes, bytes: bytes as u32, lacks: 0 };
+                NewStorage::Chunked { chunk: chunk.clone(), places: (0..count).map(place).collect() }
+            }
+        }
+    }
+
+    /// The filters that new metadata name.
+    pub(super) fn filters(&self) -> Vec<Filter> {
+        match self {
+            ElementsAt::InRoom { filters, .. } => filters.filters(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes where chunks of a new file lie now.
+    fn put(&mut self, new: Vec<ChunkPlace>) {
+        let ElementsAt::InRoom { places, .. } = self else { return };
+        let all = Arc::make_mut(places);
+        all.extend(new);
+        // Of those with one number, the last one holds.
+        all.sort_by_key(|place| place.number);
+        all.dedup_by(|later, earlier| {
+            let same = later.number == earlier.number;
+            if same {
+                *earlier = *later;
+            }
+            same
+        });
+    }
+}
+
+fn grid(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
+    shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect()
+}
+
+/// How a new array is cut into chunks.
+pub(super) struct Cut {
+    chunk: Vec<u64>,
+    filters: Pipeline,
+    /// Whether chunks get room only as they are written.
+    in_room: bool,
+}
+
+impl Cut {
+    /// Bytes that the array takes from the start \[B\].
+    pub(super) fn bytes_at_once(&self, array: &FileArray) -> Result<u64, Fault> {
+        if self.in_room {
+            return array.bytes().map(|_| 0);
+        }
+        let shape: Vec<u64> = grid(&array.shape, &self.chunk).iter().zip(&self.chunk).map(|(n, c)| n * c).collect();
+        FileArray { shape, ..array.clone() }.bytes()
+    }
+
+    /// Where its elements lie, if there is room from this byte on.
+    pub(super) fn at(self, at: u64) -> ElementsAt {
+        match self {
+            Cut { chunk, filters, in_room: true } => ElementsAt::InRoom { chunk, filters, places: Arc::default() },
+            Cut { chunk, .. } => ElementsAt::Grid { chunk, at },
+        }
+    }
+}
+
+/// How a new array is cut into chunks, if it is: where chunks or filters are asked for, or it may grow.
+pub(super) fn new_chunks(
+    (ask, element): (&ArrayWrite, ElementType),
+    options: &WriteOptions,
+    limits: &[Option<u64>],
+    fill: &[u8],
+) -> Result<Option<Cut>, Fault> {
+    let (shape, bytes) = (ask.shape(), element.bytes());
+    let filters = options.codecs.as_ref().map(|codecs| Pipeline::of_codecs(codecs, bytes, &ask.name)).transpose();
+    let filters = filters.map_err(|error| format_fault(error).as_kind(FaultKind::Unsupported))?.unwrap_or_default();
+    let grows = limits.iter().zip(shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
+    let cut_up = options.chunks.is_some() || !filters.is_plain() || grows;
+    if !cut_up || shape.is_empty() || shape.contains(&0) && !grows {
+        return Ok(None);
+    }
+    let chunk = match &options.chunks {
+        Some(given) => given.clone(),
+        None => usual(ask, bytes, limits),
+    };
+    if chunk.len() != shape.len() || chunk.contains(&0) {
+        let text = format!("chunks {} do not fit array '{}'", tuple(&chunk), ask.name);
+        let expected = format!("{} extents of at least 1", shape.len());
+        return Err(Fault::new(FaultKind::Invalid, text).expected(expected, tuple(&chunk).to_string()));
+    }
+    // HDF5 has no chunks that are longer than the array can be.
+    let most = |d: usize| limits.get(d).copied().unwrap_or(Some(shape[d])).unwrap_or(u64::MAX);
+    let chunk: Vec<u64> = chunk.iter().enumerate().map(|(d, &extent)| extent.min(most(d).max(1))).collect();
+    let in_room = !filters.is_plain() || grows || fill.iter().any(|byte| *byte != 0);
+    Ok(Some(Cut { chunk, filters, in_room }))
+}
+
+/// What a rank holds, cut small; of an array that grows, long enough to be worth an entry in an index.
+fn usual(ask: &ArrayWrite, element_bytes: u64, limits: &[Option<u64>]) -> Vec<u64> {
+    let whole = || ask.shape().iter().map(|extent| (*extent).max(1)).collect();
+    let held = ask.holding.as_deref().map_or_else(whole, |holding| natural_chunks(holding, element_bytes));
+    let mut chunk = cut(held, element_bytes, USUAL_BYTES_MAX);
+    let bytes = volume(&chunk).unwrap_or(u64::MAX).saturating_mul(element_bytes).max(1);
+    let growing = limits.iter().zip(ask.shape()).position(|(limit, extent)| limit.is_none_or(|limit| limit > *extent));
+    if let Some(d) = growing.filter(|_| bytes < GROWING_BYTES_MIN) {
+        chunk[d] *= GROWING_BYTES_MIN.div_ceil(bytes);
+    }
+    chunk
+}
+
+impl Hdf5Array {
+    /// How it is stored, with where the chunks lie that a section touches. Where it is written, all that it touches are
+    /// there already and plain, and change in place, or they get room.
+    pub(super) fn located(
+        &self,
+        stored: Stored,
+        Touched { section, room }: Touched,
+        (directory, name): (&dyn Names, &Arc<str>),
+    ) -> Result<Stored, Fault> {
+        let Some((chunk, filters)) = self.place.chunk() else { return Ok(stored) };
+        let ranges = touched(&self.array.shape, chunk, section);
+        let count = ranges.iter().map(|range| range.end - range.start).try_fold(1u64, u64::checked_mul);
+        let count = count.filter(|count| *count <= CHUNKS_MAX).ok_or_else(|| {
+            let doing = if room.is_some() { "changes" } else { "reads" };
+            let name = &self.array.name;
+            let text = format!("a call {doing} at most {CHUNKS_MAX} chunks of an HDF5 dataset, and '{name}' has more");
+            Fault::new(FaultKind::Unsupported, text).hint("take it in sections")
+        });
+        let table = match &self.place {
+            // Nothing is there yet, however much that is.
+            ElementsAt::InRoom { places, .. } if places.is_empty() => Table { below: name.clone(), ..Table::default() },
+            ElementsAt::InRoom { places, .. } => made(&self.array.shape, (chunk, places), &ranges, name),
+            ElementsAt::Chunked { header, .. } => {
+                count.clone()?;
+                found(*header, &filters, &ranges, (directory, name, room.is_some()))?
+            }
+            _ => return Ok(stored),
+        };
+        let Some(from) = room else { return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored }) };
+        if filters.is_plain() && count.is_ok_and(|count| count == table.chunks.len() as u64) {
+            return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored });
+        }
+        let (shape, element, fill) = (&self.array.shape, self.array.element, stored.fill.clone());
+        Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), Arc::new(filters)) })
+    }
+}
+
+/// Chunks of a file that exists.
+fn found(
+    header: u64,
+    filters: &Pipeline,
+    ranges: &[Range<u64>],
+    (directory, name, changes): (&dyn Names, &Arc<str>, bool),
+) -> Result<Table, Fault> {
+    let length = directory.length(name).unwrap_or(0);
+    let source = Bytes::of(directory, name, length);
+    let look = || -> Result<_, hyperslab_format::Error> {
+        let file = Hdf5File::open(&source, &directory.full(name))?;
+        let dataset = file.dataset_at(&source, header)?;
+        if changes {
+            Hdf5Change::check(&file, &source, &dataset)?;
+        }
+        file.chunks(&source, &dataset, ranges)
+    };
+    let mut table = Table { below: name.clone(), ..Table::default() };
+    for found in look().map_err(format_fault)? {
+        let own = filters.without(found.lacks);
+        if own != *filters {
+            table.others.insert(found.coordinates.clone(), OtherCodec(Arc::new(own)));
+        }
+        let bytes = (!filters.is_plain()).then_some(found.bytes);
+        table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });
+    }
+    Ok(table)
+}
+
+/// Chunks of a new file.
+fn made(shape: &[u64], (chunk, places): (&[u64], &[ChunkPlace]), ranges: &[Range<u64>], name: &Arc<str>) -> Table {
+    let grid = grid(shape, chunk);
+    let lows: Vec<u64> = ranges.iter().map(|range| range.start).collect();
+    let (first, last) =
+        (ravel(&lows, &grid), ranges.iter().map(|range| range.end.saturating_sub(1)).collect::<Vec<_>>());
+    let begin = places.partition_point(|place| place.number < first);
+    let end = places.partition_point(|place| place.number <= ravel(&last, &grid));
+    let all = places.get(begin..end).unwrap_or_default();
+    let inside = all.iter().map(|place| (unravel(place.number, &grid), place));
+    let inside = inside.filter(|(at, _)| at.iter().zip(ranges).all(|(at, range)| range.contains(at)));
+    let address =
+        |place: &ChunkPlace| Address { name: name.clone(), offset: place.at, bytes: Some(place.bytes.into()) };
+    Table { below: name.clone(), chunks: inside.map(|(at, place)| (at, address(place))).collect(), ..Table::default() }
+}
+
+/// Chunks that a section touches, or that lie between such.
+fn touched(shape: &[u64], chunk: &[u64], section: Option<&Section>) -> Vec<Range<u64>> {
+    let whole = Section::whole(shape);
+    let dims = section.unwrap_or(&whole).dims.iter().zip(chunk);
+    dims.map(|(triplet, chunk)| triplet.set().hull().map_or(0..0, |(low, high)| low / chunk..(high - 1) / chunk + 1))
+        .collect()
+}
+
+/// Places of chunks as indexes have them.
+fn of_index(placed: Vec<Placed>) -> Result<Vec<ChunkPlace>, Fault> {
+    let one = |Placed { chunk, at, bytes }: Placed| {
+        let bytes = u32::try_from(bytes).map_err(|_| {
+            Fault::new(FaultKind::Unsupported, format!("an encoded chunk has {bytes} B"))
+                .expected("less than 4 GiB", "more")
+        })?;
+        Ok(ChunkPlace { number: chunk.number, at, bytes, lacks: 0 })
+    };
+    let mut all = placed.into_iter().map(one).collect::<Result<Vec<_>, Fault>>()?;
+    all.sort_unstable_by_key(|place| place.number);
+    Ok(all)
+}
+
+/// Notes where chunks of these arrays lie now; gives the datasets of a file that exists that change by that.
+pub(super) fn put(arrays: &mut [Hdf5Array], placed: NewPlaces) -> Result<Vec<ChangedDataset>, Fault> {
+    let mut changed = Vec::new();
+    for (number, placed) in placed {
+        let (places, held) = (of_index(placed)?, &mut arrays[number]);
+        match held.place {
+            ElementsAt::Chunked { header: at, .. } => {
+                changed.push(ChangedDataset { at, shape: held.array.shape.clone(), places });
+            }
+            _ => held.place.put(places),
+        }
+    }
+    Ok(changed)
+}
+
+/// What is written to a file that exists, so that these datasets have changed; new metadata begin at this address.
+pub(super) fn change(
+    directory: &dyn Names,
+    name: &str,
+    changed: &[ChangedDataset],
+    at: u64,
+) -> Result<FileChange, Fault> {
+    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    let made = Hdf5File::open(&source, &directory.full(name))
+        .and_then(|file| Hdf5Change::of(&file, &source, changed, at))
+        .map_err(format_fault)?;
+    let Hdf5Change { behind, in_place, before } = made;
+    Ok(FileChange { at, behind, in_place, before })
+}

@@ -1,0 +1,182 @@
+//! What rank 0 finds in an HDF5 file, and how the others hear of it.
+
+use super::chunks::ElementsAt;
+use super::{Hdf5, Hdf5Array, Hdf5Options};
+use crate::error::format_fault;
+use crate::file::disk::SeenFile;
+use crate::file::form::{FileArray, Form, Unread};
+use hyperslab_format::hdf5::{
+    Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, ListedDataset, MetadataSource, OF_DIMENSIONS, Pipeline,
+    SUPERBLOCK_BYTES,
+};
+use hyperslab_format::zarr::{Map, Value};
+use hyperslab_layout::{Codec, ElementType};
+use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of metadata that are read at once.
+const READ_BYTES: u64 = 64 << 10;
+
+/// The bytes of a file, as its parser asks for them: what lies together is read together.
+pub(super) struct Bytes<'a> {
+    names: &'a dyn Names,
+    name: &'a str,
+    length: u64,
+    /// A stretch that was read last, by its first byte.
+    last: Mutex<(u64, Arc<[u8]>)>,
+}
+
+impl<'a> Bytes<'a> {
+    pub(super) fn of(names: &'a dyn Names, name: &'a str, length: u64) -> Bytes<'a> {
+        Bytes { names, name, length, last: Mutex::new((0, Arc::from([]))) }
+    }
+
+    fn part(&self, at: u64, bytes: u64) -> Result<Arc<[u8]>, Fault> {
+        let found = self.names.read_part(self.name, at, bytes)?;
+        Ok(found.unwrap_or_default().into())
+    }
+}
+
+impl MetadataSource for Bytes<'_> {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&self, at: u64, bytes: usize) -> Result<Vec<u8>, hyperslab_format::Error> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let within = |(first, part): &(u64, Arc<[u8]>)| {
+            let from = usize::try_from(at.checked_sub(*first)?).ok()?;
+            Some(part.get(from..from.checked_add(bytes)?)?.to_vec())
+        };
+        if let Some(found) = within(&last) {
+            return Ok(found);
+        }
+        let part = self.part(at, READ_BYTES.max(bytes as u64));
+        *last = (at, part.map_err(|fault| hyperslab_format::Error::unreadable(self.name, fault.text()))?);
+        within(&last).ok_or_else(|| {
+            let found = format!("{} B", last.1.len());
+            hyperslab_format::Error::cut_short(self.name, format!("{bytes} B from byte {at} on"), found)
+        })
+    }
+}
+
+/// What rank 0 found, as all ranks know it.
+pub(in crate::file) fn of_told(told: &[u8]) -> Result<Box<dyn Form>, Fault> {
+    Ok(Box::new(Hdf5::of_told(told)?))
+}
+
+/// Rank 0's part of opening: what the file holds, which ranks are told.
+pub(in crate::file) fn look_at(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
+    let path = directory.full(name);
+    let source = Bytes::of(directory, name, actual);
+    let file = Hdf5File::open(&source, &path).map_err(format_fault)?;
+    let listing = file.listing(&source).map_err(format_fault)?;
+    let attributes = |attributes: &[Hdf5Attribute]| json(attributes, listing.is_netcdf);
+    let w = Writer::default().number(file.end()).number(listing.is_netcdf.into());
+    let w = w.bytes(attributes(&listing.attributes).as_bytes());
+    let w = w.number(listing.datasets.len() as u64);
+    let w = listing.datasets.iter().fold(w, |w, listed| tell(w, listed, &attributes(&listed.attributes)));
+    let superblock = directory.read_prefix(name, SUPERBLOCK_BYTES)?.unwrap_or_default();
+    Ok((w.bytes(&superblock).0, Vec::new()))
+}
+
+/// Attributes as JSON; to netCDF, one value is no list of one.
+fn json(attributes: &[Hdf5Attribute], is_netcdf: bool) -> String {
+    let alone = |value: Value| match value {
+        Value::Array(mut values) if is_netcdf && values.len() == 1 => values.remove(0),
+        value => value,
+    };
+    let shown = attributes.iter().filter(|attribute| !OF_DIMENSIONS.contains(&attribute.name.as_str()));
+    let each = shown.filter_map(|attribute| Some((attribute.name.clone(), alone(attribute.to_json()?))));
+    Value::Object(each.collect()).to_string()
+}
+
+/// A dataset in what ranks are told.
+fn tell(w: Writer, listed: &ListedDataset, attributes: &str) -> Writer {
+    let w = w.bytes(listed.path.as_bytes()).bytes(attributes.as_bytes());
+    let names = listed.dimensions.iter().flatten();
+    let w = w.number(listed.dimensions.as_ref().map_or(u64::MAX, |names| names.len() as u64));
+    let w = names.fold(w, |w, name| w.number(name.is_some().into()).bytes(name.as_deref().unwrap_or("").as_bytes()));
+    match &listed.dataset {
+        Err(error) => {
+            let why = format!("expected {}, found {}", error.expected(), error.found());
+            w.number(0).number(error.is_corrupt().into()).bytes(why.as_bytes())
+        }
+        Ok(dataset) => tell_dataset(w.number(1), dataset, &listed.path),
+    }
+}
+
+fn tell_dataset(w: Writer, dataset: &Dataset, path: &str) -> Writer {
+    let numbers = |w: Writer, all: &[u64]| all.iter().fold(w.number(all.len() as u64), |w, &one| w.number(one));
+    let element = dataset.datatype.element(path).map(ElementType::numpy).unwrap_or_default();
+    let limits: Vec<u64> = dataset.limits.iter().map(|limit| limit.unwrap_or(u64::MAX)).collect();
+    let w = numbers(w, dataset.shape.as_deref().unwrap_or_default());
+    let w = numbers(w, &limits).bytes(element.as_bytes());
+    let w = w.bytes(dataset.fill.as_deref().unwrap_or_default());
+    match &dataset.storage {
+        DatasetStorage::Contiguous { at: Some(at), .. } => w.number(1).number(*at),
+        DatasetStorage::Chunked { chunk, .. } => {
+            let filters = Pipeline::of(&dataset.filters, path).map(|filters| filters.to_bytes()).unwrap_or_default();
+            numbers(w.number(2), chunk).bytes(&filters).number(dataset.at)
+        }
+        _ => w.number(0),
+    }
+}
+
+/// What [`tell`] told: an array, or why it is none.
+fn hear(r: &mut Reader) -> Option<(String, Result<Hdf5Array, Unread>)> {
+    let (name, attributes) = (r.text()?, map(&r.text()?)?);
+    let dimensions = match r.number()? {
+        u64::MAX => None,
+        count => Some((0..count).map(|_| Some((r.number()? == 1, r.text()?))).collect::<Option<Vec<_>>>()?),
+    };
+    let dimensions = dimensions.map(|names| names.into_iter().map(|(is, name)| is.then_some(name)).collect());
+    if r.number()? == 0 {
+        return Some((name, Err(Unread { damaged: r.number()? == 1, why: r.text()? })));
+    }
+    let numbers = |r: &mut Reader| (0..r.number()?).map(|_| r.number()).collect::<Option<Vec<u64>>>();
+    let (shape, limits) = (numbers(r)?, numbers(r)?);
+    let limits = limits.into_iter().map(|limit| Some(limit).filter(|limit| *limit != u64::MAX)).collect();
+    let element = ElementType::from_numpy(&r.text()?)?;
+    let fill = r.bytes()?.to_vec();
+    let fill = if fill.is_empty() { vec![0; element.bytes() as usize] } else { fill };
+    let place = match r.number()? {
+        1 => ElementsAt::At(r.number()?),
+        2 => {
+            ElementsAt::Chunked { chunk: numbers(r)?, filters: Pipeline::from_bytes(r.bytes()?)?, header: r.number()? }
+        }
+        // What has no elements has them anywhere.
+        _ if shape.contains(&0) => ElementsAt::At(0),
+        _ => ElementsAt::Nowhere,
+    };
+    let array = FileArray { name: name.clone(), shape, element };
+    Some((name, Ok(Hdf5Array { array, place, limits, fill, dimensions, attributes })))
+}
+
+fn map(text: &str) -> Option<Map<String, Value>> {
+    match serde_json::from_str(text).ok()? {
+        Value::Object(map) => Some(map),
+        _ => None,
+    }
+}
+
+impl Hdf5 {
+    /// What rank 0 found, as all ranks know it.
+    pub(super) fn of_told(told: &[u8]) -> Result<Hdf5, Fault> {
+        let heard = || {
+            let mut r = Reader::new(told);
+            let (end, netcdf, attributes) = (r.number()?, r.number()? == 1, map(&r.text()?)?);
+            let (mut arrays, mut others) = (Vec::new(), BTreeMap::new());
+            for _ in 0..r.number()? {
+                match hear(&mut r)? {
+                    (_, Ok(held)) => arrays.push(held),
+                    (name, Err(why)) => drop(others.insert(name, why)),
+                }
+            }
+            let options = Hdf5Options { netcdf, ..Hdf5Options::default() };
+            Some(Hdf5 { arrays, attributes, others, end, superblock: r.bytes()?.to_vec(), options })
+        };
+        heard().ok_or_else(|| Fault::new(FaultKind::Peer, "what rank 0 told of an HDF5 file is cut short"))
+    }
+}
