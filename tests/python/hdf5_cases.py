@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import hyperslab as hs
 import netCDF4
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from global_arrays import same
 from netcdf_cases import KINDS_OF_DATA, Model, Program, Variable, assert_attributes, native, some_attributes
@@ -24,6 +26,32 @@ GROUPS = ("", "", "fields/", "fields/deep er/", "größe/")
 #: Libraries of HDF5 are used by one thread at a time.
 LIBRARY = threading.RLock()
 LIBVERS = (("earliest", "latest"), ("latest", "latest"), ("v108", "v108"), ("v110", "latest"))
+#: With these, chunks are found by B-trees of version 1.
+OLD_INDEXES = ("earliest", "v108")
+
+
+@dataclass
+class Dataset(Variable):
+    """A dataset, as it should be, and how it is stored."""
+
+    #: Options of the write that makes it.
+    how: dict[str, Any] = field(default_factory=dict)
+
+
+def some_storage(random: Random, shape: tuple[int, ...], *, grows: bool) -> dict[str, Any]:
+    """Options that say how a new dataset is stored."""
+    how: dict[str, Any] = {}
+    if shape and random.random() < 0.5:
+        how["chunks"] = tuple(int(random.integers(1, extent + 3)) for extent in shape)
+    if random.random() < 0.4:
+        how["compression"] = "gzip"
+        how["compression_opts"] = int(random.integers(0, 10))
+        how["checksum"] = bool(random.random() < 0.5)
+    how["shuffle"] = bool(random.random() < 0.3)
+    how["fletcher32"] = bool(random.random() < 0.2)
+    if not grows and random.random() < 0.3:
+        return {}
+    return how
 
 
 class Program5(Program):
@@ -37,19 +65,51 @@ class Program5(Program):
         """Only netCDF-4 has any."""
         return each.dimensions if self.netcdf else None
 
-    def write_new(self, file: Any, variables: list[Variable]) -> None:
+    def strategy(self) -> str | None:
+        """One of those by which ranks may share chunks."""
+        every = (None, "root-gather", "two-phase", "server-directed", "disk-directed")
+        return every[int(self.random.integers(len(every)))]
+
+    def write_new(self, file: Any, variables: list[Any]) -> None:
         """Some new arrays, each in a call of its own or all in one."""
         calls = [variables] if self.random.random() < 0.5 else [[each] for each in variables]
         for call in calls:
             locals_, dists, halo = self.parts({each.name: each.values for each in call})
-            fill = call[0].fill if len(call) == 1 else None
+            alone, how = len(call) == 1, dict(call[0].how)
+            fill = call[0].fill if alone else None
             for each in call if fill is None else ():
                 each.fill = None
+            if not alone:
+                how.pop("chunks", None)
+            elif call[0].grows and not self.netcdf:
+                how["maxshape"] = (None, *call[0].values.shape[1:])
+            for each in () if alone or self.netcdf else call:
+                each.grows = False
             said = {each.name: (each.dimensions, locals_[each.name], each.attributes) for each in call}
-            file.write(said, dists, halo=halo, fill_value=fill)
+            file.write(said, dists, halo=halo, fill_value=fill, **how)
+
+    def append(self, file: Any, model: Model) -> None:
+        """Some rows of some arrays."""
+        by = int(self.random.integers(1, 9))
+        named = [each for each in model.growing if self.random.random() < 0.6] or model.growing[:1]
+        new: dict[str, NDArray[Any]] = {}
+        for each in named:
+            shape = (by, *each.values.shape[1:])
+            new[each.name] = some_values(self.random, shape, each.values.dtype.str, any_bits=each.values.dtype != bool)
+            each.values = np.concatenate([each.values, new[each.name]])
+        locals_, dists, halo = self.parts(new)
+        file.append(locals_, dists, halo=halo)
+
+    def change(self, file: Any, model: Model) -> None:
+        """Some appends and updates."""
+        for _ in range(int(self.random.integers(0, 4))):
+            if model.growing and self.random.random() < 0.6:
+                self.append(file, model)
+            elif model.variables:
+                self.update(file, model)
 
 
-def some_array(random: Random, number: int, *, netcdf: bool) -> Variable:
+def some_array(random: Random, number: int, *, netcdf: bool) -> Dataset:
     """A new array somewhere in a file."""
     kind = str(random.choice(KINDS_OF_DATA if netcdf else KINDS))
     ndim = int(random.choice([0, 1, 1, 2, 2, 3]))
@@ -62,7 +122,12 @@ def some_array(random: Random, number: int, *, netcdf: bool) -> Variable:
         None if random.random() < 0.6 or kind in ("b1", "c8", "c16") else np.dtype(kind).type(random.integers(1, 100))
     )
     name = f"{random.choice(GROUPS)}v{number}"
-    return Variable(name, dimensions, values, some_attributes(random), fill, grows=False)
+    grows = bool(shape) and random.random() < 0.3
+    if grows and netcdf:
+        # Along its own dimension: netCDF fills up what is shorter than others.
+        dimensions = (f"t{number}", *dimensions[1:])
+    how = some_storage(random, shape, grows=grows)
+    return Dataset(name, dimensions, values, some_attributes(random), fill, grows, how)
 
 
 def some_file(random: Random, *, netcdf: bool) -> tuple[Model, list[list[Variable]]]:
@@ -119,16 +184,21 @@ def ours(comm: Any, path: Path, random: Random) -> None:
     program = Program5(comm, random, netcdf=netcdf)
     model, calls = some_file(random, netcdf=netcdf)
     form = "netcdf4" if netcdf else "hdf5"
-    with hs.open(path, "w", comm=comm, durable=False, format=form, attributes=model.attributes) as file:
+    given: dict[str, Any] = {"format": form, "attributes": model.attributes}
+    if netcdf:
+        given["unlimited"] = [each.dimensions[0] for call in calls for each in call if each.grows]
+    with hs.open(path, "w", comm=comm, durable=False, **given) as file:
         for call in calls:
             model.variables.update({each.name: each for each in call})
             program.write_new(file, call)
+            if model.growing and random.random() < 0.5:
+                program.append(file, model)
         if comm.rank == 0:
             assert not path.exists(), "a new file is visible when it is closed"
     with hs.open(path, "r+", comm=comm, durable=False, format="hdf5") as file:
-        for _ in range(int(random.integers(0, 3))):
-            program.update(file, model)
+        program.change(file, model)
         program.check(file, model)
+        program.change(file, model)
     with hs.open(path, comm=comm, format="netcdf3" if netcdf else "hdf5") as file:
         program.check(file, model)
     if comm.rank == 0:
@@ -137,11 +207,10 @@ def ours(comm: Any, path: Path, random: Random) -> None:
 
 
 def write_by_h5py(path: Path, model: Model, random: Random) -> list[str]:
-    """The same file by h5py, with what it can do; gives the names of arrays that can be changed in place."""
+    """The same file by h5py, with what it can do; gives the names of arrays that can be changed."""
     plain: list[str] = []
-    with h5py.File(
-        path, "w", libver=LIBVERS[int(random.integers(len(LIBVERS)))], track_order=bool(random.random() < 0.5)
-    ) as data:
+    libver = LIBVERS[int(random.integers(len(LIBVERS)))]
+    with h5py.File(path, "w", libver=libver, track_order=bool(random.random() < 0.5)) as data:
         data.attrs.update(model.attributes)
         for each in model.variables.values():
             shape = each.values.shape
@@ -151,7 +220,9 @@ def write_by_h5py(path: Path, model: Model, random: Random) -> list[str]:
                 given["chunks"] = tuple(int(random.integers(1, extent + 1)) for extent in shape)
                 if random.random() < 0.6:
                     given["maxshape"] = tuple(None if random.random() < 0.5 else extent for extent in shape)
+                    each.grows = given["maxshape"][0] is None and libver[0] in OLD_INDEXES
                 given["compression"] = [None, "gzip", "lzf"][int(random.integers(3))]
+                each.grows &= given["compression"] != "lzf"
                 given["shuffle"] = bool(random.random() < 0.5)
                 given["fletcher32"] = bool(random.random() < 0.3) and each.values.dtype.kind != "b"
             dataset = data.create_dataset(each.name, shape, each.values.dtype, **given)
@@ -168,7 +239,8 @@ def write_by_h5py(path: Path, model: Model, random: Random) -> list[str]:
                 if values[part].size:
                     dataset[part] = values[part]
                 each.values = values
-            if not chunked and dataset.id.get_offset() is not None:
+            changeable = libver[0] in OLD_INDEXES and given.get("compression") != "lzf"
+            if changeable if chunked else dataset.id.get_offset() is not None:
                 plain.append(each.name)
     return plain
 
@@ -181,9 +253,9 @@ def write_by_netcdf4(path: Path, model: Model, random: Random) -> list[str]:
         for each in model.variables.values():
             group, _, name = each.name.rpartition("/")
             place = data.createGroup(group) if group else data
-            for dimension, extent in zip(each.dimensions, each.values.shape, strict=True):
+            for axis, (dimension, extent) in enumerate(zip(each.dimensions, each.values.shape, strict=True)):
                 if dimension not in place.dimensions:
-                    place.createDimension(dimension, extent)
+                    place.createDimension(dimension, None if each.grows and axis == 0 else extent)
             zipped = bool(each.dimensions) and random.random() < 0.5
             variable = place.createVariable(
                 name,
@@ -196,7 +268,7 @@ def write_by_netcdf4(path: Path, model: Model, random: Random) -> list[str]:
             variable.set_auto_maskandscale(False)
             variable.setncatts(each.attributes)
             variable[...] = each.values
-            if variable.chunking() in ("contiguous", None) and each.values.size:
+            if each.values.size:
                 plain.append(each.name)
     return plain
 
@@ -207,6 +279,8 @@ def theirs(comm: Any, path: Path, random: Random) -> None:
     program = Program5(comm, random, netcdf=netcdf)
     model, calls = some_file(random, netcdf=netcdf)
     model.variables = {each.name: each for call in calls for each in call}
+    for each in model.variables.values():
+        each.grows &= netcdf
     if netcdf:
         # NetCDF takes an extent of 0 for one that grows.
         model.variables = {name: each for name, each in model.variables.items() if each.values.size}
@@ -218,8 +292,7 @@ def theirs(comm: Any, path: Path, random: Random) -> None:
     with hs.open(path, comm=comm, format="hdf5") as file:
         program.check(file, model)
     with hs.open(path, "r+", comm=comm, durable=False, format="hdf5") as file:
-        if plain:
-            program.update(file, Model(None, {}, {name: model.variables[name] for name in plain}))
+        program.change(file, Model(None, {}, {name: model.variables[name] for name in plain}))
         program.check(file, model)
     if comm.rank == 0:
         with LIBRARY:

@@ -153,7 +153,12 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
             ("a", {}, hs.InvalidError, "'a' and 'a/b' would be a group and an array of one name"),
             ("a/b/c", {}, hs.InvalidError, "a group and an array of one name"),
             ("x//y", {}, hs.InvalidError, "cannot be the path of an HDF5 dataset"),
-            ("c", {"chunks": (2,)}, hs.UnsupportedError, "chunks cannot be given"),
+            ("c", {"shards": (2,)}, hs.UnsupportedError, "shards cannot be given"),
+            ("c", {"chunks": (2, 2)}, hs.InvalidError, r"chunks \(2, 2\) do not fit array 'c'"),
+            ("c", {"codecs": ["blosc"]}, hs.UnsupportedError, "expected codecs gzip, zstd, numcodecs.shuffle"),
+            ("c", {"compression": "szip"}, hs.InvalidError, "no compression 'szip'"),
+            ("c", {"compression": "gzip", "zstd": 3}, hs.InvalidError, "cannot be given with codecs= or zstd="),
+            ("c", {"maxshape": (2,)}, hs.InvalidError, "maxshape of 'c' does not fit"),
             ("d", {"attributes": {"a": {"b": 1}}}, hs.InvalidError, "no mappings"),
             ("e", {"attributes": {"CLASS": "x"}}, hs.InvalidError, "keep for dimensions"),
             ("f", {"attributes": {"long": ["x"] * 9000}}, hs.InvalidError, "at most 65519 B"),
@@ -164,8 +169,6 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
             file.append("a/b", np.zeros(3))
     with h5py.File(tmp_path / "a.h5") as data:
         assert data["a/b"][...].tolist() == [0, 0, 0]
-    with pytest.raises(hs.UnsupportedError, match="unlimited= cannot"):
-        hs.open(tmp_path / "b.h5", "w", unlimited="t")
     (tmp_path / "none.h5").write_bytes(b"no HDF5 file")
     with pytest.raises(hs.CorruptError, match=r"none\.h5"):
         hs.open(tmp_path / "none.h5")

@@ -13,8 +13,9 @@ from hyperslab._values import whole_numbers
 from hyperslab.distribution import Distribution
 
 if TYPE_CHECKING:
-    from hyperslab import _options
     from numpy.typing import DTypeLike
+
+    from hyperslab import _options
 
 __all__ = ["Chunking", "Chunks", "Shards", "TypicalRequest", "chunking", "chunking_of_asks", "codecs_of", "shards_of"]
 

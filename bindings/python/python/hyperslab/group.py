@@ -185,8 +185,9 @@ class Group(Moving, Mapping[str, Array]):
             Its global shape.
         dtype : optional
             Type of the stored elements.
-        chunks, shards, fill_value, dimension_names, attributes, checksum, zstd, codecs, compression, compression_opts, \
-shuffle, fletcher32, maxshape, overwrite : optional
+        chunks, shards, fill_value, dimension_names, attributes, checksum, zstd, codecs, overwrite : optional
+            See `write`.
+        compression, compression_opts, shuffle, fletcher32, maxshape : optional
             See `write`.
 
         Returns

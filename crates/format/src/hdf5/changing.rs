@@ -18,7 +18,8 @@ pub struct ChangedDataset {
     pub at: u64,
     /// Its shape from now on.
     pub shape: Vec<u64>,
-    /// Chunks that are new, or have another place than before, in the order of their numbers in the grid of that shape.
+    /// Chunks that are new, or have another place than before, in the order of their numbers in the grid of that shape; where
+    /// there are none, the index stays.
     pub places: Vec<ChunkPlace>,
 }
 
@@ -47,13 +48,16 @@ impl Hdf5Change {
         let mut behind = Vec::new();
         let mut blocks = Vec::new();
         for dataset in changed {
-            let index_at = at + behind.len() as u64;
-            behind.extend(index(file, source, dataset, index_at)?);
-            behind.resize(behind.len().next_multiple_of(8), 0);
+            let index_at = Some(at + behind.len() as u64).filter(|_| !dataset.places.is_empty());
+            if let Some(index_at) = index_at {
+                behind.extend(index(file, source, dataset, index_at)?);
+                behind.resize(behind.len().next_multiple_of(8), 0);
+            }
             blocks.extend(file.header_with(source, dataset.at, (&dataset.shape, index_at))?);
         }
-        let superblock = file.ending_at(source, at + behind.len() as u64)?;
-        let blocks: Vec<ChangedBlock> = std::iter::once(superblock).chain(blocks).collect();
+        let end = at + behind.len() as u64;
+        let superblock = if behind.is_empty() { None } else { Some(file.ending_at(source, end)?) };
+        let blocks: Vec<ChangedBlock> = superblock.into_iter().chain(blocks).collect();
         let in_place = blocks.iter().map(|block| (block.at, block.after.clone())).collect();
         let before = blocks.into_iter().map(|block| (block.at, block.before)).collect();
         Ok(Hdf5Change { behind, in_place, before })
@@ -66,7 +70,7 @@ impl Hdf5Change {
     pub fn check(file: &Hdf5File, source: &dyn MetadataSource, dataset: &Dataset) -> Result<(), Error> {
         let shape = dataset.shape.as_deref().unwrap_or_default();
         file.ending_at(source, 0)?;
-        file.header_with(source, dataset.at, (shape, 0)).map(drop)
+        file.header_with(source, dataset.at, (shape, Some(0))).map(drop)
     }
 }
 

@@ -26,6 +26,8 @@ struct Putting {
     /// Number of each array in the file, and what is written of it.
     numbers: Vec<usize>,
     sections: Sections,
+    /// Whether arrays become longer.
+    lengthens: bool,
     /// Where units lie that got room, and where that ends; of a file that exists, how long it was before.
     placed: Option<(NewPlaces, u64)>,
     length: Option<u64>,
@@ -55,6 +57,7 @@ impl Putting {
             stored: Vec::new(),
             numbers: Vec::new(),
             sections: Sections::Whole,
+            lengthens: false,
             placed: None,
             length: None,
             spares: false,
@@ -217,7 +220,12 @@ impl Target for Putting {
     fn publish(&mut self) -> Result<(), Fault> {
         // What took its place may have parts of this update: the marker stays, without an owner.
         self.file.attempts.check_still_there()?;
-        if let Some((places, end)) = self.placed.take() {
+        let placed = self.placed.take().or_else(|| self.lengthens.then(|| (NewPlaces::new(), self.end)));
+        if let Some((mut places, end)) = placed {
+            // Of those, the new length is told, wherever what is new lies.
+            for number in self.numbers.iter().filter(|_| self.lengthens) {
+                places.entry(*number).or_default();
+            }
             let change = self.file.inside().form.put_in_room(places, end)?;
             change.map_or(Ok(()), |change| self.change(change))?;
         }
@@ -267,11 +275,14 @@ impl Target for Putting {
 }
 
 /// What a write does, once it is clear what is asked.
+#[derive(Default)]
 struct Prepared {
     asks: Vec<ArrayWrite>,
     sections: Sections,
     /// Number of each array in the file.
     numbers: Vec<usize>,
+    /// Whether they become longer.
+    lengthens: bool,
 }
 
 impl File {
@@ -294,7 +305,7 @@ impl File {
             let numbers = self.numbers(&names)?;
             self.check_element(options.element, &numbers)?;
             numbers.iter().try_for_each(|number| self.inside().form.check_changeable(*number))?;
-            Ok(Prepared { numbers, sections: options.section.clone(), asks })
+            Ok(Prepared { numbers, sections: options.section.clone(), asks, lengthens: false })
         })
     }
 
@@ -357,9 +368,9 @@ impl File {
             self.check_cast(&prepared, options.casting)?;
             Ok(prepared)
         });
-        let (Prepared { asks, sections, numbers }, fault) = match prepared {
+        let (Prepared { asks, sections, numbers, lengthens }, fault) = match prepared {
             Ok(prepared) => (prepared, None),
-            Err(fault) => (Prepared { asks: Vec::new(), sections: Sections::Whole, numbers: Vec::new() }, Some(fault)),
+            Err(fault) => (Prepared::default(), Some(fault)),
         };
         let gets_room = self.mode.writes_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
         let whole = sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
@@ -368,7 +379,7 @@ impl File {
             let (file, before, numbers) = (self.preferring(options.strategy), before.clone(), numbers.clone());
             let sections = sections.clone();
             let putting = Putting::new(file, before, beginning);
-            Box::new(Putting { stored, numbers, sections, end: extent.bytes, whole, ..putting })
+            Box::new(Putting { stored, numbers, sections, lengthens, end: extent.bytes, whole, ..putting })
         };
         let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {
@@ -466,7 +477,7 @@ impl File {
         let mut numbers: Vec<usize> = (before.arrays..before.arrays + asks.len()).collect();
         let records = inside.form.extent().records;
         self.fill_others(&inside, before.records..records, &mut asks, &mut numbers)?;
-        Ok(Prepared { asks, sections: Sections::Whole, numbers })
+        Ok(Prepared { asks, sections: Sections::Whole, numbers, lengthens: false })
     }
 
     /// Makes the arrays that grow longer.
@@ -505,7 +516,7 @@ impl File {
             Section { dims: dims.collect() }
         };
         let sections = Sections::Each(asks.iter().zip(&numbers).map(rows).collect());
-        Ok(Prepared { sections, asks, numbers })
+        Ok(Prepared { sections, asks, numbers, lengthens: true })
     }
 
     /// Arrays that grow with others, and of which nothing is given, get fill values: of one element, again and again.

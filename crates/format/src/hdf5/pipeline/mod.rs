@@ -104,6 +104,18 @@ impl Pipeline {
         codecs.chain.iter().map(step).collect::<Result<_, _>>().map(Pipeline)
     }
 
+    /// Refuses to encode chunks of the dataset called `name` by filters that are only undone here.
+    ///
+    /// # Errors
+    /// When one of them is such.
+    pub fn check_written(&self, name: &str) -> Result<(), Error> {
+        let context = Context::new("change HDF5 dataset", name);
+        match self.0.iter().find(|step| !step.is_written()) {
+            Some(step) => Err(step.not_written(context)),
+            None => Ok(()),
+        }
+    }
+
     /// The filters as metadata list them.
     pub fn filters(&self) -> Vec<Filter> {
         let one = |step: &FilterStep| {
@@ -192,6 +204,16 @@ impl FilterStep {
         }
     }
 
+    /// Whether it is done here, and not only undone.
+    fn is_written(self) -> bool {
+        !matches!(self, FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..))
+    }
+
+    fn not_written(self, context: Context) -> Error {
+        let error = context.unsupported("filters that are written here", self.name());
+        error.with_hint("use gzip (deflate) or zstd, or write it with h5py")
+    }
+
     /// Most bytes that are stored for so many, with room for encoders less careful than ours \[B\].
     fn bytes_max(self, bytes: u64) -> u64 {
         match self {
@@ -213,10 +235,7 @@ impl FilterStep {
             FilterStep::Fletcher32 => Ok([bytes, &fletcher::fletcher32(bytes).to_le_bytes()].concat()),
             FilterStep::Lz4(block) => lz::encode_lz4(bytes, block, context),
             FilterStep::Zstd(level) => zstd::bulk::compress(bytes, level.min(22) as i32).map_err(failed),
-            FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) => {
-                let error = context.unsupported("filters that are written here", format!("{self:?}"));
-                Err(error.with_hint("use deflate, zstd or lz4"))
-            }
+            FilterStep::Lzf | FilterStep::Blosc | FilterStep::Bitshuffle(..) => Err(self.not_written(context)),
         }
     }
 

@@ -53,7 +53,8 @@ impl Hdf5File {
         Ok(block)
     }
 
-    /// The blocks of the header of a dataset in chunks, where it says that it has this shape, and its index this address.
+    /// The blocks of the header of a dataset in chunks, where it says that it has this shape, and its index this address, if
+    /// it has another one.
     ///
     /// # Errors
     /// When its header has no place for that: it is older or newer than those with B-trees of version 1.
@@ -61,7 +62,7 @@ impl Hdf5File {
         &self,
         source: &dyn MetadataSource,
         dataset: u64,
-        (shape, index): (&[u64], u64),
+        (shape, index): (&[u64], Option<u64>),
     ) -> Result<Vec<ChangedBlock>, Error> {
         let context = Context::new("change a dataset of HDF5 file", &self.name);
         let fetcher = Fetcher::new(source, self.widths, context);
@@ -78,19 +79,17 @@ impl Hdf5File {
         let space = own(MessageKind::Dataspace, "a shape in the header")?;
         let first = space.at + if space.body.first() == Some(&1) { 8 } else { 4 };
         let layout = own(MessageKind::Layout, "a layout in the header")?;
-        let address = layout.at
-            + match layout.body.first() {
-                Some(1 | 2) => 8,
-                Some(3) => 3,
-                _ => return Err(refused("chunks in a B-tree of version 1", "a newer index of chunks")),
-            };
         let room = |message: &HeaderMessage, end: u64| end <= message.at + message.body.len() as u64;
-        if !room(space, first + 8 * shape.len() as u64) || !room(layout, address + 8) {
-            return Err(context.corrupt("messages with all their fields", "shorter ones"));
+        if !room(space, first + 8 * shape.len() as u64) {
+            return Err(context.corrupt("a shape with all its extents", "a shorter one"));
+        }
+        let extents = shape.iter().enumerate().map(|(d, extent)| (space.block, first + 8 * d as u64, *extent));
+        let mut changes: Vec<_> = extents.collect();
+        if let Some(index) = index {
+            changes.push((layout.block, address(layout, &refused)?, index));
         }
         let mut blocks: Vec<ChangedBlock> = Vec::new();
-        let shape_set = shape.iter().enumerate().map(|(d, extent)| (space.block, first + 8 * d as u64, *extent));
-        for ((at, bytes), place, value) in shape_set.chain([(layout.block, address, index)]) {
+        for ((at, bytes), place, value) in changes {
             if !blocks.iter().any(|block| block.at == at) {
                 let before = fetcher.bytes(at, bytes)?;
                 blocks.push(ChangedBlock { at, after: before.clone(), before, checked });
@@ -99,5 +98,18 @@ impl Hdf5File {
             block.set(place, value);
         }
         Ok(blocks)
+    }
+}
+
+/// Where the address of its index is in a layout that has a B-tree of version 1.
+fn address(layout: &HeaderMessage, refused: &dyn Fn(&str, &str) -> Error) -> Result<u64, Error> {
+    let at = match layout.body.first() {
+        Some(1 | 2) => 8,
+        Some(3) => 3,
+        _ => return Err(refused("chunks in a B-tree of version 1", "a newer index of chunks")),
+    };
+    match layout.body.len() >= at + 8 {
+        true => Ok(layout.at + at as u64),
+        false => Err(refused("a layout with an address", "a shorter one")),
     }
 }

@@ -192,13 +192,17 @@ impl Hdf5Array {
             ElementsAt::InRoom { places, .. } => made(&self.array.shape, (chunk, places), &ranges, name),
             ElementsAt::Chunked { header, .. } => {
                 count.clone()?;
-                found(*header, &filters, &ranges, (directory, name, room.is_some()))?
+                found(*header, &filters, &ranges, (directory, name))?
             }
             _ => return Ok(stored),
         };
         let Some(from) = room else { return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored }) };
         if filters.is_plain() && count.is_ok_and(|count| count == table.chunks.len() as u64) {
             return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored });
+        }
+        if let ElementsAt::Chunked { header, .. } = &self.place {
+            filters.check_written(&self.array.name).map_err(format_fault)?;
+            check_changeable(*header, (directory, name))?;
         }
         let (shape, element, fill) = (&self.array.shape, self.array.element, stored.fill.clone());
         Ok(Stored { fill, ..Stored::in_room(shape, element, chunk, (from, table), Arc::new(filters)) })
@@ -210,16 +214,13 @@ fn found(
     header: u64,
     filters: &Pipeline,
     ranges: &[Range<u64>],
-    (directory, name, changes): (&dyn Names, &Arc<str>, bool),
+    (directory, name): (&dyn Names, &Arc<str>),
 ) -> Result<Table, Fault> {
     let length = directory.length(name).unwrap_or(0);
     let source = Bytes::of(directory, name, length);
     let look = || -> Result<_, hyperslab_format::Error> {
         let file = Hdf5File::open(&source, &directory.full(name))?;
         let dataset = file.dataset_at(&source, header)?;
-        if changes {
-            Hdf5Change::check(&file, &source, &dataset)?;
-        }
         file.chunks(&source, &dataset, ranges)
     };
     let mut table = Table { below: name.clone(), ..Table::default() };
@@ -232,6 +233,14 @@ fn found(
         table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });
     }
     Ok(table)
+}
+
+/// Refuses to change a dataset of a file that exists whose header has no place for another index.
+fn check_changeable(header: u64, (directory, name): (&dyn Names, &Arc<str>)) -> Result<(), Fault> {
+    let source = Bytes::of(directory, name, directory.length(name).unwrap_or(0));
+    Hdf5File::open(&source, &directory.full(name))
+        .and_then(|file| Hdf5Change::check(&file, &source, &file.dataset_at(&source, header)?))
+        .map_err(format_fault)
 }
 
 /// Chunks of a new file.
