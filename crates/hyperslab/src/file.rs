@@ -32,7 +32,7 @@ use hyperslab_layout::ElementType;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Stored, Transfer};
 use hyperslab_walk::Question;
-use hyperslab_world::{Fault, FaultKind, Location, Names, Proof, Root, fingerprint};
+use hyperslab_world::{Fault, FaultKind, Location, Lock, Names, Proof, Root, fingerprint};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -109,7 +109,12 @@ pub struct File {
     alone: Alone,
     /// Number of the last request of this rank that writes to it.
     last_write: Arc<AtomicU64>,
+    /// On rank 0, the lock on the file itself that libraries of its format honour, where it has one.
+    own_lock: OwnLock,
 }
+
+/// A lock that is kept, if there is one.
+type OwnLock = Arc<Mutex<Option<Box<dyn Lock>>>>;
 
 /// What is in a file, as far as it is known.
 struct Contained {
@@ -301,6 +306,7 @@ impl File {
             unfinished: heard.found.unfinished,
             alone: Alone::new(location),
             last_write: Arc::default(),
+            own_lock: OwnLock::default(),
         })
     }
 
@@ -481,6 +487,7 @@ impl File {
         let publish =
             if self.mode.writes() { Publish::by(self.attempts.at_once_durable(1), work) } else { Publish::nothing() };
         let result = self.comm.sync_and(end, self.target, publish);
+        drop(self.own_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
         if result.as_ref().is_err_and(|fault| fault.kind != FaultKind::Unsynced) {
             self.given_up();
         }

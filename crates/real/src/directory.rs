@@ -221,6 +221,11 @@ impl Names for Directory {
         }
     }
 
+    fn is_shared(&self, name: &str) -> Result<bool, Fault> {
+        let shared = self.spot(name).and_then(|spot| locks::is_shared(&spot));
+        shared.map_err(|error| self.failed("locking", name, &error))
+    }
+
     fn is_at_hand(&self) -> bool {
         mounts::is_at_hand(&self.0)
     }

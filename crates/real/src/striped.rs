@@ -350,6 +350,10 @@ impl Names for StripedDirectory {
         self.first().lock(&self.inner(name))
     }
 
+    fn is_shared(&self, name: &str) -> Result<bool, Fault> {
+        self.first().is_shared(&self.inner(name))
+    }
+
     fn is_at_hand(&self) -> bool {
         self.directories.iter().all(Names::is_at_hand)
     }

@@ -1,9 +1,9 @@
 //! Room in an object for chunks whose bytes are known only once they are encoded.
 //!
 //! Rank 0 gives out stretches of the object, one behind the other, whatever else it is at: it answers when it takes what has
-//! arrived. Who encodes asks for what waits, and, once that is several chunks, for a small part of all that it has had so far.
-//! So many small chunks need few messages, what nobody uses in the end is a small part of the whole, and no rank waits for
-//! the sizes of others. When all have written, each tells rank 0 where its chunks lie ([`Placing`]).
+//! arrived. Who encodes asks before it needs room, for as many chunks as it sees coming, of the size that they had so far;
+//! so nobody waits for rank 0, which may be encoding, nor for the sizes of others. What is lost is about a chunk for each
+//! stretch. When all have written, each tells rank 0 where its chunks lie ([`Placing`]).
 
 use crate::inbox::{Inbox, tag};
 use crate::party::Party;
@@ -11,10 +11,14 @@ use hyperslab_plan::{ChunkOf, StepId};
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::VecDeque;
 
-/// What a rank asks for besides what it needs: one of so many parts of what it has had.
-const AHEAD: u64 = 32;
-/// Chunks that this must have room for, since what is left where the next one does not fit is lost.
-const AHEAD_CHUNKS: u64 = 4;
+/// Chunks that a rank asks for at once, if it sees as many coming.
+const AHEAD_CHUNKS: u64 = 32;
+/// Of all that it has had, the part that it asks for at least where it sees no end: very small chunks need few messages so.
+const AHEAD_PART: u64 = 32;
+/// When there is room for so many chunks and no more, it asks for the next.
+const EARLY_CHUNKS: u64 = 4;
+/// What is left of so many stretches is kept, for chunks that fit in there.
+const STRETCHES_MAX: usize = 4;
 /// Chunks that one message tells of.
 const TOLD_AT_ONCE: usize = 1 << 15;
 
@@ -82,11 +86,14 @@ impl Giving {
 /// What a rank that writes has of the object.
 #[derive(Default)]
 pub(crate) struct Room {
-    free: Stretch,
-    /// Bytes that it has used \[B\].
-    used: u64,
+    /// What is left of the stretches that it was given.
+    free: Vec<Stretch>,
+    /// Bytes that it has used, and for how many chunks.
+    used: (u64, u64),
     /// Whether it has asked, and not heard.
     asked: bool,
+    /// Steps that are known and will need room, but do not wait for it yet.
+    pub(crate) coming: u64,
     /// Steps whose bytes wait for room, and how many there are.
     pub(crate) waiting: VecDeque<((usize, StepId), u64)>,
     /// What lies where.
@@ -102,35 +109,64 @@ impl Room {
         }
     }
 
-    /// What is left of the stretch before is left alone, unless this one goes on from it.
     fn add(&mut self, (first, bytes): Stretch) {
         self.asked = false;
-        let (free, left) = self.free;
-        self.free = if free + left == first { (free, left + bytes) } else { (first, bytes) };
+        if let Some(before) = self.free.iter_mut().find(|(at, left)| at + left == first) {
+            before.1 += bytes;
+            return;
+        }
+        if self.free.len() == STRETCHES_MAX {
+            let least = (0..STRETCHES_MAX).min_by_key(|number| self.free[*number].1).unwrap_or(0);
+            self.free.remove(least);
+        }
+        self.free.push((first, bytes));
     }
 
-    /// The next step that has room now, and where; asks for more if there is none.
+    /// Bytes that a chunk will have, as far as known.
+    fn usual(&self) -> u64 {
+        self.used.0.checked_div(self.used.1).unwrap_or(0)
+    }
+
+    /// What it asks for, besides what is left: for what waits, and for what is coming.
+    fn wanted(&self, left: u64) -> u64 {
+        let waits: u64 = self.waiting.iter().map(|waiting| waiting.1).sum();
+        let seen = self.coming.min(AHEAD_CHUNKS);
+        let endless = if seen == AHEAD_CHUNKS { self.used.0 / AHEAD_PART } else { 0 };
+        let coming = seen.saturating_mul(self.usual()).max(endless).saturating_sub(left);
+        waits.saturating_add(if waits == 0 { coming.max(self.usual()) } else { coming })
+    }
+
+    /// Asks for more where there is little.
+    fn ask(&mut self, world: &mut dyn World, party: &mut Party) {
+        let waits = self.waiting.front().map_or(0, |waiting| waiting.1);
+        let soon = self.usual().saturating_mul(EARLY_CHUNKS.min(self.coming));
+        let all: u64 = self.free.iter().map(|stretch| stretch.1).sum();
+        if self.asked || all >= soon && self.fits(waits).is_some() {
+            return;
+        }
+        let (wanted, call) = (self.wanted(all), party.call());
+        if party.rank() > 0 {
+            self.asked = true;
+            world.transport().signal(0, Writer::tagged(tag::WANTED).number(call).number(wanted).0);
+        } else if let Some(stretch) = party.inbox.giving.take(call, wanted) {
+            self.add(stretch);
+        }
+    }
+
+    /// The first stretch with so many bytes.
+    fn fits(&self, bytes: u64) -> Option<usize> {
+        self.free.iter().position(|stretch| stretch.1 >= bytes)
+    }
+
+    /// The next step that has room now, and where; asks for more in time.
     pub(crate) fn next(&mut self, world: &mut dyn World, party: &mut Party) -> Option<((usize, StepId), u64)> {
+        self.ask(world, party);
         let &(step, bytes) = self.waiting.front()?;
-        if self.free.1 < bytes && !self.asked {
-            let waits: u64 = self.waiting.iter().map(|waiting| waiting.1).sum();
-            let ahead = Some(self.used / AHEAD).filter(|ahead| *ahead / AHEAD_CHUNKS >= bytes).unwrap_or(0);
-            let wanted = waits.saturating_add(ahead);
-            let call = party.call();
-            if party.rank() > 0 {
-                self.asked = true;
-                world.transport().signal(0, Writer::tagged(tag::WANTED).number(call).number(wanted).0);
-            } else if let Some(stretch) = party.inbox.giving.take(call, wanted) {
-                self.add(stretch);
-            }
-        }
-        if self.free.1 < bytes {
-            return None;
-        }
+        let number = self.fits(bytes)?;
+        let (at, left) = self.free[number];
+        self.free[number] = (at + bytes, left - bytes);
         self.waiting.pop_front();
-        let at = self.free.0;
-        self.free = (at + bytes, self.free.1 - bytes);
-        self.used += bytes;
+        self.used = (self.used.0 + bytes, self.used.1 + 1);
         Some((step, at))
     }
 }

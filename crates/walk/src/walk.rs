@@ -389,6 +389,10 @@ impl Walk {
                 let id = step.id;
                 match &step.action {
                     Action::Send { parts, .. } | Action::Recv { parts, .. } => pieces += parts.len() as u64,
+                    Action::Put { chunk: Some(_), .. } => {
+                        self.room.coming += 1;
+                        steps += 1;
+                    }
                     _ => steps += 1,
                 }
                 let mut waits = 0;
@@ -537,6 +541,7 @@ impl Walk {
             }
             Action::Put { register, chunk: Some(_), .. } => {
                 let bytes = self.registers.get(&register).map_or(0, |bytes| bytes.len() as u64);
+                self.room.coming -= 1;
                 self.room.waiting.push_back(((lane, id), bytes));
                 self.put_where_there_is_room(world, party);
             }

@@ -221,6 +221,10 @@ pub trait Names: Send + Sync {
     fn edit(&self, name: &str, change: Change, then: Then) -> Result<(), Fault>;
     /// Locks a file that is there, for as long as what is given lives.
     fn lock(&self, name: &str) -> Result<Locked, Fault>;
+    /// Whether nobody has a file that is there locked for himself alone, as those do who write to it; some may share a lock.
+    fn is_shared(&self, _name: &str) -> Result<bool, Fault> {
+        Ok(true)
+    }
     /// Whether all below the root is known to lie on a disk or in memory of this host, so that nothing far away is waited
     /// for.
     fn is_at_hand(&self) -> bool;

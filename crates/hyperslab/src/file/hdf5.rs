@@ -8,8 +8,8 @@
 mod chunks;
 mod told;
 
-use super::File;
 use super::form::{ChangeFile, Described, FileArray, FileEnd, FileSize, Form, LookAt, Lookup, NewPlaces, Unread};
+use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
@@ -20,9 +20,9 @@ use hyperslab_format::zarr::{Map, Value, fill_from_json, fill_to_json};
 use hyperslab_layout::stored::Table;
 use hyperslab_layout::{ElementType, Stored, tuple};
 use hyperslab_pack::convert_scalar;
-use hyperslab_world::{Fault, FaultKind, Location};
+use hyperslab_world::{Fault, FaultKind, Location, Locked, Names};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 pub(super) use told::{look_at, of_told};
 
 /// Where elements begin in a new file \[B\].
@@ -422,7 +422,7 @@ fn check_path(name: &str, taken: &[&str]) -> Result<(), Fault> {
 
 impl File {
     /// Opens an HDF5 file on all ranks, also one of netCDF-4. A new one becomes visible when it is closed; one that exists is
-    /// read, or changed in place where its elements lie in one stretch.
+    /// read, or changed: nobody else may have it open then.
     ///
     /// # Errors
     /// The same on all ranks, when the path does not fit the mode, or the file is no HDF5 file, or damaged.
@@ -449,6 +449,34 @@ impl File {
         let form = move |told: &[u8]| -> Result<Box<dyn Form>, Fault> {
             Ok(Box::new(if mode.writes_new() { Hdf5::new(options)? } else { Hdf5::of_told(told)? }))
         };
-        File::open_as(comm, location, (mode, opening), (what, fields, fit), look_at, form)
+        let kept = OwnLock::default();
+        let keep = kept.clone();
+        let look = move |directory: &dyn Names, name: &str, actual| {
+            lock(directory, name, (mode, &keep))?;
+            look_at(directory, name, actual)
+        };
+        let file = File::open_as(comm, location, (mode, opening), (what, fields, fit), look, form)?;
+        Ok(File { own_lock: kept, ..file })
+    }
+}
+
+/// Honours the lock that HDF5's libraries have on a file (flock): whoever writes has it for himself alone, as long as he has the
+/// file open.
+pub(super) fn lock(directory: &dyn Names, name: &str, (mode, keep): (Mode, &OwnLock)) -> Result<(), Fault> {
+    let busy = |by: &str| {
+        let path = directory.full(name);
+        let text = format!("'{path}' is open {by}, in this program or another, which has it locked");
+        Fault::new(FaultKind::Busy, text).about(path).hint("close it there; lslocks says who has it")
+    };
+    if !mode.writes() {
+        return if directory.is_shared(name)? { Ok(()) } else { Err(busy("for writing")) };
+    }
+    match directory.lock(name)? {
+        Locked::Ours(lock) => {
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+            Ok(())
+        }
+        Locked::Busy => Err(busy("for reading or writing")),
+        Locked::Absent => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! NetCDF classic files: their variables are the arrays, and those with the unlimited dimension grow.
 
-use super::File;
 use super::disk::SeenFile;
 use super::form::{Described, FileArray, FileSize, Form, LookAt};
+use super::{File, OwnLock};
 use crate::comm::Comm;
 use crate::error::{Error, format_fault};
 use crate::options::{OpenOptions, WriteOptions};
@@ -99,10 +99,18 @@ const OF_CLASSIC: u8 = 0;
 const OF_HDF5: u8 = 1;
 
 /// The same of a file that may be one of netCDF-4, which is HDF5: names do not tell.
-fn look_at_either(directory: &dyn Names, name: &str, actual: u64) -> Result<SeenFile, Fault> {
+fn look_at_either(
+    directory: &dyn Names,
+    name: &str,
+    actual: u64,
+    keeping: (Mode, &OwnLock),
+) -> Result<SeenFile, Fault> {
     let prefix = directory.read_prefix(name, SIGNATURE.len() as u64)?.unwrap_or_default();
     let (kind, (told, proofs)) = match prefix == SIGNATURE {
-        true => (OF_HDF5, super::hdf5::look_at(directory, name, actual)?),
+        true => {
+            super::hdf5::lock(directory, name, keeping)?;
+            (OF_HDF5, super::hdf5::look_at(directory, name, actual)?)
+        }
         false => (OF_CLASSIC, look_at(directory, name, actual)?),
     };
     Ok(([&[kind][..], &told].concat(), proofs))
@@ -270,6 +278,11 @@ impl File {
                 None => Err(Fault::new(FaultKind::Peer, "rank 0 told nothing of a NetCDF file")),
             }
         };
-        File::open_as(comm, location, (mode, opening), (what, fields, fit), look_at_either, form)
+        let kept = OwnLock::default();
+        let keep = kept.clone();
+        let look =
+            move |directory: &dyn Names, name: &str, actual| look_at_either(directory, name, actual, (mode, &keep));
+        let file = File::open_as(comm, location, (mode, opening), (what, fields, fit), look, form)?;
+        Ok(File { own_lock: kept, ..file })
     }
 }

@@ -195,6 +195,12 @@ pub(super) fn lock(spot: &Spot, path: &Path) -> io::Result<Locked> {
     }
 }
 
+/// As [`Names::is_shared`](hyperslab_world::Names::is_shared).
+pub(super) fn is_shared(spot: &Spot) -> io::Result<bool> {
+    let file = spot.open_to_sync()?;
+    Ok(!matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// As [`Names::edit`](hyperslab_world::Names::edit).
 pub(super) fn edit(spot: &Spot, path: &Path, change: Change, then: Then) -> Result<(), Fault> {
     let failed = |error: io::Error| posix_fault("changing", path, &error);

@@ -116,6 +116,10 @@ impl Names for FailingNames {
         self.inner.lock(name)
     }
 
+    fn is_shared(&self, name: &str) -> Result<bool, Fault> {
+        self.inner.is_shared(name)
+    }
+
     fn followed(&self) -> Result<Option<String>, Fault> {
         self.inner.followed()
     }
