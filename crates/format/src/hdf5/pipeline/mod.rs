@@ -242,9 +242,7 @@ impl FilterStep {
     /// What was encoded, which is at most `bound` bytes.
     fn decode<'a>(self, bytes: Cow<'a, [u8]>, bound: u64, context: Context) -> Result<Cow<'a, [u8]>, Error> {
         let decoded = match self {
-            FilterStep::Deflate(_) => {
-                read_all(flate2::bufread::ZlibDecoder::new(&*bytes), bytes.len(), bound, context)?
-            }
+            FilterStep::Deflate(_) => inflated(&bytes, bound, context)?,
             FilterStep::Shuffle(element) => shuffle::unshuffled(&bytes, element as usize),
             FilterStep::Fletcher32 => {
                 let length = fletcher::verified(&bytes, context)?;
@@ -314,10 +312,35 @@ fn told(error: Error) -> CodecError {
     CodecError(error.to_string())
 }
 
+/// What zlib made its bytes of, which are at most `bound`. They are decoded where they stay if they claim no more than is likely.
+fn inflated(bytes: &[u8], bound: u64, context: Context) -> Result<Vec<u8>, Error> {
+    if bound > likely(bytes.len()) {
+        return read_all(flate2::bufread::ZlibDecoder::new(bytes), bytes.len(), bound, context);
+    }
+    // Room for one byte more tells who has too many.
+    let (mut out, mut decoder) = (vec![0; bound as usize + 1], flate2::Decompress::new(true));
+    let found = |cause: &str| format!("{} B that do not decode: {cause}", bytes.len());
+    match decoder.decompress(bytes, &mut out, flate2::FlushDecompress::Finish) {
+        Ok(flate2::Status::StreamEnd) if decoder.total_out() <= bound => {
+            out.truncate(decoder.total_out() as usize);
+            Ok(out)
+        }
+        Ok(_) if decoder.total_out() > bound => {
+            Err(context.corrupt(format!("at most {bound} B"), format!("more, from {} B stored", bytes.len())))
+        }
+        Ok(_) => Err(context.corrupt("compressed data", found("they end too early"))),
+        Err(cause) => Err(context.corrupt("compressed data", found(&cause.to_string()))),
+    }
+}
+
+/// How much so many bytes may well expand to; more is believed only as it comes.
+fn likely(stored: usize) -> u64 {
+    (stored as u64).saturating_mul(64).max(1 << 20)
+}
+
 /// All that a decoder gives, but at most `bound` bytes; memory grows with what really comes.
 fn read_all(decoder: impl Read, stored: usize, bound: u64, context: Context) -> Result<Vec<u8>, Error> {
-    let likely = (stored as u64).saturating_mul(64).max(1 << 20);
-    let mut out = Vec::with_capacity(bound.min(likely) as usize);
+    let mut out = Vec::with_capacity(bound.min(likely(stored)) as usize);
     let read = decoder.take(bound.saturating_add(1)).read_to_end(&mut out);
     read.map_err(|cause| context.corrupt("compressed data", format!("{stored} B that do not decode: {cause}")))?;
     if out.len() as u64 > bound {
