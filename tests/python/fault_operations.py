@@ -264,8 +264,10 @@ def look_at_hdf5(directory: Path) -> State:
         return {"file": "absent"}
     try:
         with h5py.File(path) as data:
-            state: State = {"attribute": int(data.attrs["attempt"])}
-            return state | parts_of("a", data["a"][...], CUTS) | parts_of("b", data["in/b"][...], CUTS)
+            state: State = {"attribute": int(data.attrs["attempt"])} | appended(data["s"][...])
+            for name, path_inside in (("a", "a"), ("b", "in/b"), ("z", "z")):
+                state |= parts_of(name, data[path_inside][...], CUTS)
+            return state
     except (OSError, KeyError) as error:
         return {"file": f"torn: {error}"}
 
@@ -702,7 +704,7 @@ def netcdf_append(attempt: Attempt) -> None:
 
 
 def prepare_hdf5(directory: Path) -> None:
-    """A file with two arrays."""
+    """A file with arrays in one stretch, and in compressed chunks, of which one grows."""
     write_hdf5(Attempt(None, directory, 0))
 
 
@@ -711,13 +713,21 @@ def write_hdf5(attempt: Attempt) -> None:
     with attempt.hdf5("w", attributes={"attempt": attempt.number}) as file:
         for name in ("a", "in/b"):
             file.write(name, *attempt.given())
+        file.write("z", *attempt.given(), chunks=CHUNKS, compression="gzip")
+        values, dist = attempt.given((FIRST_ROWS, COLUMNS))
+        strategy = None if attempt.strategy in OWN else attempt.strategy
+        given: dict[str, Any] = {"chunks": CHUNKS, "compression": "gzip", "maxshape": (None, COLUMNS)}
+        file.write("s", values, dist, strategy=strategy or "server-directed", **given)
     attempt.published = True
 
 
 @operation(
     prepare_hdf5,
     look_at_hdf5,
-    lambda _, a: {"attribute": a.number} | filled("a", a.number) | filled("b", a.number),
+    lambda _, a: (
+        {"attribute": a.number, f"s[0:{FIRST_ROWS}]": a.number}
+        | {part: number for name in "abz" for part, number in filled(name, a.number).items()}
+    ),
     replaces=True,
 )
 def hdf5_file(attempt: Attempt) -> None:
@@ -728,6 +738,26 @@ def hdf5_file(attempt: Attempt) -> None:
 def hdf5_section(attempt: Attempt) -> None:
     with attempt.hdf5("r+") as file:
         file.write("a", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+def changed_chunks(state: State, attempt: Attempt) -> State:
+    """What a section of the compressed array becomes."""
+    inside = {f"z[{a}:{b}]" for a, b in pairwise(CUTS) if SECTION.start <= a and b <= SECTION.stop}
+    return {part: attempt.number if part in inside else before for part, before in state.items()}
+
+
+@operation(prepare_hdf5, look_at_hdf5, changed_chunks, in_place=True, strategies=SHARING)
+def hdf5_chunks(attempt: Attempt) -> None:
+    with attempt.hdf5("r+") as file:
+        file.write("z", *in_section(attempt), section=(SECTION, slice(0, COLUMNS)))
+        attempt.published = True
+
+
+@operation(prepare_hdf5, look_at_hdf5, longer, strategies=SHARING)
+def hdf5_append(attempt: Attempt) -> None:
+    with attempt.hdf5("r+") as file:
+        file.append("s", *attempt.given((MORE_ROWS, COLUMNS)))
         attempt.published = True
 
 

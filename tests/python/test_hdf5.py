@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import hyperslab as hs
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
+import zarr
+from zarr.codecs.numcodecs import Fletcher32, Shuffle
 
 import hdf5_cases
 from mpi_launch import run_ranks
@@ -226,3 +230,171 @@ def test_what_is_too_long_for_a_header_is_refused(tmp_path: Path) -> None:
             file.write("many", np.zeros(2), attributes={f"a{number}": number for number in range(70_000)})
     with h5py.File(tmp_path / "a.h5") as data:
         assert list(data) == ["fine"]
+
+
+def blocks(comm: Any, shape: tuple[int, ...]) -> tuple[hs.Distribution, tuple[slice, ...]]:
+    """Rows spread over ranks, and which this one has."""
+    dist = hs.Distribution(shape, (comm.size,), ("block", *("*",) * (len(shape) - 1)))
+    rows = dist.indices(comm.rank)[0]
+    first = int(rows[0]) if len(rows) else 0
+    return dist, (slice(first, first + len(rows)),)
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v108"])
+def test_others_and_we_change_a_file_in_turns(libver: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    expected = np.arange(70.0).reshape(10, 7)
+    with h5py.File(path, "w", libver=(libver, "latest" if libver == "earliest" else libver)) as data:
+        data.create_dataset("a", data=expected, chunks=(3, 4), maxshape=(None, 7), compression="gzip", shuffle=True)
+        data.create_dataset("plain", data=expected, chunks=(3, 4), maxshape=(None, 7))
+    for turn in range(4):
+        more = np.full((5, 7), 100.0 + turn)
+
+        def run(comm: Any, more: Any = more) -> None:
+            dist, mine = blocks(comm, more.shape)
+            with hs.open(path, "r+", comm=comm) as file:
+                for name in ("a", "plain"):
+                    file.append(name, more[mine], dist)
+                    section = (slice(2, 7), slice(None))
+                    file.write(name, more[mine], dist, section=section)
+
+        hs.threads(3, run)
+        with h5py.File(path, "r+") as data:
+            expected = np.concatenate([expected, more])
+            expected[2:7] = more
+            for name in ("a", "plain"):
+                assert np.array_equal(data[name][...], expected)
+                data[name].resize((len(expected) + 1, 7))
+                data[name][-1] = turn
+            expected = np.concatenate([expected, np.full((1, 7), float(turn))])
+    with hs.open(path) as file:
+        assert np.array_equal(file.read("a"), expected)
+        assert np.array_equal(file.read("plain"), expected)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_lock_of_hdf5_is_honoured(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as data:
+        data["a"] = np.arange(3)
+        for mode in ("r", "r+"):
+            with pytest.raises(hs.BusyError, match=r"open for .*in this program or another"):
+                hs.open(path, mode)  # type: ignore[arg-type]
+    with h5py.File(path), pytest.raises(hs.BusyError, match="open for reading or writing"):
+        hs.open(path, "r+")
+    with h5py.File(path), hs.open(path) as file:
+        assert file.read("a").tolist() == [0, 1, 2]
+    with hs.open(path, "r+") as file:
+        for mode in ("r", "r+"):
+            with pytest.raises(OSError, match="unable to lock"):
+                h5py.File(path, mode)
+        file.write("a", np.array([5]), section=slice(1, 2))
+    with h5py.File(path, "r+") as data:
+        assert data["a"][...].tolist() == [0, 5, 2]
+
+
+def test_a_dimension_that_grows_is_shared(tmp_path: Path) -> None:
+    """Time, its variable and two fields, as models write them; one of them is a record behind."""
+    path = tmp_path / "run.nc"
+
+    def run(comm: Any) -> None:
+        dist = hs.Distribution((1, 4), (1, comm.size))
+        one = hs.Distribution.replicated((1,), comm.size)
+        mine = dist.indices(comm.rank)[1] if comm.rank < 4 else np.array([], int)
+        given: dict[str, Any] = {"comm": comm, "format": "netcdf4", "durable": False}
+        with hs.open(path, "w", unlimited="time", attributes={"Conventions": "CF-1.8"}, **given) as file:
+            file.write(
+                "time", np.array([0.0]), one, dimension_names=["time"], attributes={"units": "days since 2000-01-01"}
+            )
+            for name in ("rho", "v"):
+                field = np.arange(4.0)[None, mine]
+                file.write(name, field, dist, dimension_names=["time", "x"], compression="gzip", fill_value=-9.0)
+            for step in (1, 2):
+                file.append("time", np.array([float(step)]), one)
+                file.append({"rho": 10.0 * step + np.arange(4.0)[None, mine]}, dist)
+        with hs.open(path, "r+", **given) as file:
+            file.append("time", np.array([3.0]), one)
+            file.append({"rho": 30.0 + np.arange(4.0)[None, mine]}, dist)
+            assert file["rho"].shape == (4, 4)
+
+    hs.threads(3, run)
+    rho = 10.0 * np.arange(4.0)[:, None] + np.arange(4.0)
+    with netCDF4.Dataset(path) as data:
+        assert data.dimensions["time"].isunlimited()
+        assert len(data.dimensions["time"]) == 4
+        assert not data.dimensions["x"].isunlimited()
+        assert np.array_equal(data["rho"][...], rho)
+        found = data["v"][...]
+        assert found[0].tolist() == [0, 1, 2, 3]
+        assert bool(np.ma.getmaskarray(found[1:]).all())
+    for engine in ("netcdf4", "h5netcdf"):
+        with xr.open_dataset(path, engine=engine) as data:  # type: ignore[arg-type]
+            assert np.array_equal(data["rho"].values, rho)
+            assert [str(day)[:10] for day in data["time"].values] == [f"2000-01-0{n}" for n in (1, 2, 3, 4)]
+
+
+def test_chunks_that_cannot_be_changed_are_refused(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "new.h5", "w", libver="latest") as data:
+        data.create_dataset("zipped", data=np.arange(9), chunks=(2,), maxshape=(None,), compression="gzip")
+        data.create_dataset("plain", data=np.arange(9), chunks=(2,))
+    with h5py.File(tmp_path / "old.h5", "w") as data:
+        data.create_dataset("lzf", data=np.arange(9), chunks=(2,), compression="lzf")
+    before = (tmp_path / "new.h5").read_bytes()
+    with hs.open(tmp_path / "new.h5", "r+") as file:
+        for call in (
+            lambda: file.append("zipped", np.arange(2)),
+            lambda: file.write("zipped", np.arange(2), section=slice(0, 2)),
+        ):
+            with pytest.raises(hs.UnsupportedError, match=r"newer index of chunks\n.*write a new file"):
+                call()
+        assert (tmp_path / "new.h5").read_bytes() == before
+        file.write("plain", np.array([7, 8]), section=slice(3, 5))
+        assert file.read("plain").tolist() == [0, 1, 2, 7, 8, 5, 6, 7, 8]
+    with hs.open(tmp_path / "old.h5", "r+") as file, pytest.raises(hs.UnsupportedError, match="found lzf"):
+        file.write("lzf", np.array([7, 8]), section=slice(3, 5))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.h5", "old.h5"]
+
+
+def test_filters_that_zarr_has_too(tmp_path: Path) -> None:
+    values = np.arange(1000, dtype="i4").reshape(50, 20)
+    given: dict[str, Any] = {"chunks": (16, 20), "compression": "gzip", "shuffle": True, "fletcher32": True}
+    with hs.open(tmp_path / "a.zarr", "w") as store:
+        store.write("a", values, **given)
+    with hs.open(tmp_path / "a.h5", "w") as file:
+        file.write("a", values, **given)
+    with warnings.catch_warnings(action="ignore"):
+        found = zarr.open_array(tmp_path / "a.zarr" / "a", mode="r")
+        assert np.array_equal(found[...], values)
+        again = zarr.create_array(
+            tmp_path / "a.zarr",
+            name="b",
+            data=values,
+            chunks=(16, 20),
+            compressors=[Shuffle(elementsize=4), zarr.codecs.GzipCodec(), Fletcher32()],
+        )
+    assert again.shape == values.shape
+    with hs.open(tmp_path / "a.zarr") as store:
+        assert np.array_equal(store.read("b"), values)
+    with h5py.File(tmp_path / "a.h5") as data:
+        one = data["a"]
+        assert (one.chunks, one.compression, one.shuffle, one.fletcher32) == ((16, 20), "gzip", True, True)
+        assert np.array_equal(one[...], values)
+
+
+def test_hundred_thousand_chunks(tmp_path: Path) -> None:
+    """Each rank's chunks get room, and rank 0 makes one index of all."""
+    count = 100_000
+    values = np.arange(2 * count, dtype="u2")
+
+    def run(comm: Any) -> None:
+        dist, mine = blocks(comm, values.shape)
+        with hs.open(tmp_path / "a.h5", "w", comm=comm, durable=False) as file:
+            file.write("a", values[mine], dist, chunks=(2,), shuffle=True)
+        with hs.open(tmp_path / "a.h5", comm=comm) as file:
+            section = (slice(2 * count - 50, 2 * count),)
+            assert np.array_equal(file.read("a", section=section), values[section])
+
+    hs.threads(2, run)
+    with h5py.File(tmp_path / "a.h5") as data:
+        assert data["a"].id.get_num_chunks() == count
+        assert np.array_equal(data["a"][...], values)

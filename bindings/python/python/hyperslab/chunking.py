@@ -98,8 +98,9 @@ def codecs_of(options: _options.CreateOptions) -> str | None:
     """
     from hyperslab.errors import InvalidError
 
-    codecs, compression = options.get("codecs"), options.get("compression")
-    level = options.get("compression_opts")
+    codecs = options.get("codecs")
+    compression: str | int | None = options.get("compression")
+    level: int | None = options.get("compression_opts")
     shuffle, fletcher32 = options.get("shuffle", False), options.get("fletcher32", False)
     if compression is None and not shuffle and not fletcher32:
         if level is not None:
@@ -115,7 +116,7 @@ def codecs_of(options: _options.CreateOptions) -> str | None:
         )
         raise InvalidError(message)
     if isinstance(compression, int) and not isinstance(compression, bool):
-        compression, level = "gzip", compression
+        level, compression = compression, "gzip"
     if compression is not None and compression not in _COMPRESSION:
         message = f"there is no compression {compression!r}\n  hint: choose among {', '.join(map(repr, _COMPRESSION))}"
         raise InvalidError(message)

@@ -100,7 +100,8 @@ impl BytesCodec {
             BytesCodec::Shuffle { element_bytes } => {
                 json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": element_bytes}})
             }
-            BytesCodec::Fletcher32 => json!({"name": "numcodecs.fletcher32"}),
+            // zarr-python wants a configuration, though there is none.
+            BytesCodec::Fletcher32 => json!({"name": "numcodecs.fletcher32", "configuration": {}}),
             BytesCodec::Blosc(Blosc { compressor, level, shuffle, element_bytes, block_bytes }) => json!({
                 "name": "blosc",
                 "configuration": {

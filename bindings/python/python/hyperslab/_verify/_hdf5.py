@@ -100,7 +100,8 @@ class _Reader:
     def opened(self) -> Hdf5File:
         """The file of this thread."""
         if not hasattr(self._local, "file"):
-            member, said = connect(None), (json_of(None), False, [])
+            said: tuple[str, bool, list[str]] = (json_of(None), False, [])
+            member = connect(None)
             core = _core.Target.open_hdf5(member, place_of(self.path), "r", self._given, said)
             self._local.file = Hdf5File(core, member)
         file: Hdf5File = self._local.file
