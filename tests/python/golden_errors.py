@@ -123,7 +123,7 @@ def opening(folder: Path) -> Iterator[Case]:
     yield "a user who is not there", lambda: hs.open("~nobody-has-this-name/run.zarr")
     yield "a zip file", lambda: hs.open("run.zip", "w")
     yield "an HDF5 file that is not there", lambda: hs.open(folder / "none.h5")
-    yield "an HDF5 file that grows", lambda: hs.open(folder / "a.h5", "w", unlimited="t")
+    yield "an HDF5 file that grows along a number", lambda: hs.open(folder / "a.h5", "w", unlimited=3)  # type: ignore[arg-type]
     yield "an npy file", lambda: hs.open("a.npy")
     yield "a raw file", lambda: hs.open("dump.raw")
     yield "a NetCDF file that is not there", lambda: hs.open(folder / "nothing.nc")

@@ -155,8 +155,8 @@ node7, pid 4711, token f00)
   plain/notes.txt: a file that is no chunk of the array
   zarr.json: consolidated metadata are stale: 'rho' differs in attributes
 not checked:
-  b/zarr.json: expected codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip or blosc, \
-found codec 'numcodecs.bz2'
+  b/zarr.json: expected codecs transpose, bytes, sharding_indexed, crc32c, zstd, gzip, blosc, \
+numcodecs.zlib, numcodecs.shuffle or numcodecs.fletcher32, found codec 'numcodecs.bz2'
 absent chunks, which read as the fill value:
   b: 2 of 2
   plain: 1 of 10

@@ -17,7 +17,7 @@ use crate::telling::{hear_stored, tell_stored};
 use hyperslab_layout::{Casting, ElementType, Policies};
 use hyperslab_plan::{Direction, Transfer, TransferArray};
 use hyperslab_walk::trace::Kind;
-use hyperslab_walk::{Agreed, Compared, Limits, Party, Placed, Question, Votes, Waits, Walked};
+use hyperslab_walk::{Agreed, Compared, Limits, Party, PlacedChunk, Question, ToldPlaces, Votes, Waits, Walked};
 use hyperslab_world::{Fault, FaultKind, Reader, Root, World, Writer};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -343,13 +343,13 @@ impl Call {
         world: &mut dyn World,
         party: &mut Party,
         moved: Result<Walked, Fault>,
-        (placed, end): (Vec<Placed>, Option<u64>),
+        (placed, end): ToldPlaces,
     ) -> Result<Stage, Fault> {
         let (walked, fault) = match moved {
             Ok(walked) => (walked, self.fault.take()),
             Err(fault) => (Walked::default(), Some(fault)),
         };
-        let of_call = |mut placed: Placed| {
+        let of_call = |mut placed: PlacedChunk| {
             let first = self.firsts.get(placed.chunk.array as usize);
             placed.chunk.array = first.map_or(u32::MAX, |first| *first as u32);
             placed

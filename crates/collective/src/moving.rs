@@ -4,7 +4,9 @@ use crate::holding::Exposure;
 use hyperslab_layout::tuple;
 use hyperslab_plan::{Direction, Facts, Overlap, Parameters, Program, Spread, Transfer};
 use hyperslab_walk::trace::{Kind, Span};
-use hyperslab_walk::{Consensus, Indexed, Indexing, Party, Placed, Placing, Question, Telling, Waits, Walk, Walked};
+use hyperslab_walk::{
+    Consensus, Indexed, Indexing, Party, Question, Telling, TellingPlaces, ToldPlaces, Waits, Walk, Walked,
+};
 use hyperslab_world::{Exposed, Fault, FaultKind, World};
 use std::sync::Arc;
 
@@ -18,11 +20,8 @@ pub struct Moving {
     stage: Stage,
     begin_ns: u64,
     /// On rank 0, at the end: chunks that got room when they were encoded, and where that ends.
-    placed: (Vec<Placed>, Option<u64>),
+    placed: ToldPlaces,
 }
-
-/// What a rank's walk gave.
-type Outcome = Result<Walked, Fault>;
 
 enum Stage {
     /// All hear what some rank found in its own elements, before anybody writes.
@@ -37,9 +36,7 @@ enum Stage {
     Indexing(Box<Indexing>),
     Walking(Walk),
     /// This rank tells rank 0 where its chunks lie.
-    Placing(Placing, Outcome),
-    /// All have told.
-    Placed(Consensus, Placing, Outcome),
+    TellingPlaces(TellingPlaces, Result<Walked, Fault>),
     Over,
 }
 
@@ -76,7 +73,7 @@ impl Moving {
     }
 
     /// Goes on. The outer error ended the call on all ranks, or is known to all; the inner one is this rank's.
-    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Outcome, Fault>> {
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<Result<Walked, Fault>, Fault>> {
         let nothing = &mut || Ok(Vec::new());
         loop {
             let next = match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -110,29 +107,19 @@ impl Moving {
                         if self.room().is_none() {
                             return Some(Ok(walked));
                         }
-                        party.begin_part();
-                        Ok(Stage::Placing(Placing::new(world, party, walk.take_placed()), walked))
+                        let telling = TellingPlaces::new(world, party, &self.what, walk.take_placed());
+                        Ok(Stage::TellingPlaces(telling, walked))
                     }
                     None => return self.waits_on(Stage::Walking(walk)),
                 },
-                Stage::Placing(mut placing, walked) => match placing.poll(party) {
-                    true => {
-                        let what = format!("where chunks lie after {}", self.what);
-                        let question = Question { what, ..Question::default() };
-                        party.open(question).map(|consensus| Stage::Placed(consensus, placing, walked))
-                    }
-                    false => return self.waits_on(Stage::Placing(placing, walked)),
-                },
-                Stage::Placed(mut consensus, placing, walked) => match consensus.poll(world, party, nothing) {
-                    Some(Ok(_)) => match placing.heard(party) {
-                        Ok(placed) => {
+                Stage::TellingPlaces(mut telling, walked) => match telling.poll(world, party) {
+                    Some(told) => {
+                        return Some(told.map(|placed| {
                             self.placed = placed;
-                            return Some(Ok(walked));
-                        }
-                        Err(fault) => Err(party.abandon(world, fault)),
-                    },
-                    Some(Err(fault)) => Err(fault),
-                    None => return self.waits_on(Stage::Placed(consensus, placing, walked)),
+                            walked
+                        }));
+                    }
+                    None => return self.waits_on(Stage::TellingPlaces(telling, walked)),
                 },
                 Stage::Over => return None,
             };
@@ -150,7 +137,7 @@ impl Moving {
     }
 
     /// On rank 0, after it is over: chunks that got room when they were encoded, and where that ends, if any did.
-    pub(crate) fn take_placed(&mut self) -> (Vec<Placed>, Option<u64>) {
+    pub(crate) fn take_placed(&mut self) -> ToldPlaces {
         std::mem::take(&mut self.placed)
     }
 
@@ -230,8 +217,7 @@ impl Moving {
                 let waits = walk.waits();
                 Waits { text: format!("{}: {}", self.what, waits.text), ..waits }
             }
-            Stage::Placing(..) => format!("{}: waits for rank 0 to hear where chunks lie", self.what).into(),
-            Stage::Placed(consensus, ..) => consensus.waits(),
+            Stage::TellingPlaces(telling, _) => telling.waits(),
             Stage::Over => Waits::from(String::new()),
         }
     }

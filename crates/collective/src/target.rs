@@ -3,7 +3,7 @@
 use crate::decision::Decision;
 use hyperslab_layout::Stored;
 use hyperslab_plan::{MemoryLayout, Parameters, Transfer};
-use hyperslab_walk::Placed;
+use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, Root};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub trait Target: Send {
     ///
     /// # Errors
     /// When that cannot be.
-    fn placed(&mut self, _chunks: Vec<Placed>, _end: u64) -> Result<(), Fault> {
+    fn placed(&mut self, _chunks: Vec<PlacedChunk>, _end: u64) -> Result<(), Fault> {
         Ok(())
     }
     /// When all ranks are done: makes it visible.

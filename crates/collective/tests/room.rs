@@ -13,7 +13,7 @@ use hyperslab_layout::{
     Casting, Codec, Dim, Distribution, ElementType, Kind, Policies, Section, Stored, Triplet, product,
 };
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Strategy, Transfer};
-use hyperslab_walk::{Compared, Limits, Party, Placed};
+use hyperslab_walk::{Compared, Limits, Party, PlacedChunk};
 use hyperslab_world::lockstep::{Hub, HubWorld};
 use hyperslab_world::wrappers::Failing;
 use hyperslab_world::{Fault, FaultKind, MemoryStore, Objects, Root};
@@ -24,13 +24,13 @@ const FILL: f64 = -1.0;
 const ELEMENT: ElementType = ElementType::native(Kind::Float64);
 
 /// What rank 0 heard, and published.
-type Heard = Arc<Mutex<Option<(Vec<Placed>, u64)>>>;
+type Heard = Arc<Mutex<Option<(Vec<PlacedChunk>, u64)>>>;
 
 struct File {
     stored: Stored,
     parameters: Parameters,
     heard: Heard,
-    placed: Option<(Vec<Placed>, u64)>,
+    placed: Option<(Vec<PlacedChunk>, u64)>,
 }
 
 impl Target for File {
@@ -53,7 +53,7 @@ impl Target for File {
         Ok(vec![Root::new("")])
     }
 
-    fn placed(&mut self, chunks: Vec<Placed>, end: u64) -> Result<(), Fault> {
+    fn placed(&mut self, chunks: Vec<PlacedChunk>, end: u64) -> Result<(), Fault> {
         self.placed = Some((chunks, end));
         Ok(())
     }
@@ -202,10 +202,10 @@ impl Case {
     }
 
     /// Notes what rank 0 heard, and what the section has now.
-    fn note(&mut self, section: &Section, (placed, end): (Vec<Placed>, u64)) {
+    fn note(&mut self, section: &Section, (placed, end): (Vec<PlacedChunk>, u64)) {
         let grid: Vec<u64> = self.shape.iter().zip(&self.chunk).map(|(n, c)| n.div_ceil(*c)).collect();
         let mut stretches = Vec::new();
-        for Placed { chunk, at, bytes } in placed {
+        for PlacedChunk { chunk, at, bytes } in placed {
             assert!(at >= self.end && at + bytes <= end, "{at} and {bytes} B in {}..{end}", self.end);
             stretches.push((at, at + bytes));
             let address = Address { name: OBJECT.into(), offset: at, bytes: Some(bytes) };

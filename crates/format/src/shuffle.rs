@@ -1,8 +1,5 @@
 //! Shuffle: the first bytes of all elements, then the second ones; what is less than an element stays behind them.
 
-/// Elements that are turned at once.
-const TURNED: usize = 8;
-
 /// The bytes of elements of this size, one after another.
 pub(crate) fn shuffled(bytes: &[u8], element: usize) -> Vec<u8> {
     let Some(count) = bytes.len().checked_div(element).filter(|&count| element > 1 && count > 1) else {
@@ -48,31 +45,31 @@ pub(crate) fn unshuffled(bytes: &[u8], element: usize) -> Vec<u8> {
 /// Shuffles elements of a usual size, eight at a time; gives how many that were.
 fn shuffle<const BYTES: usize>(whole: &[u8], planes: &mut [u8]) -> usize {
     let count = whole.len() / BYTES;
-    for (number, block) in whole.chunks_exact(TURNED * BYTES).enumerate() {
+    for (number, block) in whole.chunks_exact(8 * BYTES).enumerate() {
         for first in (0..BYTES).step_by(8) {
-            let mut rows = [0; TURNED];
+            let mut rows = [0; 8];
             for (row, element) in rows.iter_mut().zip(block.chunks_exact(BYTES)) {
                 *row = word(&element[first..BYTES.min(first + 8)]);
             }
             turn(&mut rows);
             for (byte, row) in rows.iter().enumerate().take(BYTES.min(8)) {
-                let at = (first + byte) * count + number * TURNED;
-                planes[at..at + TURNED].copy_from_slice(&row.to_le_bytes());
+                let at = (first + byte) * count + number * 8;
+                planes[at..at + 8].copy_from_slice(&row.to_le_bytes());
             }
         }
     }
-    count / TURNED * TURNED
+    count / 8 * 8
 }
 
 /// The reverse of [`shuffle`].
 fn unshuffle<const BYTES: usize>(planes: &[u8], whole: &mut [u8]) -> usize {
     let count = whole.len() / BYTES;
-    for (number, block) in whole.chunks_exact_mut(TURNED * BYTES).enumerate() {
+    for (number, block) in whole.chunks_exact_mut(8 * BYTES).enumerate() {
         for first in (0..BYTES).step_by(8) {
-            let mut rows = [0; TURNED];
+            let mut rows = [0; 8];
             for (byte, row) in rows.iter_mut().enumerate().take(BYTES.min(8)) {
-                let at = (first + byte) * count + number * TURNED;
-                *row = word(&planes[at..at + TURNED]);
+                let at = (first + byte) * count + number * 8;
+                *row = word(&planes[at..at + 8]);
             }
             turn(&mut rows);
             for (row, element) in rows.iter().zip(block.chunks_exact_mut(BYTES)) {
@@ -81,7 +78,7 @@ fn unshuffle<const BYTES: usize>(planes: &[u8], whole: &mut [u8]) -> usize {
             }
         }
     }
-    count / TURNED * TURNED
+    count / 8 * 8
 }
 
 /// At most eight bytes as a number.
@@ -92,9 +89,9 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 /// Byte i of number k becomes byte k of number i: squares of 4, 2 and 1 bytes change places across the diagonal.
-fn turn(rows: &mut [u64; TURNED]) {
+fn turn(rows: &mut [u64; 8]) {
     for (side, kept) in [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)] {
-        for low in (0..TURNED).filter(|row| row & side == 0) {
+        for low in (0..8).filter(|row| row & side == 0) {
             let changed = ((rows[low] >> (8 * side)) ^ rows[low + side]) & kept;
             rows[low + side] ^= changed;
             rows[low] ^= changed << (8 * side);

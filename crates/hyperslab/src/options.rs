@@ -417,11 +417,13 @@ impl WriteOptions {
         dataset.check_for_netcdf()
     }
 
-    /// Refuses what only files have whose datasets say how far they may grow.
+    /// Refuses options that so many arrays of a Zarr store cannot have.
     ///
     /// # Errors
-    /// When it is given.
-    pub(crate) fn check_for_zarr(&self) -> Result<(), Fault> {
+    /// When one is given.
+    pub(crate) fn check_for_zarr(&self, arrays: usize) -> Result<(), Fault> {
+        self.section.check(arrays)?;
+        self.check_each(arrays)?;
         if self.maxshape.is_none() {
             return Ok(());
         }

@@ -9,16 +9,12 @@ use crate::inbox::tag;
 use crate::limits::{RANKS_NAMED_MAX, Waits};
 use crate::names::{Names, named};
 use crate::party::Party;
+use crate::policy::{FAULTS_MAX, GROUPS_MAX};
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::BTreeMap;
 
 /// What ranks compare of which one says nothing.
 const NOT_GIVEN: &str = "not given";
-
-/// Different answers told apart; further ones are only counted.
-const GROUPS_MAX: usize = 4;
-/// Failures of single ranks that travel to rank 0.
-const FAULTS_MAX: usize = 8;
 
 /// Ways of carrying out a call, each a bit: those that some rank cannot take, all ranks leave. Which bit means what is known
 /// to those who ask.

@@ -1,6 +1,6 @@
 //! Sorts what arrives: a fast rank may already close a call, or start the next, while this one still walks.
 
-use crate::room::Giving;
+use crate::giving::Giving;
 use hyperslab_world::{Event, Fault, Reader, Ticket, World, Writer};
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl Inbox {
                 }
             }
         }
-        self.giving.answer(world);
+        self.giving.answer(world, tag::GIVEN);
         Ok(())
     }
 

@@ -8,19 +8,21 @@
 //!
 //! `trace.rs` is a recorder that a party may carry: walks and agreements note their spans in it. `consensus.rs` is a
 //! question to all ranks over a tree of degree four; `inbox.rs` sorts what arrives, since a fast rank may be a call
-//! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `room.rs` gives out room for chunks whose size was
-//! not known, and tells where they lie; `party.rs` is a rank's life in a communicator and
+//! ahead; `indexing.rs` reads where chunks lie in shards, before a walk; `room.rs` finds room for chunks whose size was
+//! not known, which `giving.rs` gives out, and tells where they lie; `party.rs` is a rank's life in a communicator and
 //! the only loop that waits, within what `limits.rs` says; `closing.rs` is how a call ends that cannot go on.
 #![forbid(unsafe_code)]
 
 mod closing;
 mod compared;
 mod consensus;
+mod giving;
 mod inbox;
 mod indexing;
 mod limits;
 mod names;
 mod party;
+mod policy;
 mod room;
 mod telling;
 pub mod trace;
@@ -32,6 +34,6 @@ pub use consensus::{Agreed, Consensus, Decide, Question, Votes, Ways};
 pub use indexing::{Indexed, Indexing};
 pub use limits::{Limits, Pace, Waits};
 pub use party::{Driving, Party};
-pub use room::{Placed, Placing};
+pub use room::{PlacedChunk, TellingPlaces, ToldPlaces};
 pub use telling::Telling;
 pub use walk::{Walk, Walked};

@@ -6,15 +6,13 @@ use crate::consensus::{Consensus, Question};
 use crate::inbox::{Inbox, tag};
 use crate::limits::{LEAVING, Limits, Pace, RANKS_NAMED_MAX, Waits, nanos};
 use crate::names::Names;
+use crate::policy::EAGER_POLLS;
 use crate::trace::Recorder;
 use crate::tree::{ARITY, Tree};
 use hyperslab_pack::Memory;
 use hyperslab_world::{Fault, FaultKind, World};
 use std::time::Duration;
 
-/// Polls without news after which a rank starts to doze. Few: where ranks share cores, each poll keeps from working whom
-/// it waits for, and a doze begins with offering the core.
-const EAGER_POLLS: u32 = 2;
 /// What ranks that compare must have in common.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longest doze; also bounds how late Ctrl-C is noticed.

@@ -1,30 +1,23 @@
-//! Room in an object for chunks whose bytes are known only once they are encoded.
+//! RoomForChunks in an object for chunks whose bytes are known only once they are encoded.
 //!
 //! Rank 0 gives out stretches of the object, one behind the other, whatever else it is at: it answers when it takes what has
 //! arrived. Who encodes asks before it needs room, for as many chunks as it sees coming, of the size that they had so far;
 //! so nobody waits for rank 0, which may be encoding, nor for the sizes of others. What is lost is about a chunk for each
-//! stretch. When all have written, each tells rank 0 where its chunks lie ([`Placing`]).
+//! stretch. When all have written, each tells rank 0 where its chunks lie ([`TellingPlaces`]).
 
-use crate::inbox::{Inbox, tag};
+use crate::consensus::{Consensus, Question};
+use crate::inbox::tag;
+use crate::limits::Waits;
 use crate::party::Party;
+use crate::policy::{AHEAD_CHUNKS, AHEAD_PART, EARLY_CHUNKS, STRETCHES_MAX, TOLD_AT_ONCE};
+use hyperslab_layout::stored::Stretch;
 use hyperslab_plan::{ChunkOf, StepId};
 use hyperslab_world::{Fault, FaultKind, Reader, World, Writer};
 use std::collections::VecDeque;
 
-/// Chunks that a rank asks for at once, if it sees as many coming.
-const AHEAD_CHUNKS: u64 = 32;
-/// Of all that it has had, the part that it asks for at least where it sees no end: very small chunks need few messages so.
-const AHEAD_PART: u64 = 32;
-/// When there is room for so many chunks and no more, it asks for the next.
-const EARLY_CHUNKS: u64 = 4;
-/// What is left of so many stretches is kept, for chunks that fit in there.
-const STRETCHES_MAX: usize = 4;
-/// Chunks that one message tells of.
-const TOLD_AT_ONCE: usize = 1 << 15;
-
 /// A chunk that was written where there was room for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub struct PlacedChunk {
     /// Which one.
     pub chunk: ChunkOf,
     /// Its first byte in the object \[B\].
@@ -33,59 +26,9 @@ pub struct Placed {
     pub bytes: u64,
 }
 
-/// A stretch of an object: its first byte, and how many there are \[B\].
-type Stretch = (u64, u64);
-
-/// Rank 0's side: what is left of the object, and who asks.
-#[derive(Default)]
-pub(crate) struct Giving {
-    /// In which call, and from which byte on.
-    open: Option<(u64, u64)>,
-    /// Who asks for how many bytes, in which call.
-    asking: Vec<(u64, u32, u64)>,
-}
-
-impl Giving {
-    /// Begins to give out room in a call, from this byte on.
-    pub(crate) fn begin(&mut self, call: u64, from: u64) {
-        self.open = Some((call, from));
-    }
-
-    pub(crate) fn ask(&mut self, call: u64, from: u32, bytes: u64) {
-        self.asking.push((call, from, bytes));
-    }
-
-    /// The next so many bytes; none after the end of what can be counted.
-    fn take(&mut self, call: u64, bytes: u64) -> Option<Stretch> {
-        let (of, next) = self.open.as_mut().filter(|open| open.0 == call)?;
-        debug_assert_eq!(*of, call);
-        let first = *next;
-        *next = first.checked_add(bytes)?;
-        Some((first, bytes))
-    }
-
-    /// Answers those who ask in the call that is open; those of earlier calls nobody waits for.
-    pub(crate) fn answer(&mut self, world: &mut dyn World) {
-        let Some((open, _)) = self.open else { return };
-        for (call, from, bytes) in std::mem::take(&mut self.asking) {
-            if call > open {
-                self.asking.push((call, from, bytes));
-            } else if let Some((first, bytes)) = self.take(call, bytes) {
-                let given = Writer::tagged(tag::GIVEN).number(call).number(first).number(bytes);
-                world.transport().signal(from, given.0);
-            }
-        }
-    }
-
-    /// Where what was given out in this call ends, if any was.
-    fn end(&self, call: u64) -> Option<u64> {
-        self.open.filter(|open| open.0 == call).map(|open| open.1)
-    }
-}
-
 /// What a rank that writes has of the object.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct RoomForChunks {
     /// What is left of the stretches that it was given.
     free: Vec<Stretch>,
     /// Bytes that it has used, and for how many chunks.
@@ -97,10 +40,10 @@ pub(crate) struct Room {
     /// Steps whose bytes wait for room, and how many there are.
     pub(crate) waiting: VecDeque<((usize, StepId), u64)>,
     /// What lies where.
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) placed: Vec<PlacedChunk>,
 }
 
-impl Room {
+impl RoomForChunks {
     /// Takes what was given.
     pub(crate) fn hear(&mut self, party: &mut Party) {
         for (first, bytes) in party.inbox.take_given(party.call()) {
@@ -136,7 +79,7 @@ impl Room {
         waits.saturating_add(if waits == 0 { coming.max(self.usual()) } else { coming })
     }
 
-    /// Asks for more where there is little.
+    /// Requests more where there is little.
     fn ask(&mut self, world: &mut dyn World, party: &mut Party) {
         let waits = self.waiting.front().map_or(0, |waiting| waiting.1);
         let soon = self.usual().saturating_mul(EARLY_CHUNKS.min(self.coming));
@@ -171,48 +114,73 @@ impl Room {
     }
 }
 
-/// One rank's part in telling rank 0 where chunks lie.
-pub struct Placing {
+/// One rank's part in telling rank 0 where chunks lie: it tells, and then all agree that they have told.
+pub struct TellingPlaces {
     call: u64,
+    what: String,
     /// Messages that rank 0 has not answered.
     missing: usize,
+    agreeing: Option<Consensus>,
     /// What rank 0 would tell itself.
-    own: Vec<Placed>,
+    own: Vec<PlacedChunk>,
 }
 
-impl Placing {
+/// On rank 0: where chunks lie, and where the room ends that was given out.
+pub type ToldPlaces = (Vec<PlacedChunk>, Option<u64>);
+
+impl TellingPlaces {
     /// Tells rank 0 of these, in the call that all ranks opened last.
-    pub fn new(world: &mut dyn World, party: &Party, placed: Vec<Placed>) -> Placing {
-        let call = party.call();
+    pub fn new(world: &mut dyn World, party: &mut Party, what: &str, placed: Vec<PlacedChunk>) -> TellingPlaces {
+        party.begin_part();
+        let (call, what) = (party.call(), format!("where chunks lie after {what}"));
         if party.rank() == 0 {
-            return Placing { call, missing: 0, own: placed };
+            return TellingPlaces { call, what, missing: 0, agreeing: None, own: placed };
         }
         let parts = placed.chunks(TOLD_AT_ONCE);
         let missing = parts.len();
         parts.for_each(|part| world.transport().signal(0, to_bytes(call, part)));
-        Placing { call, missing, own: Vec::new() }
+        TellingPlaces { call, what, missing, agreeing: None, own: Vec::new() }
     }
 
-    /// Goes on; `true` once rank 0 has heard.
-    pub fn poll(&mut self, party: &mut Party) -> bool {
-        let heard = party.inbox.take_heard(self.call).len();
-        if heard > 0 {
-            party.progress();
+    /// Goes on; what rank 0 knows once all have told. A failure is known to all.
+    pub fn poll(&mut self, world: &mut dyn World, party: &mut Party) -> Option<Result<ToldPlaces, Fault>> {
+        loop {
+            if let Some(consensus) = &mut self.agreeing {
+                let agreed = consensus.poll(world, party, &mut || Ok(Vec::new()))?;
+                let heard = |_| self.heard(party).map_err(|fault| party.abandon(world, fault));
+                return Some(agreed.and_then(heard));
+            }
+            let heard = party.inbox.take_heard(self.call).len();
+            if heard > 0 {
+                party.progress();
+            }
+            self.missing -= heard.min(self.missing);
+            if self.missing > 0 {
+                return None;
+            }
+            match party.open(Question { what: self.what.clone(), ..Question::default() }) {
+                Ok(consensus) => self.agreeing = Some(consensus),
+                Err(fault) => return Some(Err(fault)),
+            }
         }
-        self.missing -= heard.min(self.missing);
-        self.missing == 0
     }
 
-    /// On rank 0: where all chunks lie, and where the room ends that was given out. Complete once all ranks have agreed that
-    /// they have told.
-    ///
-    /// # Errors
-    /// When a message is not valid.
-    pub fn heard(self, party: &mut Party) -> Result<(Vec<Placed>, Option<u64>), Fault> {
-        let mut all = self.own;
+    /// What it waits for.
+    pub fn waits(&self) -> Waits {
+        match &self.agreeing {
+            Some(consensus) => consensus.waits(),
+            None => format!("{}: waits for rank 0 to hear", self.what).into(),
+        }
+    }
+
+    fn heard(&mut self, party: &mut Party) -> Result<ToldPlaces, Fault> {
+        let mut all = std::mem::take(&mut self.own);
         for (from, bytes) in party.inbox.take_told(self.call) {
             let placed = from_bytes(&bytes).ok_or_else(|| {
-                Fault::new(FaultKind::Peer, format!("rank {from} told where chunks lie in a way that makes no sense"))
+                Fault::new(
+                    FaultKind::Peer,
+                    format!("rank {from} told where chunks lie in another way than this version"),
+                )
             })?;
             all.extend(placed);
         }
@@ -225,26 +193,26 @@ impl Party {
     pub fn give_room(&mut self, world: &mut dyn World, from: u64) {
         if self.rank() == 0 {
             let call = self.call();
-            let Inbox { giving, .. } = &mut self.inbox;
+            let giving = &mut self.inbox.giving;
             giving.begin(call, from);
-            giving.answer(world);
+            giving.answer(world, tag::GIVEN);
         }
     }
 }
 
-fn to_bytes(call: u64, placed: &[Placed]) -> Vec<u8> {
-    let tell = |w: Writer, Placed { chunk, at, bytes }: &Placed| {
+fn to_bytes(call: u64, placed: &[PlacedChunk]) -> Vec<u8> {
+    let tell = |w: Writer, PlacedChunk { chunk, at, bytes }: &PlacedChunk| {
         w.number(u64::from(chunk.array)).number(chunk.number).number(*at).number(*bytes)
     };
     placed.iter().fold(Writer::tagged(tag::TOLD).number(call), tell).0
 }
 
-fn from_bytes(bytes: &[u8]) -> Option<Vec<Placed>> {
+fn from_bytes(bytes: &[u8]) -> Option<Vec<PlacedChunk>> {
     let mut r = Reader::new(bytes);
     let mut placed = Vec::new();
     while let Some(array) = r.number() {
         let chunk = ChunkOf { array: array.try_into().ok()?, number: r.number()? };
-        placed.push(Placed { chunk, at: r.number()?, bytes: r.number()? });
+        placed.push(PlacedChunk { chunk, at: r.number()?, bytes: r.number()? });
     }
     Some(placed)
 }

@@ -1,15 +1,15 @@
 //! The walker: runs the steps of a program whose predecessors are over, and watches them to their end.
 
+mod issuing;
+
 use crate::limits::{Pace, Waits};
 use crate::names::describe;
 use crate::party::Party;
-use crate::room::{Placed, Room};
-use hyperslab_layout::{CodecError, Durability, ElementType, IndexSet, Kind, Region, View, nests};
-use hyperslab_pack::{Memory, fill};
+use crate::room::{PlacedChunk, RoomForChunks};
+use hyperslab_layout::{Durability, Region, View};
+use hyperslab_pack::Memory;
 use hyperslab_plan::{Action, Lane, Place, Program, Step, StepId};
-use hyperslab_world::{
-    Cost, Exposed, Fault, FaultKind, Here, Job, Moves, Outcome, Part, Request, Root, Ticket, World, copy_job,
-};
+use hyperslab_world::{Cost, Exposed, Fault, FaultKind, Here, Moves, Outcome, Part, Request, Root, Ticket, World};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ pub struct Walk {
     durability: Durability,
     registers: BTreeMap<u64, Vec<u8>>,
     /// Where encoded chunks go that share an object.
-    room: Room,
+    room: RoomForChunks,
     coding: Coding,
     ready: Vec<(usize, StepId)>,
     /// Work that was found to be over before results are collected.
@@ -139,7 +139,7 @@ impl Walk {
             spare_bytes: program.spare_bytes,
             durability: program.durability,
             registers: BTreeMap::new(),
-            room: Room::default(),
+            room: RoomForChunks::default(),
             coding: Coding::default(),
             ready: Vec::new(),
             computed: Vec::new(),
@@ -218,7 +218,7 @@ impl Walk {
     }
 
     /// Takes where chunks lie now that got room when they were encoded.
-    pub fn take_placed(&mut self) -> Vec<Placed> {
+    pub fn take_placed(&mut self) -> Vec<PlacedChunk> {
         std::mem::take(&mut self.room.placed)
     }
 
@@ -303,33 +303,6 @@ impl Walk {
         }
     }
 
-    /// Writes encoded chunks that wait for room, as far as there is some. After a failure they are let go.
-    fn put_where_there_is_room(&mut self, world: &mut dyn World, party: &mut Party) {
-        if self.fault.is_some() {
-            for ((lane, id), _) in std::mem::take(&mut self.room.waiting) {
-                self.finish(party, lane, id, Ok(()));
-            }
-        }
-        while let Some(((lane, id), at)) = self.room.next(world, party) {
-            let Action::Put { object, register, chunk: Some(chunk), .. } =
-                self.lanes[lane].pending[&id].step.action.clone()
-            else {
-                unreachable!("only chunks that share an object wait for room")
-            };
-            let content = self.registers.remove(&register).expect("an encode filled the register");
-            let bytes = content.len() as u64;
-            self.room.placed.push(Placed { chunk, at, bytes });
-            let region = Region { dims: [IndexSet::range(0, bytes)].into_iter().collect() };
-            let bytes_from =
-                |base: u64| Arc::new(View::held(&region, base as i64, &[1], ElementType::native(Kind::UInt8)));
-            let (here, there) = (bytes_from(0), bytes_from(at));
-            let moves = Moves { region, memory: Memory::from_vec(content), here, there };
-            let request = Request::Write { object, moves, direct: false, durability: self.durability };
-            self.at_store += 1;
-            world.store().submit(join(lane, id), request);
-        }
-    }
-
     fn stored(&mut self, world: &mut dyn World, party: &mut Party, ticket: Ticket, result: Result<Outcome, Fault>) {
         let (lane, id) = split(ticket);
         let action = &self.lanes[lane].pending[&id].step.action;
@@ -357,7 +330,7 @@ impl Walk {
                     Ok((memory, view)) => {
                         party.progress();
                         let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
-                        return world.compute().submit(ticket, cost, fill_job(region, memory, view, value));
+                        return world.compute().submit(ticket, cost, issuing::fill_job(region, memory, view, value));
                     }
                     Err(fault) => Err(fault),
                 }
@@ -569,69 +542,6 @@ impl Walk {
             trace.over(world, *ticket);
         }
     }
-
-    fn job(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<(Cost, Job), Fault> {
-        match action {
-            Action::Copy { region, from, to } => {
-                let mut exposed =
-                    |place| self.place(world, party, place).map(|(memory, view)| Exposed { memory, view });
-                Ok(copy_job(region, exposed(&from)?, exposed(&to)?))
-            }
-            Action::Fill { region, at, value } => {
-                let (memory, view) = self.place(world, party, &at)?;
-                let cost = Cost::Fill { bytes: region.elements() * view.element.bytes() };
-                Ok((cost, fill_job(region, memory, view, value)))
-            }
-            Action::Encode { region, from, codec, .. } => {
-                let (memory, view) = self.place(world, party, &from)?;
-                let bytes = region.elements() * view.element.bytes();
-                let job = move || codec.encode(&memory.to_vec(view.base as u64, bytes), "a chunk").map_err(coding);
-                Ok((Cost::Code { bytes }, Box::new(job)))
-            }
-            Action::Decode { register, object, codec, region, to, absent } => {
-                let (memory, view) = self.place(world, party, &to)?;
-                let bytes = region.elements() * view.element.bytes();
-                let Some(encoded) = self.registers.remove(&register) else {
-                    return Ok((Cost::Fill { bytes }, fill_job(region, memory, view, absent)));
-                };
-                let object = Root::full_of(&self.roots, &object);
-                let job = move || {
-                    let decoded = codec.decode(&encoded, bytes, &object).map_err(coding)?;
-                    memory.write_bytes(view.base as u64, &decoded);
-                    Ok(Vec::new())
-                };
-                Ok((Cost::Code { bytes }, Box::new(job)))
-            }
-            other => unreachable!("{other:?} is not work for the processor"),
-        }
-    }
-
-    fn request(&mut self, world: &mut dyn World, party: &mut Party, action: Action) -> Result<Request, Fault> {
-        let durability = self.durability;
-        Ok(match action {
-            Action::Read { object, region, to, there, whole, direct, .. } => {
-                let moves = self.moves(world, party, &region, &to, &there)?;
-                match whole {
-                    Some(whole) => Request::ReadWhole { object, moves, checksum: whole.checksum },
-                    None => Request::Read { object, moves, direct },
-                }
-            }
-            Action::Write { object, region, from, there, whole, replace, direct } => {
-                let moves = self.moves(world, party, &region, &from, &there)?;
-                match whole {
-                    Some(whole) => Request::WriteWhole { object, moves, checksum: whole.checksum, replace, durability },
-                    None => Request::Write { object, moves, direct, durability },
-                }
-            }
-            Action::Get { object, within, bytes_max, .. } => Request::Get { object, within: within.into(), bytes_max },
-            Action::Put { object, register, replace, .. } => {
-                let bytes = self.registers.remove(&register).expect("an encode filled the register");
-                Request::Put { object, bytes, replace, durability }
-            }
-            Action::Sync { below } => Request::Sync { below },
-            other => unreachable!("{other:?} is not work for the store"),
-        })
-    }
 }
 
 fn is_message(action: &Action) -> bool {
@@ -651,17 +561,4 @@ fn buffer(world: &mut dyn World, bytes: u64) -> Result<Memory, Fault> {
         Fault::new(FaultKind::Storage, format!("no memory for a buffer of {bytes} B"))
             .hint("allow fewer buffer bytes, or store smaller chunks")
     })
-}
-
-fn fill_job(region: Region, memory: Memory, view: Arc<View>, value: Arc<[u8]>) -> Job {
-    Box::new(move || {
-        for nest in nests(&region, &view, &view) {
-            fill(&nest, &memory, &value).map_err(|error| Fault::of_copy(error, Some(&region)))?;
-        }
-        Ok(Vec::new())
-    })
-}
-
-fn coding(error: CodecError) -> Fault {
-    Fault::new(FaultKind::Corrupt, error.to_string())
 }

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from hyperslab import _core
 from hyperslab._local import describe, describe_all, describe_each
-from hyperslab._log import called
+from hyperslab._log import again, called
 from hyperslab._scalars import fill_json, json_of
 from hyperslab._types import type_code, type_of
 from hyperslab._values import unfit
 from hyperslab.distribution import Distribution
-from hyperslab.errors import Error, InvalidError
+from hyperslab.errors import Error, InvalidError, OutdatedError
 from hyperslab.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -231,3 +231,17 @@ def run(call: Callable[[], T], comm: _core.Comm, what: str) -> T:
     if "logging" in sys.modules:
         called(comm, what, result, time.monotonic() - began)
     return result
+
+
+#: How often arrays may change between looking at them and reading them.
+LOOKS_MAX = 100
+
+
+def until_up_to_date(call: Callable[[], T]) -> T:
+    """Carry out a read that may rely on what arrays were before; when they are others by now, once more."""
+    for _ in range(LOOKS_MAX - 1):
+        try:
+            return call()
+        except OutdatedError as error:
+            again(error)
+    return call()

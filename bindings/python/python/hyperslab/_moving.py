@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,17 +23,17 @@ from hyperslab._calls import (
     told,
     type_code,
     type_of,
+    until_up_to_date,
 )
 from hyperslab._indexing import expanded, has_list, runs_of
 from hyperslab._local import describe_all, describe_each, host_array
-from hyperslab._log import again
 from hyperslab._parts import asks_of, dists_of, named, parts_of, spread_of
 from hyperslab._types import native
 from hyperslab._values import names_of
 from hyperslab.array import ArrayInfo, info_of
 from hyperslab.chunking import chunking_of_asks, codecs_of, maxshape_of, shards_of
 from hyperslab.distribution import Distribution
-from hyperslab.errors import InvalidError, OutdatedError
+from hyperslab.errors import InvalidError
 from hyperslab.pieces import Boxes, Runs
 from hyperslab.requests import Request, failed
 
@@ -44,12 +44,8 @@ if TYPE_CHECKING:
 
 Report = _core.Report
 
-T = TypeVar("T")
 
 __all__ = ["Changes", "Moving", "Report"]
-
-#: How often arrays may change between looking at them and reading them.
-LOOKS_MAX = 100
 
 
 class Changes:
@@ -140,18 +136,14 @@ class Moving:
         attributes : mapping, optional
             Attributes of the arrays.
         checksum : bool
-            Whether chunks carry a CRC-32C, in HDF5 files the Fletcher checksum; compressed ones do by default, and all
-            of Zarr.
+            Whether chunks carry a CRC-32C, or in HDF5 the Fletcher checksum; by default all of Zarr do, and compressed
+            ones of HDF5.
         zstd : int, optional
             Compress chunks with Zstandard at this level.
-        compression : {"gzip", "zstd"} or int, optional
-            Compress chunks, as h5py has it: by gzip (deflate in HDF5), or by Zstandard; a number is a level of gzip.
-        compression_opts : int, optional
-            Level of `compression`; 4 of gzip, and 3 of Zstandard, by default.
-        shuffle : bool
-            Whether bytes of equal rank of a chunk's elements lie together before they are compressed.
-        fletcher32 : bool
-            Whether chunks carry the Fletcher checksum of HDF5.
+        compression, compression_opts : {"gzip", "zstd"} or int, and int, optional
+            Compress chunks, as h5py has it: by gzip (deflate in HDF5) or Zstandard, at this level; 4 or 3 by default.
+        shuffle, fletcher32 : bool
+            Whether bytes of equal rank lie together before they are compressed; whether chunks carry HDF5's checksum.
         maxshape : sequence of int or None, optional
             How far each dimension may grow, ``None`` without limit; in HDF5 files only.
         codecs : sequence of mappings or of zarr-python's codecs, optional
@@ -402,7 +394,7 @@ class Moving:
             run(lambda: self._core.read(list(targets), given), self._comm, what)
             return targets[name] if isinstance(name, str) else targets
 
-        return _until_up_to_date(read)
+        return until_up_to_date(read)
 
     def _read_listed(self, name: Any, dist: Any, out: Any, options: _options.ReadOptions) -> Any:
         """Read a section with lists of indices: this rank's part is runs of the array."""
@@ -570,16 +562,6 @@ class Moving:
         sections = None if part is None else [part]
         self._core.read_local(name, {"sections": sections, "out": raws, "casting": str(casting)})
         return out
-
-
-def _until_up_to_date(call: Callable[[], T]) -> T:
-    """Carry out a read that may rely on what arrays were before; when they are others by now, once more."""
-    for _ in range(LOOKS_MAX - 1):
-        try:
-            return call()
-        except OutdatedError as error:
-            again(error)
-    return call()
 
 
 def _section(section: SectionLike, info: ArrayInfo) -> list[tuple[int, int, int, int]]:

@@ -63,9 +63,10 @@ def _open_netcdf4(member: _core.Comm, place: Any, mode: str, given: _core._OpenK
 
 
 def _hdf5(member: _core.Comm, place: Any, mode: str, given: _core._OpenKeywords, new: New, *, netcdf: bool) -> Group:
-    unlimited = [new.unlimited] if isinstance(new.unlimited, str) else list(new.unlimited or ())
-    if not all(isinstance(name, str) for name in unlimited):
+    names: Any = [new.unlimited] if isinstance(new.unlimited, str) else new.unlimited or ()
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise unfit("unlimited", "the name of a dimension, or several", new.unlimited)
+    unlimited = [*names]
     said = (json_of(new.attributes), netcdf, unlimited)
     return Hdf5File(_core.Target.open_hdf5(member, place, mode, given, said), member)
 

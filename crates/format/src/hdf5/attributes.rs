@@ -1,6 +1,7 @@
 //! Attributes as JSON, which is how users give and get them.
 
-use super::{AttributeValue, Datatype, Hdf5Attribute, TextEnd};
+use super::content::{AttributeValue, Hdf5Attribute};
+use super::datatype::{Datatype, TextEnd};
 use crate::error::{Context, Error, excerpt};
 use crate::zarr::{fill_from_json, fill_to_json};
 use hyperslab_layout::{ByteOrder, ElementType, Kind};

@@ -4,10 +4,9 @@
 //! the file goes that far, and last of all the dataset's header says where the index is. Up to there, everything reads as
 //! before. Space that chunks and indexes had before is lost, as it is to HDF5 itself when a file is closed.
 
-use super::content::{DatasetStorage, MetadataSource};
+use super::content::{Chunk, Dataset, DatasetStorage, MetadataSource};
 use super::reading::{ChangedBlock, Hdf5File};
 use super::writing::{ChunkPlace, chunk_index};
-use super::{Chunk, Dataset};
 use crate::error::{Context, Error};
 use hyperslab_layout::mesh;
 

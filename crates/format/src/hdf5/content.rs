@@ -1,7 +1,10 @@
 //! What a file holds, as it is found by reading.
 
-use super::Datatype;
+use super::datatype::Datatype;
 use crate::error::Error;
+
+/// An address that means nowhere.
+pub(crate) const NOWHERE: u64 = u64::MAX;
 
 /// Where the bytes of a file come from. It is asked for stretches of metadata only, which are short.
 pub trait MetadataSource {

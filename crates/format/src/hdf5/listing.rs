@@ -1,7 +1,8 @@
 //! All datasets of a file, by their paths, with the names of their dimensions.
 
+use super::content::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, LinkTarget, MetadataSource};
+use super::reading::{Hdf5File, ObjectKind};
 use super::writing::{NO_COORDINATE, NO_VARIABLE};
-use super::{AttributeValue, Dataset, DatasetStorage, Hdf5Attribute, Hdf5File, LinkTarget, MetadataSource, ObjectKind};
 use crate::error::{Context, Error};
 use std::collections::{BTreeMap, BTreeSet};
 

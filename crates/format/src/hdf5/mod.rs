@@ -33,6 +33,3 @@ pub use reading::{Hdf5File, NamedAttribute, ObjectKind, SIGNATURE};
 pub use writing::{
     CHUNK_BYTES_MAX, ChunkPlace, Hdf5Metadata, NewDataset, NewGroup, NewMember, NewStorage, SUPERBLOCK_BYTES,
 };
-
-/// An address that means nowhere.
-pub(crate) const NOWHERE: u64 = u64::MAX;

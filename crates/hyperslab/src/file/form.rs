@@ -7,7 +7,7 @@ use hyperslab_format::raw::Order;
 use hyperslab_format::zarr::{Map, Value};
 use hyperslab_layout::mesh::volume;
 use hyperslab_layout::{ElementType, Section, Stored, tuple};
-use hyperslab_walk::Placed;
+use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -43,7 +43,7 @@ pub(super) type LookAt = fn(&dyn Names, &str, u64) -> Result<SeenFile, Fault>;
 
 /// What a call touches of an array.
 #[derive(Clone, Copy)]
-pub(super) struct Touched<'a> {
+pub(super) struct TouchedPart<'a> {
     /// Which part; all of it if not given.
     pub(super) section: Option<&'a Section>,
     /// Where it is written, from which byte on there is room for units that have no place yet \[B\].
@@ -51,10 +51,10 @@ pub(super) struct Touched<'a> {
 }
 
 /// Looks up where the units lie that a call touches, in this directory and file.
-pub(super) type Lookup = Box<dyn FnOnce(Stored, Touched, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
+pub(super) type Lookup = Box<dyn FnOnce(Stored, TouchedPart, (&dyn Names, &Arc<str>)) -> Result<Stored, Fault> + Send>;
 
 /// Chunks that got room while they were written, by the numbers of their arrays.
-pub(super) type NewPlaces = BTreeMap<usize, Vec<Placed>>;
+pub(super) type NewPlaces = BTreeMap<usize, Vec<PlacedChunk>>;
 
 /// Finds out, in this directory and file, what is written to a file that exists so that what lies elsewhere now is found.
 pub(super) type ChangeFile = Box<dyn FnOnce(&dyn Names, &str) -> Result<FileChange, Fault> + Send>;

@@ -2,7 +2,7 @@
 
 use super::File;
 use super::disk::follow_disk;
-use super::form::Touched;
+use super::form::TouchedPart;
 use crate::error::Error;
 use crate::options::ReadOptions;
 use crate::said::quoted;
@@ -131,7 +131,7 @@ impl File {
         let each = stored.into_iter().zip(lookups).enumerate();
         each.map(|(at, (stored, lookup))| match lookup {
             Some(lookup) => {
-                let touched = Touched { section: sections.of(at), room };
+                let touched = TouchedPart { section: sections.of(at), room };
                 lookup(stored, touched, (&*self.directory, &name))
             }
             None => Ok(stored),

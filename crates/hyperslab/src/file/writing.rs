@@ -13,7 +13,7 @@ use hyperslab_collective::{Arguments, Compared, Decision, LocalArray, Ownership,
 use hyperslab_layout::{Casting, Durability, ElementType, Holes, Policies, Section, Stored, Triplet, tuple};
 use hyperslab_pack::Memory;
 use hyperslab_plan::{Direction, MemoryLayout, Parameters, Transfer};
-use hyperslab_walk::Placed;
+use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Proof, Root};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -204,7 +204,7 @@ impl Target for Putting {
         Ok(vec![self.file.root(vec![proof])])
     }
 
-    fn placed(&mut self, chunks: Vec<Placed>, end: u64) -> Result<(), Fault> {
+    fn placed(&mut self, chunks: Vec<PlacedChunk>, end: u64) -> Result<(), Fault> {
         let mut places = NewPlaces::new();
         for placed in chunks {
             let number = self
@@ -375,11 +375,10 @@ impl File {
         let gets_room = self.mode.writes_new() && numbers.iter().any(|number| self.inside().form.gets_room(*number));
         let whole = sections.is_whole() && numbers.iter().collect::<HashSet<_>>().len() == before.arrays;
         let putting = || -> Box<dyn Target> {
-            let (stored, extent) = (self.stored(&numbers), self.inside().form.extent());
-            let (file, before, numbers) = (self.preferring(options.strategy), before.clone(), numbers.clone());
-            let sections = sections.clone();
-            let putting = Putting::new(file, before, beginning);
-            Box::new(Putting { stored, numbers, sections, lengthens, end: extent.bytes, whole, ..putting })
+            let (stored, end) = (self.stored(&numbers), self.inside().form.extent().bytes);
+            let putting = Putting::new(self.preferring(options.strategy), before.clone(), beginning);
+            let (numbers, sections) = (numbers.clone(), sections.clone());
+            Box::new(Putting { stored, numbers, sections, lengthens, end, whole, ..putting })
         };
         let (new, target) = (self.mode.writes_new(), (self.comm.rank() == 0).then(putting));
         let done = self.comm.transfer(Arguments {

@@ -70,15 +70,7 @@ impl Store {
         let update = !new.section.is_whole();
         let (asks, unfit) = completed(asks.to_vec(), self.comm.size());
         let (metadata, fault) = match unfit
-            .map_or_else(
-                || {
-                    new.section
-                        .check(asks.len())
-                        .and_then(|()| new.check_each(asks.len()))
-                        .and_then(|()| new.check_for_zarr())
-                },
-                Err,
-            )
+            .map_or_else(|| new.check_for_zarr(asks.len()), Err)
             .and_then(|()| self.check_write(&asks, new, update))
         {
             Ok(metadata) => (metadata, None),

@@ -2,7 +2,7 @@
 //! superblock says.
 
 use crate::error::{Context, Error};
-use crate::hdf5::NOWHERE;
+use crate::hdf5::content::NOWHERE;
 
 /// How wide addresses and lengths are \[B\], and where address 0 lies in the file \[B\].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

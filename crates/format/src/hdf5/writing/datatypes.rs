@@ -1,7 +1,7 @@
 //! Types of elements as bytes (section IV.A.2.d of the specification).
 
 use crate::error::{Context, Error};
-use crate::hdf5::{CompoundField, Datatype, TextEnd};
+use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
 use hyperslab_layout::{ByteOrder, Kind};
 
 /// Bytes of a reference to an object, and of a list of variable length as an element has it \[B\].

@@ -7,7 +7,7 @@
 use super::header::NewHeader;
 use super::messages;
 use super::tree::node_counts;
-use crate::hdf5::NOWHERE;
+use crate::hdf5::content::NOWHERE;
 
 /// Most links that a header has.
 pub(super) const COMPACT_MAX: usize = 4096;

@@ -1,9 +1,10 @@
 //! What headers consist of (section IV.A.2 of the specification).
 
+use super::datatypes;
+use super::new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewStorage};
 use super::scales::NewAttribute;
-use super::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewStorage, datatypes};
 use crate::error::{Context, Error};
-use crate::hdf5::{Filter, NOWHERE};
+use crate::hdf5::content::{Filter, NOWHERE};
 use crate::size::array_bytes;
 use hyperslab_layout::tuple;
 

@@ -10,106 +10,19 @@ mod header;
 mod heap;
 mod links;
 mod messages;
+mod new;
 mod scales;
 mod tree;
 
+use super::content::NOWHERE;
 use super::policy::NAME_BYTES_MAX;
-use super::{Datatype, Filter, Hdf5Attribute};
 use crate::error::{Context, Error};
 use header::NewHeader;
 use heap::Heap;
+pub use new::{CHUNK_BYTES_MAX, ChunkPlace, NewDataset, NewGroup, NewMember, NewStorage};
 pub(super) use scales::{NO_COORDINATE, NO_VARIABLE};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 pub(super) use tree::index as chunk_index;
-
-/// A group that is to be made.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct NewGroup {
-    /// Its name; that of the root does not matter.
-    pub name: String,
-    /// Its attributes.
-    pub attributes: Vec<Hdf5Attribute>,
-    /// What is in it, in the order in which it was made.
-    pub members: Vec<NewMember>,
-    /// Of the root: whether the file says that it is one of netCDF-4.
-    pub netcdf: bool,
-}
-
-/// Something in a group that is to be made.
-#[derive(Clone, PartialEq, Debug)]
-pub enum NewMember {
-    /// A group.
-    Group(NewGroup),
-    /// A dataset.
-    Dataset(NewDataset),
-}
-
-impl NewMember {
-    fn name(&self) -> &str {
-        match self {
-            NewMember::Group(group) => &group.name,
-            NewMember::Dataset(dataset) => &dataset.name,
-        }
-    }
-}
-
-/// A dataset that is to be made.
-#[derive(Clone, PartialEq, Debug)]
-pub struct NewDataset {
-    /// Its name.
-    pub name: String,
-    /// Its shape.
-    pub shape: Vec<u64>,
-    /// How far each dimension may grow; `None` without limit. Empty where nothing grows.
-    pub limits: Vec<Option<u64>>,
-    /// Type of its elements.
-    pub datatype: Datatype,
-    /// One element for what was never written, as stored.
-    pub fill: Option<Vec<u8>>,
-    /// Where its elements lie.
-    pub storage: NewStorage,
-    /// What chunks went through, in the order of encoding.
-    pub filters: Vec<Filter>,
-    /// Its attributes.
-    pub attributes: Vec<Hdf5Attribute>,
-    /// Names of its dimensions, each of which is a dimension of netCDF-4 in its group or above; empty where it has none.
-    pub dimensions: Vec<String>,
-}
-
-impl NewDataset {
-    /// Whether any dimension may grow.
-    fn grows(&self) -> bool {
-        self.limits.iter().zip(&self.shape).any(|(limit, extent)| limit.is_none_or(|limit| limit > *extent))
-    }
-}
-
-/// Where the elements of a new dataset lie.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NewStorage {
-    /// In one stretch from this address on; nowhere where nothing was written.
-    Contiguous(Option<u64>),
-    /// In chunks of this shape, of which some exist.
-    Chunked {
-        /// Their shape.
-        chunk: Vec<u64>,
-        /// Where those lie that exist, in the order of their numbers.
-        places: Arc<[ChunkPlace]>,
-    },
-}
-
-/// Where a chunk of a new dataset lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ChunkPlace {
-    /// Its number in the grid, of which the last dimension is the fastest.
-    pub number: u64,
-    /// Its first byte \[B\].
-    pub at: u64,
-    /// How many bytes are stored.
-    pub bytes: u32,
-    /// A bit for each filter that it did not go through.
-    pub lacks: u32,
-}
 
 /// What a file consists of besides the elements of its datasets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,9 +35,6 @@ pub struct Hdf5Metadata {
 
 /// Bytes of a superblock, before which no dataset begins \[B\].
 pub const SUPERBLOCK_BYTES: u64 = 48;
-
-/// Most bytes that a chunk may have \[B\]: the index counts them with 32 bits.
-pub const CHUNK_BYTES_MAX: u64 = u32::MAX as u64;
 
 impl Hdf5Metadata {
     /// Whether the metadata of a file with this root can be made.
@@ -161,7 +71,7 @@ impl Hdf5Metadata {
 fn superblock(root: u64, end: u64) -> Vec<u8> {
     let mut bytes = super::SIGNATURE.to_vec();
     bytes.extend([2, 8, 8, 0]);
-    for address in [0, super::NOWHERE, end, root] {
+    for address in [0, NOWHERE, end, root] {
         bytes.extend(address.to_le_bytes());
     }
     super::lookup3::checked(bytes)
@@ -274,11 +184,11 @@ impl WritePass {
         header.message(messages::DATATYPE, &datatypes::encoded(&dataset.datatype, &context)?);
         header.message(messages::FILL_VALUE, &messages::fill(dataset));
         let index = match &dataset.storage {
-            NewStorage::Contiguous(_) => super::NOWHERE,
+            NewStorage::Contiguous(_) => NOWHERE,
             NewStorage::Chunked { chunk, places } => {
                 let at = self.places.indexes.get(self.indexes.len()).copied().unwrap_or(0);
                 let made = tree::index(&dataset.shape, (chunk, dataset.datatype.bytes().into()), places, at);
-                let at = if made.is_empty() { super::NOWHERE } else { at };
+                let at = if made.is_empty() { NOWHERE } else { at };
                 self.indexes.push(made);
                 at
             }

@@ -6,9 +6,10 @@
 //! so; a variable that has the name of a dimension and is none gets another name.
 
 use super::heap::Heap;
-use super::{NewDataset, NewGroup, NewMember, NewStorage};
+use super::new::{NewDataset, NewGroup, NewMember, NewStorage};
 use crate::error::{Context, Error};
-use crate::hdf5::{AttributeValue, CompoundField, Datatype, Hdf5Attribute, TextEnd};
+use crate::hdf5::content::{AttributeValue, Hdf5Attribute};
+use crate::hdf5::datatype::{CompoundField, Datatype, TextEnd};
 use hyperslab_layout::ByteOrder;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

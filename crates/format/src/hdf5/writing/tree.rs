@@ -7,8 +7,8 @@
 //!
 //! The last key of a node is that of the node on its right; behind the last chunk, one that is larger in every dimension.
 
-use super::ChunkPlace;
-use crate::hdf5::NOWHERE;
+use super::new::ChunkPlace;
+use crate::hdf5::content::NOWHERE;
 use hyperslab_layout::mesh;
 
 /// Children of a node that is full: twice 32, what libraries assume unless a superblock says something else.

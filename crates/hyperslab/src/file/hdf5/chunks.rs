@@ -1,128 +1,22 @@
-//! Where elements of a dataset lie: in one stretch, or in chunks, which have their places from the start, or get room as they
-//! are written.
+//! How new datasets are cut into chunks, where the chunks of a call lie, and what a file says of those that got room.
 
-use super::Hdf5Array;
+use super::contents::Hdf5Array;
+use super::elements::{Cut, ElementsAt, grid};
+use super::policy::{CHUNKS_MAX, GROWING_BYTES_MIN, USUAL_BYTES_MAX};
 use super::told::Bytes;
 use crate::error::format_fault;
-use crate::file::form::{FileArray, FileChange, NewPlaces, Touched};
+use crate::file::form::{FileChange, NewPlaces, TouchedPart};
 use crate::options::WriteOptions;
 use crate::zarr::ArrayWrite;
 use hyperslab_collective::natural_chunks;
-use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, Filter, Hdf5Change, Hdf5File, NewStorage, Pipeline};
+use hyperslab_format::hdf5::{ChangedDataset, ChunkPlace, Hdf5Change, Hdf5File, Pipeline};
 use hyperslab_layout::mesh::{ravel, unravel, volume};
 use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
 use hyperslab_layout::{ElementType, Section, Stored, cut, tuple};
-use hyperslab_walk::Placed;
+use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Names};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Most chunks of an array that one call looks up: where they lie is told to all ranks.
-const CHUNKS_MAX: u64 = 1 << 20;
-/// Chunks that nobody gave a shape have at most so many bytes, since others read them whole \[B\].
-const USUAL_BYTES_MAX: u64 = 4 << 20;
-/// Those of arrays that grow have at least so many, where what there is would make less \[B\].
-const GROWING_BYTES_MIN: u64 = 4 << 10;
-
-/// Where the elements of an array lie.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum ElementsAt {
-    /// From this byte on.
-    At(u64),
-    /// Nowhere: nobody wrote them.
-    Nowhere,
-    /// In plain chunks of this shape, one after another, in a new file.
-    Grid { chunk: Vec<u64>, at: u64 },
-    /// In chunks of this shape that went through these filters, in a new file; where they lie only rank 0 knows.
-    InRoom { chunk: Vec<u64>, filters: Pipeline, places: Arc<Vec<ChunkPlace>> },
-    /// The same in a file that exists; the index is that of the dataset with this header.
-    Chunked { chunk: Vec<u64>, filters: Pipeline, header: u64 },
-}
-
-impl ElementsAt {
-    /// Shape and filters of its chunks, where it lies in chunks.
-    pub(super) fn chunk(&self) -> Option<(&[u64], Pipeline)> {
-        match self {
-            ElementsAt::Grid { chunk, .. } => Some((chunk, Pipeline::default())),
-            ElementsAt::InRoom { chunk, filters, .. } | ElementsAt::Chunked { chunk, filters, .. } => {
-                Some((chunk, filters.clone()))
-            }
-            ElementsAt::At(_) | ElementsAt::Nowhere => None,
-        }
-    }
-
-    /// What new metadata say of it, for an array of this shape.
-    pub(super) fn to_make(&self, shape: &[u64], element_bytes: u64) -> NewStorage {
-        match self {
-            ElementsAt::At(at) => NewStorage::Contiguous(Some(*at).filter(|_| !shape.contains(&0))),
-            ElementsAt::Nowhere | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
-            ElementsAt::InRoom { chunk, places, .. } => {
-                NewStorage::Chunked { chunk: chunk.clone(), places: places.as_slice().into() }
-            }
-            ElementsAt::Grid { chunk, at } => {
-                let count = volume(&grid(shape, chunk)).unwrap_or(0);
-                let bytes = volume(chunk).unwrap_or(0) * element_bytes;
-                let place = |number| ChunkPlace { number, at: at + number * bytes, bytes: bytes as u32, lacks: 0 };
-                NewStorage::Chunked { chunk: chunk.clone(), places: (0..count).map(place).collect() }
-            }
-        }
-    }
-
-    /// The filters that new metadata name.
-    pub(super) fn filters(&self) -> Vec<Filter> {
-        match self {
-            ElementsAt::InRoom { filters, .. } => filters.filters(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Notes where chunks of a new file lie now.
-    fn put(&mut self, new: Vec<ChunkPlace>) {
-        let ElementsAt::InRoom { places, .. } = self else { return };
-        let all = Arc::make_mut(places);
-        all.extend(new);
-        // Of those with one number, the last one holds.
-        all.sort_by_key(|place| place.number);
-        all.dedup_by(|later, earlier| {
-            let same = later.number == earlier.number;
-            if same {
-                *earlier = *later;
-            }
-            same
-        });
-    }
-}
-
-fn grid(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
-    shape.iter().zip(chunk).map(|(extent, chunk)| extent.div_ceil(*chunk)).collect()
-}
-
-/// How a new array is cut into chunks.
-pub(super) struct Cut {
-    chunk: Vec<u64>,
-    filters: Pipeline,
-    /// Whether chunks get room only as they are written.
-    in_room: bool,
-}
-
-impl Cut {
-    /// Bytes that the array takes from the start \[B\].
-    pub(super) fn bytes_at_once(&self, array: &FileArray) -> Result<u64, Fault> {
-        if self.in_room {
-            return array.bytes().map(|_| 0);
-        }
-        let shape: Vec<u64> = grid(&array.shape, &self.chunk).iter().zip(&self.chunk).map(|(n, c)| n * c).collect();
-        FileArray { shape, ..array.clone() }.bytes()
-    }
-
-    /// Where its elements lie, if there is room from this byte on.
-    pub(super) fn at(self, at: u64) -> ElementsAt {
-        match self {
-            Cut { chunk, filters, in_room: true } => ElementsAt::InRoom { chunk, filters, places: Arc::default() },
-            Cut { chunk, .. } => ElementsAt::Grid { chunk, at },
-        }
-    }
-}
 
 /// How a new array is cut into chunks, if it is: where chunks or filters are asked for, or it may grow.
 pub(super) fn new_chunks(
@@ -174,7 +68,7 @@ impl Hdf5Array {
     pub(super) fn located(
         &self,
         stored: Stored,
-        Touched { section, room }: Touched,
+        TouchedPart { section, room }: TouchedPart,
         (directory, name): (&dyn Names, &Arc<str>),
     ) -> Result<Stored, Fault> {
         let Some((chunk, filters)) = self.place.chunk() else { return Ok(stored) };
@@ -268,8 +162,8 @@ fn touched(shape: &[u64], chunk: &[u64], section: Option<&Section>) -> Vec<Range
 }
 
 /// Places of chunks as indexes have them.
-fn of_index(placed: Vec<Placed>) -> Result<Vec<ChunkPlace>, Fault> {
-    let one = |Placed { chunk, at, bytes }: Placed| {
+fn of_index(placed: Vec<PlacedChunk>) -> Result<Vec<ChunkPlace>, Fault> {
+    let one = |PlacedChunk { chunk, at, bytes }: PlacedChunk| {
         let bytes = u32::try_from(bytes).map_err(|_| {
             Fault::new(FaultKind::Unsupported, format!("an encoded chunk has {bytes} B"))
                 .expected("less than 4 GiB", "more")

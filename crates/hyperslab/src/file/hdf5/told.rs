@@ -1,7 +1,8 @@
 //! What rank 0 finds in an HDF5 file, and how the others hear of it.
 
-use super::chunks::ElementsAt;
-use super::{Hdf5, Hdf5Array, Hdf5Options};
+use super::contents::{Hdf5, Hdf5Array, Hdf5Options};
+use super::elements::ElementsAt;
+use super::policy::READ_BYTES;
 use crate::error::format_fault;
 use crate::file::disk::SeenFile;
 use crate::file::form::{FileArray, Form, Unread};
@@ -14,9 +15,6 @@ use hyperslab_layout::{Codec, ElementType};
 use hyperslab_world::{Fault, FaultKind, Names, Reader, Writer};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes of metadata that are read at once.
-const READ_BYTES: u64 = 64 << 10;
 
 /// The bytes of a file, as its parser asks for them: what lies together is read together.
 pub(super) struct Bytes<'a> {

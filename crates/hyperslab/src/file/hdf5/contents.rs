@@ -1,0 +1,207 @@
+//! What is in an HDF5 file, or will be.
+
+use super::elements::{Cut, ElementsAt};
+use super::policy::{DATA_AT, LARGE, PAGE};
+use crate::error::format_fault;
+use crate::file::form::{FileArray, Unread};
+use crate::options::WriteOptions;
+use crate::zarr::ArrayWrite;
+use hyperslab_format::hdf5::{Datatype, Dialect, Hdf5Attribute, NewDataset, NewGroup, NewMember};
+use hyperslab_format::zarr::{Map, Value};
+use hyperslab_layout::{ElementType, tuple};
+use hyperslab_world::{Fault, FaultKind};
+use std::collections::BTreeMap;
+
+/// What a new HDF5 file is.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[non_exhaustive]
+pub struct Hdf5Options {
+    /// Attributes of the file.
+    pub attributes: Map<String, Value>,
+    /// Whether it is one of netCDF-4: names of dimensions make dimensions.
+    pub netcdf: bool,
+    /// Names of dimensions that may grow without limit.
+    pub unlimited: Vec<String>,
+}
+
+impl Hdf5Options {
+    /// With these attributes of the file.
+    #[must_use]
+    pub fn attributes(mut self, attributes: Map<String, Value>) -> Hdf5Options {
+        self.attributes = attributes;
+        self
+    }
+
+    /// As a netCDF-4 file.
+    #[must_use]
+    pub fn netcdf(mut self) -> Hdf5Options {
+        self.netcdf = true;
+        self
+    }
+
+    /// With dimensions of these names that may grow without limit.
+    #[must_use]
+    pub fn unlimited(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Hdf5Options {
+        self.unlimited = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    pub(super) fn is_given(&self) -> bool {
+        !self.attributes.is_empty() || !self.unlimited.is_empty()
+    }
+
+    fn dialect(&self) -> Dialect {
+        if self.netcdf { Dialect::Netcdf } else { Dialect::H5py }
+    }
+}
+
+/// An array.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Hdf5Array {
+    pub(super) array: FileArray,
+    pub(super) place: ElementsAt,
+    /// How far each dimension may grow; `None` without limit. Empty where nothing grows.
+    pub(super) limits: Vec<Option<u64>>,
+    /// One element for what was never written, as stored.
+    pub(super) fill: Vec<u8>,
+    pub(super) dimensions: Option<Vec<Option<String>>>,
+    pub(super) attributes: Map<String, Value>,
+}
+
+/// What is known of a file.
+#[derive(Debug)]
+pub(super) struct Hdf5 {
+    pub(super) arrays: Vec<Hdf5Array>,
+    pub(super) attributes: Map<String, Value>,
+    /// Datasets that are no arrays, and why.
+    pub(super) others: BTreeMap<String, Unread>,
+    pub(super) end: u64,
+    /// Of a file that exists, its first bytes, with which it says how far it goes.
+    pub(super) superblock: Vec<u8>,
+    pub(super) options: Hdf5Options,
+}
+
+impl Hdf5 {
+    pub(super) fn new(options: Hdf5Options) -> Result<Hdf5, Fault> {
+        // What cannot be stored is refused before anything is written.
+        Hdf5Attribute::of_map(&options.attributes, None, options.dialect()).map_err(format_fault)?;
+        let attributes = options.attributes.clone();
+        Ok(Hdf5 {
+            arrays: Vec::new(),
+            attributes,
+            others: BTreeMap::new(),
+            end: DATA_AT,
+            superblock: Vec::new(),
+            options,
+        })
+    }
+
+    pub(super) fn push(&mut self, (ask, element): &(&ArrayWrite, ElementType), said: Said) -> Result<(), Fault> {
+        let array = FileArray { name: ask.name.clone(), shape: ask.shape().to_vec(), element: *element };
+        let Said { cut, limits, fill, dimensions, attributes } = said;
+        let bytes = cut.as_ref().map_or_else(|| array.bytes(), |cut| cut.bytes_at_once(&array))?;
+        let at = self.end.next_multiple_of(if bytes >= LARGE { PAGE } else { 16 });
+        let end = at.checked_add(bytes).filter(|&end| end < 1 << 62).ok_or_else(|| {
+            Fault::new(FaultKind::Invalid, format!("the file would be too large with array '{}'", array.name))
+        })?;
+        let place = cut.map_or(ElementsAt::At(at), |cut| cut.at(at));
+        self.arrays.push(Hdf5Array { array, place, limits, fill, dimensions, attributes });
+        self.end = end;
+        Ok(())
+    }
+
+    /// How far a new array may grow.
+    pub(super) fn limits_of(
+        &self,
+        ask: &ArrayWrite,
+        dimensions: Option<&[Option<String>]>,
+        options: &WriteOptions,
+    ) -> Result<Vec<Option<u64>>, Fault> {
+        let shape = ask.shape();
+        if let Some(given) = &options.maxshape {
+            let fits = given.len() == shape.len();
+            let below = given.iter().zip(shape).any(|(limit, extent)| limit.is_some_and(|limit| limit < *extent));
+            if !fits || below {
+                let said: Vec<String> =
+                    given.iter().map(|limit| limit.map_or("None".into(), |limit| limit.to_string())).collect();
+                let text = format!("maxshape of '{}' does not fit", ask.name);
+                let expected = format!("a limit for each dimension of {}, none below its extent", tuple(shape));
+                return Err(Fault::new(FaultKind::Invalid, text).expected(expected, tuple(&said).to_string()));
+            }
+            return Ok(given.clone());
+        }
+        let is_unlimited =
+            |name: &Option<String>| name.as_ref().is_some_and(|name| self.options.unlimited.contains(name));
+        let names = dimensions.unwrap_or_default();
+        if names.len() != shape.len() || !names.iter().any(is_unlimited) {
+            return Ok(Vec::new());
+        }
+        Ok(names.iter().zip(shape).map(|(name, extent)| Some(*extent).filter(|_| !is_unlimited(name))).collect())
+    }
+
+    /// The tree of what is written, from the array with this number on.
+    pub(super) fn tree(&self, first: usize) -> Result<NewGroup, Fault> {
+        let dialect = self.options.dialect();
+        let attributes = Hdf5Attribute::of_map(&self.attributes, None, dialect).map_err(format_fault)?;
+        let mut root = NewGroup { attributes, netcdf: self.options.netcdf, ..NewGroup::default() };
+        for held in &self.arrays[first..] {
+            let dataset = held.dataset(&self.options)?;
+            let (above, _) = held.array.name.rsplit_once('/').unwrap_or_default();
+            group_in(&mut root, above).members.push(NewMember::Dataset(dataset));
+        }
+        Ok(root)
+    }
+}
+
+/// The group with this path, made where it is missing.
+fn group_in<'a>(root: &'a mut NewGroup, path: &str) -> &'a mut NewGroup {
+    path.split('/').filter(|name| !name.is_empty()).fold(root, |group, name| {
+        let is_it = |member: &NewMember| matches!(member, NewMember::Group(group) if group.name == name);
+        let at = group.members.iter().position(is_it).unwrap_or_else(|| {
+            group.members.push(NewMember::Group(NewGroup { name: name.into(), ..NewGroup::default() }));
+            group.members.len() - 1
+        });
+        match &mut group.members[at] {
+            NewMember::Group(inner) => inner,
+            NewMember::Dataset(_) => unreachable!("it was found as a group"),
+        }
+    })
+}
+
+/// What is said of a new array.
+pub(super) struct Said {
+    /// How it is cut into chunks, if it is.
+    pub(super) cut: Option<Cut>,
+    pub(super) limits: Vec<Option<u64>>,
+    pub(super) fill: Vec<u8>,
+    pub(super) dimensions: Option<Vec<Option<String>>>,
+    pub(super) attributes: Map<String, Value>,
+}
+
+impl Hdf5Array {
+    pub(super) fn dataset(&self, options: &Hdf5Options) -> Result<NewDataset, Fault> {
+        let FileArray { name, shape, element } = &self.array;
+        let made = Hdf5Attribute::of_map(&self.attributes, Some(*element), options.dialect());
+        let names = self.dimensions.iter().flatten().enumerate();
+        // Where some have no name, all of a netCDF file need one.
+        let name_of = |(d, name): (usize, &Option<String>)| name.clone().unwrap_or_else(|| format!("dim_{d}"));
+        Ok(NewDataset {
+            name: name.rsplit('/').next().unwrap_or_default().into(),
+            shape: shape.clone(),
+            limits: self.limits.clone(),
+            datatype: Datatype::of_element(*element, name).map_err(format_fault)?,
+            fill: Some(self.fill.clone()).filter(|fill| fill.iter().any(|byte| *byte != 0)),
+            storage: self.place.to_make(shape, element.bytes()),
+            filters: self.place.filters(),
+            attributes: made.map_err(format_fault)?,
+            dimensions: if options.netcdf { names.map(name_of).collect() } else { Vec::new() },
+        })
+    }
+}
+
+impl Hdf5Array {
+    /// Whether it may become longer along its first dimension.
+    pub(super) fn grows(&self) -> bool {
+        self.limits.first().is_some_and(|limit| limit.is_none_or(|limit| limit > self.array.shape[0]))
+    }
+}
