@@ -148,8 +148,7 @@ mod tests {
             let coding = Codecs { chain, ..Codecs::plain(false) }.coding();
             Stored::in_chunks(&shape, element, &[2, 3, 4], keys.clone(), coding).changed(Change::Replace)
         };
-        let place = Address { bytes: Some(77), ..Address::plain("x.h5", 1 << 33) };
-        let table = Table { below: "x".into(), chunks: [(vec![0, 2, 1], place)].into(), ..Table::default() };
+        let table = Table::of("x.h5", vec![Address { number: 7, offset: 1 << 33, bytes: 77 }]);
         let table = Stored::in_table(&shape, element, &[2, 3, 4], table);
         let sharding = Sharding::new(&[2, 3, 4], Codecs::zstd(3, true));
         let metadata = ArrayMetadata::new("x", &shape, Kind::Float32, &[4, 9, 4], Codecs::sharded(sharding)).unwrap();

@@ -97,7 +97,7 @@ impl Case {
         let objects = Objects::default();
         objects.lock().unwrap().insert(OBJECT.into(), vec![0x5a; end as usize]);
         let values = vec![FILL; volume(&shape).unwrap() as usize];
-        let table = Table { below: OBJECT.into(), ..Table::default() };
+        let table = Table::of(OBJECT, Vec::new());
         Case { ranks, seed, random, shape, chunk, codec, values, table, end, objects, turn: 0 }
     }
 
@@ -203,14 +203,13 @@ impl Case {
 
     /// Notes what rank 0 heard, and what the section has now.
     fn note(&mut self, section: &Section, (placed, end): (Vec<PlacedChunk>, u64)) {
-        let grid: Vec<u64> = self.shape.iter().zip(&self.chunk).map(|(n, c)| n.div_ceil(*c)).collect();
-        let mut stretches = Vec::new();
+        let (mut chunks, mut stretches) = (self.table.chunks().to_vec(), Vec::new());
         for PlacedChunk { chunk, at, bytes } in placed {
             assert!(at >= self.end && at + bytes <= end, "{at} and {bytes} B in {}..{end}", self.end);
             stretches.push((at, at + bytes));
-            let address = Address { name: OBJECT.into(), offset: at, bytes: Some(bytes) };
-            self.table.chunks.insert(unravel(chunk.number, &grid), address);
+            chunks.push(Address { number: chunk.number, offset: at, bytes });
         }
+        self.table = Table::of(OBJECT, chunks);
         stretches.sort_unstable();
         assert!(stretches.windows(2).all(|pair| pair[0].1 <= pair[1].0), "chunks lie over each other: {stretches:?}");
         let used: u64 = stretches.iter().map(|(from, to)| to - from).sum();
@@ -230,8 +229,10 @@ impl Case {
     fn check(&self) {
         let objects = self.objects.lock().unwrap();
         let mut found = vec![FILL; self.values.len()];
-        for (at, address) in &self.table.chunks {
-            let (from, bytes) = (address.offset as usize, address.bytes.unwrap() as usize);
+        let grid: Vec<u64> = self.shape.iter().zip(&self.chunk).map(|(n, c)| n.div_ceil(*c)).collect();
+        for address in self.table.chunks() {
+            let at = unravel(address.number, &grid);
+            let (from, bytes) = (address.offset as usize, address.bytes as usize);
             let plain = volume(&self.chunk).unwrap() * 8;
             let chunk = self.codec.decode(&objects[OBJECT][from..from + bytes], plain, "a chunk").unwrap();
             for (number, value) in chunk.as_chunks::<8>().0.iter().enumerate() {
@@ -273,7 +274,7 @@ fn sections_are_what_was_written_last() {
                 continue;
             }
             results.iter().for_each(|result| assert!(result.is_ok(), "{:?}", result.as_ref().err()));
-            merged += u32::from(!case.table.chunks.is_empty());
+            merged += u32::from(!case.table.chunks().is_empty());
             written += 1;
             let heard = heard.lock().unwrap().take().expect("rank 0 heard where chunks lie");
             case.note(&section, heard);

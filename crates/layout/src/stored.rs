@@ -134,7 +134,7 @@ impl Stored {
     ) -> Stored {
         Stored {
             unit: Unit::Chunk(chunk.to_vec()),
-            change: if known.chunks.is_empty() { Change::Fresh } else { Change::Replace },
+            change: if known.chunks().is_empty() { Change::Fresh } else { Change::Replace },
             objects: Objects::Allotted { from, known: Arc::new(known) },
             coding: Coding::Encoded(codec),
             ..Stored::in_file(shape, element, "", 0)

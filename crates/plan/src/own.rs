@@ -281,13 +281,8 @@ mod tests {
     fn what_a_rank_wants_of_a_unit_is_read_once_where_it_is_read_whole() {
         let chunks = Stored::in_chunks(&[8, 8], ELEMENT, &[4, 8], Keys::nested("a/"), Coding::Trailer);
         let file = Stored::in_file(&[8, 8], ELEMENT, "a", 0);
-        let at = |offset| Address::plain("a", offset);
-        let both = Table {
-            below: "a".into(),
-            chunks: [(vec![0, 0], at(64)), (vec![1, 0], at(4096))].into(),
-            ..Table::default()
-        };
-        let one = Table { below: "a".into(), chunks: [(vec![1, 0], at(4096))].into(), ..Table::default() };
+        let both = Table::of("a", vec![Address::plain(0, 64), Address::plain(1, 4096)]);
+        let one = Table::of("a", vec![Address::plain(1, 4096)]);
         let [both, one] = [both, one].map(|table| Stored::in_table(&[8, 8], ELEMENT, &[4, 8], table));
         for strategy in [Strategy::INDEPENDENT, Strategy::DATA_SIEVING] {
             assert_eq!(reads_and_copies(&in_boxes(&chunks, strategy, 1)), (2, 16), "{strategy}");

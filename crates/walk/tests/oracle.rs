@@ -240,9 +240,12 @@ fn encoded_chunks_are_read_where_a_table_says() {
     for seed in 0..150 {
         let _told = Told(seed);
         let mut random = fastrand::Rng::with_seed(seed);
-        let stored = Stored { coding: codecs.coding(), ..Stored::in_table(&SHAPE, FLOAT64, &CHUNK, Table::default()) };
+        let stored = Stored {
+            coding: codecs.coding(),
+            ..Stored::in_table(&SHAPE, FLOAT64, &CHUNK, Table::of("data", Vec::new()))
+        };
         let mut array = Array::new(0, stored, FLOAT64, FLOAT64);
-        let (mut file, mut table) = (vec![0x5A; random.usize(0..30)], Table::default());
+        let (mut file, mut table) = (vec![0x5A; random.usize(0..30)], Vec::new());
         let mut places: Vec<Vec<u64>> = (0..15).map(|n| vec![n / 5, n % 5]).collect();
         random.shuffle(&mut places);
         for at in places {
@@ -256,12 +259,12 @@ fn encoded_chunks_are_read_where_a_table_says() {
             }
             let codec = array.stored.codec().unwrap().clone();
             let bytes = codec.encode(&array.dense(&low, &CHUNK), "a chunk").unwrap();
-            let stored_bytes = Some(bytes.len() as u64);
-            table.chunks.insert(at, Address { bytes: stored_bytes, ..Address::plain("data", file.len() as u64) });
+            let number = array.stored.chunk_number(&at);
+            table.push(Address { number, offset: file.len() as u64, bytes: bytes.len() as u64 });
             file.extend(bytes);
             file.resize(file.len() + random.usize(0..20), 0x5A);
         }
-        array.stored.objects = Objects::Table(Arc::new(table));
+        array.stored.objects = Objects::Table(Arc::new(Table::of("data", table)));
         let ranks = random.u32(1..6);
         let mut case = Case::new(random, seed, ranks, vec![array]);
         case.objects.lock().unwrap().insert("data".into(), file);

@@ -84,24 +84,22 @@ fn tell_objects(w: Writer, objects: &Objects) -> Writer {
 }
 
 fn tell_table(w: Writer, table: &Table) -> Writer {
-    let w = w.bytes(table.below.as_bytes()).number(table.chunks.len() as u64);
-    let w = table.chunks.iter().fold(w, |w, (at, Address { name, offset, bytes })| {
-        numbers(numbers(w, at).bytes(name.as_bytes()).number(*offset), bytes.as_slice())
-    });
+    let w = w.bytes(table.name.as_bytes()).number(table.chunks().len() as u64);
+    let w = table
+        .chunks()
+        .iter()
+        .fold(w, |w, Address { number, offset, bytes }| w.number(*number).number(*offset).number(*bytes));
     let w = w.number(table.others.len() as u64);
-    table.others.iter().fold(w, |w, (at, other)| numbers(w, at).bytes(&other.0.to_bytes()))
+    table.others.iter().fold(w, |w, (number, other)| w.number(*number).bytes(&other.0.to_bytes()))
 }
 
 fn hear_table(r: &mut Reader, decode: Decode) -> Option<Table> {
-    let below = r.text()?.into();
-    let place = |r: &mut Reader| {
-        let at = list(r, |r| r.number())?;
-        let (name, offset, bytes) = (r.text()?.into(), r.number()?, list(r, |r| r.number())?);
-        (bytes.len() <= 1).then(|| (at, Address { name, offset, bytes: bytes.first().copied() }))
-    };
-    let chunks = list(r, place)?.into_iter().collect();
-    let other = |r: &mut Reader| Some((list(r, |r| r.number())?, OtherCodec(decode(r.bytes()?)?)));
-    Some(Table { below, chunks, others: list(r, other)?.into_iter().collect() })
+    let name: Arc<str> = r.text()?.into();
+    let place = |r: &mut Reader| Some(Address { number: r.number()?, offset: r.number()?, bytes: r.number()? });
+    let chunks = list(r, place)?;
+    let other = |r: &mut Reader| Some((r.number()?, OtherCodec(decode(r.bytes()?)?)));
+    let others = list(r, other)?.into_iter().collect();
+    Some(Table::of(name, chunks).with_others(others))
 }
 
 fn hear_objects(r: &mut Reader, decode: Decode) -> Option<Objects> {

@@ -78,7 +78,7 @@ impl Form for Hdf5 {
     fn stored(&self, number: usize, object: &Arc<str>) -> Stored {
         let Hdf5Array { array, place, fill, .. } = &self.arrays[number];
         let FileArray { shape, element, .. } = array;
-        let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::default());
+        let nowhere = |chunk: &[u64]| Stored::in_table(shape, *element, chunk, Table::of(object.clone(), Vec::new()));
         let stored = match place {
             ElementsAt::At(at) => Stored::in_file(shape, *element, object.clone(), *at),
             ElementsAt::Nowhere => nowhere(&shape.iter().map(|extent| (*extent).max(1)).collect::<Vec<_>>()),

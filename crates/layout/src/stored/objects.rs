@@ -107,33 +107,66 @@ impl Keys {
     }
 }
 
-/// Where a chunk lies.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Where a chunk lies in the object of its table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// The name of the object.
-    pub name: Arc<str>,
-    /// Its first byte there \[B\].
+    /// Its number in the grid ([`Stored::chunk_number`](super::Stored::chunk_number)).
+    pub number: u64,
+    /// Its first byte \[B\].
     pub offset: u64,
-    /// How many bytes are stored, where the chunk is encoded; else they are those of its elements \[B\].
-    pub bytes: Option<u64>,
+    /// How many bytes are stored; 0 where they are those of its elements \[B\].
+    pub bytes: u64,
 }
 
 impl Address {
     /// That of a chunk whose bytes are its elements.
-    pub fn plain(name: impl Into<Arc<str>>, offset: u64) -> Address {
-        Address { name: name.into(), offset, bytes: None }
+    pub fn plain(number: u64, offset: u64) -> Address {
+        Address { number, offset, bytes: 0 }
     }
 }
 
-/// Where chunks lie, by their coordinates in the grid.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Where chunks lie in an object: of those that this rank asked for, all that exist.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What the names of all its objects begin with.
-    pub below: Arc<str>,
-    /// The chunks that exist, of those that this rank asked for.
-    pub chunks: BTreeMap<Vec<u64>, Address>,
-    /// Codecs of those that went through another than the rest.
-    pub others: BTreeMap<Vec<u64>, OtherCodec>,
+    /// The name of the object.
+    pub name: Arc<str>,
+    /// In the order of their numbers.
+    chunks: Vec<Address>,
+    /// Codecs of those that went through another than the rest, by their numbers.
+    pub others: BTreeMap<u64, OtherCodec>,
+}
+
+impl Table {
+    /// Of these chunks in the object with this name. Of those with one number, the last one counts.
+    pub fn of(name: impl Into<Arc<str>>, mut chunks: Vec<Address>) -> Table {
+        // Most come in their order.
+        chunks.sort_by_key(|chunk| chunk.number);
+        chunks.dedup_by(|later, earlier| {
+            let same = later.number == earlier.number;
+            if same {
+                *earlier = *later;
+            }
+            same
+        });
+        Table { name: name.into(), chunks, others: BTreeMap::new() }
+    }
+
+    /// The same, where chunks with these numbers went through other codecs than the rest.
+    #[must_use]
+    pub fn with_others(self, others: BTreeMap<u64, OtherCodec>) -> Table {
+        Table { others, ..self }
+    }
+
+    /// Where the chunk with this number lies, if it exists.
+    pub fn get(&self, number: u64) -> Option<&Address> {
+        let at = self.chunks.binary_search_by_key(&number, |chunk| chunk.number).ok()?;
+        self.chunks.get(at)
+    }
+
+    /// All chunks, in the order of their numbers.
+    pub fn chunks(&self) -> &[Address] {
+        &self.chunks
+    }
 }
 
 /// The codec of a chunk that went through another than the rest.

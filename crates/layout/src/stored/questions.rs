@@ -85,9 +85,9 @@ impl Stored {
     pub fn below(&self) -> Object {
         self.named(match &self.objects {
             Objects::One { name, .. } | Objects::Grid { name, .. } => name.clone(),
-            Objects::Allotted { known, .. } => known.below.clone(),
+            Objects::Allotted { known, .. } => known.name.clone(),
             Objects::Keyed(keys) => keys.prefix.clone(),
-            Objects::Table(table) => table.below.clone(),
+            Objects::Table(table) => table.name.clone(),
             Objects::Shards(shards) => shards.keys.prefix.clone(),
         })
     }
@@ -106,11 +106,11 @@ impl Stored {
             Objects::Grid { name, .. } => {
                 (name.clone(), self.box_view(section, low, chunk(), self.offset_in_grid(at).unwrap_or(0)))
             }
-            Objects::Allotted { from, known } => (known.below.clone(), self.box_view(section, low, chunk(), *from)),
+            Objects::Allotted { from, known } => (known.name.clone(), self.box_view(section, low, chunk(), *from)),
             Objects::Keyed(keys) => (keys.name(at).into(), self.box_view(section, low, chunk(), 0)),
             Objects::Table(table) => {
-                let Address { name, offset, .. } = table.chunks.get(at)?;
-                (name.clone(), self.box_view(section, low, chunk(), *offset))
+                let Address { offset, .. } = *table.get(self.chunk_number(at))?;
+                (table.name.clone(), self.box_view(section, low, chunk(), offset))
             }
             Objects::Shards(shards) => {
                 let (name, (first, _)) = shards.place(at)?;
@@ -131,9 +131,9 @@ impl Stored {
             }
             Objects::Keyed(keys) => (keys.name(at).into(), None),
             Objects::Table(table) | Objects::Allotted { known: table, .. } => {
-                let Address { name, offset, bytes } = table.chunks.get(at)?;
-                let bytes = bytes.or_else(|| self.chunk_bytes()).unwrap_or(0);
-                (name.clone(), Some((*offset, bytes)))
+                let Address { offset, bytes, .. } = *table.get(self.chunk_number(at))?;
+                let bytes = if bytes == 0 { self.chunk_bytes().unwrap_or(0) } else { bytes };
+                (table.name.clone(), Some((offset, bytes)))
             }
             Objects::Shards(shards) => {
                 let (name, stretch) = shards.place(at)?;
@@ -197,7 +197,7 @@ impl Stored {
     /// Whether the unit at these coordinates has a place in an object: all have, but for chunks that no table knows.
     pub fn has_place(&self, at: &[u64]) -> bool {
         match &self.objects {
-            Objects::Table(table) => table.chunks.contains_key(at),
+            Objects::Table(table) => table.get(self.chunk_number(at)).is_some(),
             Objects::Shards(shards) => shards.place(at).is_some(),
             Objects::One { .. } | Objects::Grid { .. } | Objects::Allotted { .. } | Objects::Keyed(_) => true,
         }
@@ -312,7 +312,7 @@ impl Stored {
     pub fn codec_at(&self, at: &[u64]) -> Option<&Arc<dyn Codec>> {
         let other = match &self.objects {
             Objects::Table(table) | Objects::Allotted { known: table, .. } => {
-                table.others.get(at).map(|other| &other.0)
+                table.others.get(&self.chunk_number(at)).map(|other| &other.0)
             }
             _ => None,
         };
@@ -471,7 +471,7 @@ mod tests {
     fn parts_that_do_not_go_together_are_named() {
         let file = Stored::in_file(&[5, 3], ELEMENT, "f", 100);
         let chunks = Stored::in_chunks(&[5, 3], ELEMENT, &[2, 2], Keys::nested("a/"), Coding::Trailer);
-        let table = Stored::in_table(&[5, 3], ELEMENT, &[2, 2], Table::default());
+        let table = Stored::in_table(&[5, 3], ELEMENT, &[2, 2], Table::of("h5", Vec::new()));
         assert!([&file, &chunks, &table].into_iter().all(|stored| stored.fault().is_none()));
         let wrong = [
             file.clone().ordered(vec![0, 0]),
@@ -496,8 +496,7 @@ mod tests {
 
     #[test]
     fn tables_say_where_chunks_are() {
-        let address = Address::plain("h5", 4096);
-        let table = Table { below: "h5".into(), chunks: [(vec![1, 0], address)].into(), ..Table::default() };
+        let table = Table::of("h5", vec![Address::plain(2, 4096)]);
         let stored = Stored::in_table(&[4, 4], ELEMENT, &[2, 3], table);
         let whole = Section::whole(&stored.shape);
         let (object, view) = stored.place(&whole, &[1, 0], &[2, 0]).unwrap();

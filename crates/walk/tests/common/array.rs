@@ -104,10 +104,11 @@ impl Array {
             Objects::Grid { name, .. } => {
                 let grid: Vec<u64> =
                     self.stored.shape.iter().zip(self.stored.chunk().unwrap()).map(|(n, c)| n.div_ceil(*c)).collect();
-                let address = |at: &[u64]| self.stored.extent_of(at).unwrap().1.unwrap().0;
-                let each = oracle::indices(&grid).into_iter().map(|at| (address(&at), at));
-                let chunks = each.map(|(offset, at)| (at, Address::plain(name.clone(), offset))).collect();
-                self.store_by(&Table { chunks, ..Table::default() }, objects);
+                let address = |at: Vec<u64>| {
+                    Address::plain(self.stored.chunk_number(&at), self.stored.extent_of(&at).unwrap().1.unwrap().0)
+                };
+                let chunks = oracle::indices(&grid).into_iter().map(address).collect();
+                self.store_by(&Table::of(name.clone(), chunks), objects);
             }
             Objects::Allotted { .. } => panic!("whole calls give room"),
             Objects::Shards(_) => panic!("whole calls read shards, since a call learns where chunks lie"),
@@ -117,9 +118,12 @@ impl Array {
     /// Puts chunks where a table says.
     fn store_by(&self, table: &Table, objects: &mut Contents) {
         let chunk = self.stored.chunk().unwrap();
-        for (at, address) in &table.chunks {
-            let low: Vec<u64> = at.iter().zip(chunk).map(|(&a, &c)| a * c).collect();
-            let content = objects.entry(format!("{}{}", root_of(&self.stored), address.name)).or_default();
+        let grid: Vec<u64> = self.stored.shape.iter().zip(chunk).map(|(n, c)| n.div_ceil(*c)).collect();
+        let places: BTreeMap<u64, Vec<u64>> =
+            oracle::indices(&grid).into_iter().map(|at| (self.stored.chunk_number(&at), at)).collect();
+        for address in table.chunks() {
+            let low: Vec<u64> = places[&address.number].iter().zip(chunk).map(|(&a, &c)| a * c).collect();
+            let content = objects.entry(format!("{}{}", root_of(&self.stored), table.name)).or_default();
             put(content, address.offset, &self.dense(&low, chunk));
         }
     }

@@ -122,11 +122,14 @@ fn any_table(random: &mut fastrand::Rng, number: usize, shape: &[u64], element: 
     random.shuffle(&mut places);
     let name: Arc<str> = "table".into();
     let (bytes, mut end) = (chunk.iter().product::<u64>() * element.bytes(), random.u64(0..20));
-    let mut table = Table { below: name.clone(), ..Table::default() };
+    let mut addresses = Vec::new();
     for at in places {
-        table.chunks.insert(at, Address::plain(name.clone(), end));
+        // The last dimension is the fastest.
+        let number = at.iter().zip(&counts).fold(0, |number, (at, count)| number * count + at);
+        addresses.push(Address::plain(number, end));
         end += bytes + if random.bool() { 0 } else { random.u64(0..20) };
     }
+    let table = Table::of(name, addresses);
     Stored::in_table(shape, element, &chunk, table).below_root(number as u32)
 }
 

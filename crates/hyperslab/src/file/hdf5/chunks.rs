@@ -15,6 +15,7 @@ use hyperslab_layout::stored::{Address, Objects, OtherCodec, Table};
 use hyperslab_layout::{ElementType, Section, Stored, cut, tuple};
 use hyperslab_walk::PlacedChunk;
 use hyperslab_world::{Fault, FaultKind, Names};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -82,16 +83,16 @@ impl Hdf5Array {
         });
         let table = match &self.place {
             // Nothing is there yet, however much that is.
-            ElementsAt::InRoom { places, .. } if places.is_empty() => Table { below: name.clone(), ..Table::default() },
+            ElementsAt::InRoom { places, .. } if places.is_empty() => Table::of(name.clone(), Vec::new()),
             ElementsAt::InRoom { places, .. } => made(&self.array.shape, (chunk, places), &ranges, name),
             ElementsAt::Chunked { header, .. } => {
                 count.clone()?;
-                found(*header, &filters, &ranges, (directory, name))?
+                found((&self.array.shape, chunk), (*header, &filters), &ranges, (directory, name))?
             }
             _ => return Ok(stored),
         };
         let Some(from) = room else { return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored }) };
-        if filters.is_plain() && count.is_ok_and(|count| count == table.chunks.len() as u64) {
+        if filters.is_plain() && count.is_ok_and(|count| count == table.chunks().len() as u64) {
             return Ok(Stored { objects: Objects::Table(Arc::new(table)), ..stored });
         }
         if let ElementsAt::Chunked { header, .. } = &self.place {
@@ -103,10 +104,10 @@ impl Hdf5Array {
     }
 }
 
-/// Chunks of a file that exists.
+/// Chunks of a file that exists, by their numbers in an array of this shape and these chunks.
 fn found(
-    header: u64,
-    filters: &Pipeline,
+    (shape, chunk): (&[u64], &[u64]),
+    (header, filters): (u64, &Pipeline),
     ranges: &[Range<u64>],
     (directory, name): (&dyn Names, &Arc<str>),
 ) -> Result<Table, Fault> {
@@ -117,16 +118,16 @@ fn found(
         let dataset = file.dataset_at(&source, header)?;
         file.chunks(&source, &dataset, ranges)
     };
-    let mut table = Table { below: name.clone(), ..Table::default() };
-    for found in look().map_err(format_fault)? {
-        let own = filters.without(found.lacks);
+    let (grid, mut others) = (grid(shape, chunk), BTreeMap::new());
+    let found = look().map_err(format_fault)?.into_iter().map(|found| {
+        let (number, own) = (ravel(&found.coordinates, &grid), filters.without(found.lacks));
         if own != *filters {
-            table.others.insert(found.coordinates.clone(), OtherCodec(Arc::new(own)));
+            others.insert(number, OtherCodec(Arc::new(own)));
         }
-        let bytes = (!filters.is_plain()).then_some(found.bytes);
-        table.chunks.insert(found.coordinates, Address { name: name.clone(), offset: found.at, bytes });
-    }
-    Ok(table)
+        Address { number, offset: found.at, bytes: if filters.is_plain() { 0 } else { found.bytes } }
+    });
+    let chunks = found.collect();
+    Ok(Table::of(name.clone(), chunks).with_others(others))
 }
 
 /// Refuses to change a dataset of a file that exists whose header has no place for another index.
@@ -146,11 +147,12 @@ fn made(shape: &[u64], (chunk, places): (&[u64], &[ChunkPlace]), ranges: &[Range
     let begin = places.partition_point(|place| place.number < first);
     let end = places.partition_point(|place| place.number <= ravel(&last, &grid));
     let all = places.get(begin..end).unwrap_or_default();
-    let inside = all.iter().map(|place| (unravel(place.number, &grid), place));
-    let inside = inside.filter(|(at, _)| at.iter().zip(ranges).all(|(at, range)| range.contains(at)));
-    let address =
-        |place: &ChunkPlace| Address { name: name.clone(), offset: place.at, bytes: Some(place.bytes.into()) };
-    Table { below: name.clone(), chunks: inside.map(|(at, place)| (at, address(place))).collect(), ..Table::default() }
+    let inside = |place: &&ChunkPlace| {
+        let at = unravel(place.number, &grid);
+        at.iter().zip(ranges).all(|(at, range)| range.contains(at))
+    };
+    let address = |place: &ChunkPlace| Address { number: place.number, offset: place.at, bytes: place.bytes.into() };
+    Table::of(name.clone(), all.iter().filter(inside).map(address).collect())
 }
 
 /// Chunks that a section touches, or that lie between such.
