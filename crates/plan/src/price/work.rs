@@ -354,6 +354,7 @@ impl Reader<'_> {
         let moved = self.moved(&step.action);
         let request = self.request(&step.action);
         let array_bytes = self.array_bytes(&step.action);
+        let shared = self.shared_object(&step.action);
         let Some(round) = self.rounds.last_mut() else { return };
         match &step.action {
             Action::Send { parts, .. } | Action::Recv { parts, .. } => {
@@ -392,13 +393,13 @@ impl Reader<'_> {
                 let bytes = region.elements() * view.element.bytes();
                 round.steps += 1;
                 round.coded += bytes;
-                round.requests.push(Request::object(bytes, false));
+                round.requests.push(Request { file: shared, ..Request::object(bytes, false) });
             }
             Action::Put { replace, .. } => {
                 round.steps += 1;
                 // Puts follow the encoding of what they write.
                 if let Some(last) = round.requests.last_mut() {
-                    last.replace = *replace;
+                    (last.replace, last.file) = (*replace, shared);
                 }
             }
             _ => round.steps += 1,
@@ -485,6 +486,16 @@ impl Reader<'_> {
         let alone = self.memories.sharers == 1 || self.rounds.last().is_some_and(|round| round.messages.is_empty());
         let kept = self.kept && alone && matches!(place, Place::Slot(..));
         Some(Request { file, write, bytes, ranges, runs, gaps, direct, at_page, replace, checked, kept })
+    }
+
+    /// The object of an encoded chunk, where it holds others, too.
+    fn shared_object(&self, action: &Action) -> Option<Object> {
+        match action {
+            Action::Put { object, .. } | Action::Decode { object, .. } if !self.in_chunks(object) => {
+                Some(object.clone())
+            }
+            _ => None,
+        }
     }
 
     /// Whether an object is one of many.
