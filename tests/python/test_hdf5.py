@@ -398,3 +398,23 @@ def test_hundred_thousand_chunks(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5") as data:
         assert data["a"].id.get_num_chunks() == count
         assert np.array_equal(data["a"][...], values)
+
+
+def test_what_a_dead_program_may_still_write_to_is_left_alone(tmp_path: Path) -> None:
+    """A file is made as long as its new chunks may reach, and the next program begins behind that."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as data:
+        data.create_dataset("a", data=np.arange(100), chunks=(10,), maxshape=(None,), compression="gzip")
+    ends, reach = path.stat().st_size, path.stat().st_size + 5000
+    # As after a crash in the middle of an update.
+    os.truncate(path, reach)
+    with hs.open(path, "r+") as file:
+        file.append("a", np.arange(20))
+        file.write("a", np.zeros(5, "i8"), section=slice(0, 5))
+    with h5py.File(path) as data:
+        found = [data["a"].id.get_chunk_info(number) for number in range(12)]
+        places = {one.chunk_offset[0]: one.byte_offset for one in found}
+        assert all(places[first] >= reach for first in (0, 100, 110))
+        assert all(places[first] < ends for first in range(10, 100, 10))
+        assert data["a"][:6].tolist() == [0, 0, 0, 0, 0, 5]
+        assert data["a"][100:].tolist() == list(range(20))

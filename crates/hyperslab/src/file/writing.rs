@@ -130,6 +130,21 @@ impl Putting {
         self.end != self.before.bytes
     }
 
+    /// Makes a file that exists so long that all chunks have room that get some. So whoever comes next knows how far a rank of
+    /// this program may write that was stopped and comes back, and writes nothing there.
+    fn make_room(&mut self, transfer: &Transfer) {
+        let from = transfer.asks.iter().find_map(|ask| ask.stored.allotted_from());
+        let Some(from) = from else { return };
+        let most = transfer.asks.iter().map(|ask| ask.stored.room_bytes_max(&ask.section)).fold(0, u64::saturating_add);
+        let (directory, name) = (&self.file.directory, &self.file.name);
+        self.length = directory.length(name);
+        if directory.is_plain() {
+            // What is asked for ahead, and not used, is less than as much again. Where files cannot be as long, or have no
+            // holes, it goes without.
+            let _ = directory.resize(name, from.saturating_add(most.saturating_mul(2)));
+        }
+    }
+
     /// Makes a file that exists as long as it shall be. What lay behind its end, as after an append that was cut short, must
     /// not be seen between what is written now.
     fn lengthen(&self) -> Result<(), Fault> {
@@ -158,7 +173,11 @@ impl Putting {
 
 impl Target for Putting {
     fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
-        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(self.end))
+        let File { directory, name, mode, .. } = &self.file;
+        // Behind its end may lie what ranks of a program that died still write.
+        let length = if mode.writes_new() { None } else { directory.length(name) };
+        let room = self.end.max(length.unwrap_or(0));
+        self.file.located(std::mem::take(&mut self.stored), &self.numbers, &self.sections, Some(room))
     }
 
     fn choose(&mut self, transfer: &Arc<Transfer>, laid: &[Option<MemoryLayout>]) -> Result<Decision, Fault> {
@@ -192,9 +211,7 @@ impl Target for Putting {
                 attempts.withdraw(marked);
                 return Err(fault);
             }
-            if stored.iter().any(|stored| stored.allotted_from().is_some()) {
-                self.length = directory.length(&file.name);
-            }
+            self.make_room(transfer);
             self.spares = stored.iter().all(|stored| stored.allotted_from().is_some());
             let proof = marked.proof(directory);
             follow_disk(parameters, transfer, directory, (&file.name, 0))?;

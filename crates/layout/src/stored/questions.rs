@@ -194,6 +194,18 @@ impl Stored {
         touched.fold(each, u64::saturating_mul)
     }
 
+    /// Bytes that all chunks may take that a section touches, or that lie between such, where they get room as they are
+    /// encoded \[B\].
+    pub fn room_bytes_max(&self, section: &Section) -> u64 {
+        let (Some(chunk), Some(codec), Some(_)) = (self.chunk(), self.codec(), self.allotted_from()) else { return 0 };
+        let touched = section.dims.iter().zip(chunk).map(|(triplet, chunk)| match triplet.set().hull() {
+            Some((low, high)) => (high - 1) / chunk - low / chunk + 1,
+            None => 0,
+        });
+        let each = codec.encoded_bytes_max(self.chunk_bytes().unwrap_or(0));
+        touched.fold(each, u64::saturating_mul)
+    }
+
     /// Whether the unit at these coordinates has a place in an object: all have, but for chunks that no table knows.
     pub fn has_place(&self, at: &[u64]) -> bool {
         match &self.objects {
