@@ -216,6 +216,43 @@ def test_damaged_files_are_errors(kind: str, tmp_path: Path) -> None:
     assert min(outcomes.values()) > 0, outcomes
 
 
+@pytest.mark.parametrize("libver", ["earliest", "v108"])
+def test_changes_of_damaged_files_are_errors_or_done(libver: str, tmp_path: Path) -> None:
+    """On all ranks alike, whatever is wrong with the indexes and headers that change."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver=(libver, "latest" if libver == "earliest" else libver)) as data:
+        zipped = {"chunks": (3, 3), "maxshape": (None, 8), "compression": "gzip"}
+        data.create_dataset("a", data=np.arange(64.0).reshape(8, 8), **zipped)
+        data.create_dataset("b", data=np.arange(64), chunks=(5,), maxshape=(None,))
+    whole = path.read_bytes()
+    random = np.random.default_rng([SEED, len(libver)])
+
+    def change(comm: Any) -> str:
+        dist, mine = blocks(comm, (2, 8))
+        try:
+            with hs.open(path, "r+", comm=comm, durable=False) as file:
+                file.append("a", np.ones((2, 8))[mine], dist)
+                file.append("b", np.arange(3), hs.Distribution.replicated((3,), comm.size))
+                file.write("a", np.ones((2, 8))[mine], dist, section=slice(1, 3))
+        except hs.Error as error:
+            return type(error).__name__
+        return "done"
+
+    outcomes: set[str] = set()
+    for _ in range(DAMAGED * TIMES):
+        damaged = bytearray(whole)
+        for _ in range(int(random.integers(1, 6))):
+            damaged[int(random.integers(len(damaged)))] = int(random.choice([0, 255, random.integers(256)]))
+        path.write_bytes(damaged)
+        with warnings.catch_warnings(action="ignore"):
+            told = set(hs.threads(3, change))
+        assert len(told) == 1, told
+        outcomes |= told
+        for left in tmp_path.iterdir():
+            left.unlink()
+    assert {"done", "CorruptError"} <= outcomes
+
+
 def test_what_others_add_is_seen_after_a_refresh(tmp_path: Path) -> None:
     hs.threads(3, lambda comm: hdf5_cases.grown_by_others(comm, tmp_path))
 
