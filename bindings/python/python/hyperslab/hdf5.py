@@ -30,7 +30,8 @@ class Hdf5File(FileGroup):
 
     Its arrays are datasets, and their names are paths such as ``fields/rho``. Methods are those of `Group`, but for
     groups and steps. A new file becomes visible whole when it is closed. Of one that exists, all datasets of numbers
-    are read, also compressed ones, and those that are not in chunks are changed in place (``r+``).
+    are read, and sections of them changed (``r+``); those that may grow are appended to. Nobody else may have the file
+    open then: HDF5's own lock is honoured.
 
     Examples
     --------
