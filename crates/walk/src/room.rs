@@ -1,4 +1,4 @@
-//! RoomForChunks in an object for chunks whose bytes are known only once they are encoded.
+//! Room in an object for chunks whose bytes are known only once they are encoded.
 //!
 //! Rank 0 gives out stretches of the object, one behind the other, whatever else it is at: it answers when it takes what has
 //! arrived. Who encodes asks before it needs room, for as many chunks as it sees coming, of the size that they had so far;

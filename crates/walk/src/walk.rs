@@ -212,6 +212,9 @@ impl Walk {
 
     /// What it waits for, for messages: the oldest steps that are not over.
     pub fn waits_for(&self) -> String {
+        if !self.room.waiting.is_empty() {
+            return "waits for rank 0 to give out room in the file".into();
+        }
         let oldest = self.lanes.iter().filter_map(|lane| lane.pending.values().next());
         let told: Vec<String> = oldest.map(|pending| describe(&pending.step.action, &self.roots)).collect();
         format!("waits for {}", told.join(" and for "))

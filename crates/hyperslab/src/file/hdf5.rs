@@ -91,9 +91,10 @@ impl Form for Hdf5 {
     }
 
     fn lookup(&self, number: usize) -> Option<Lookup> {
-        let array = self.arrays[number].clone();
+        let array = &self.arrays[number];
         match &array.place {
             ElementsAt::Chunked { .. } | ElementsAt::InRoom { .. } => {
+                let array = array.clone();
                 Some(Box::new(move |stored, asked, file| array.located(stored, asked, file)))
             }
             ElementsAt::At(_) | ElementsAt::Nowhere | ElementsAt::Grid { .. } => None,

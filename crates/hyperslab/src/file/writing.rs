@@ -98,9 +98,12 @@ impl Putting {
         let (directory, name) = (self.file.directory.clone(), self.file.name.clone());
         let FileChange { at, behind, in_place, before } = change(&*directory, &name)?;
         let end = at + behind.len() as u64;
-        directory.resize(&name, end)?;
-        directory.overwrite_part(&name, at, &behind)?;
-        self.synced()?;
+        // How long it is tells how far a program that died may write: where nothing is added, that stays.
+        if !behind.is_empty() {
+            directory.resize(&name, end)?;
+            directory.overwrite_part(&name, at, &behind)?;
+            self.synced()?;
+        }
         for ((at, bytes), before) in in_place.iter().zip(before) {
             self.replaced.push(before);
             self.told = true;
@@ -173,6 +176,13 @@ impl Putting {
 
 impl Target for Putting {
     fn look(&mut self, _laid: &[Option<MemoryLayout>]) -> Result<Vec<Stored>, Fault> {
+        let places_are_known = {
+            let inside = self.file.inside();
+            self.numbers.iter().all(|number| inside.form.lookup(*number).is_none())
+        };
+        if places_are_known {
+            return Ok(std::mem::take(&mut self.stored));
+        }
         let File { directory, name, mode, .. } = &self.file;
         // Behind its end may lie what ranks of a program that died still write.
         let length = if mode.writes_new() { None } else { directory.length(name) };

@@ -186,10 +186,7 @@ impl Stored {
     pub fn index_bytes(&self, section: &Section) -> u64 {
         let Some((shards, chunk)) = self.shards().zip(self.chunk()) else { return 0 };
         let extents = shards.chunks.iter().zip(chunk).map(|(chunks, chunk)| chunks.saturating_mul(*chunk));
-        let touched = section.dims.iter().zip(extents).map(|(triplet, extent)| match triplet.set().hull() {
-            Some((low, high)) => (high - 1) / extent - low / extent + 1,
-            None => 0,
-        });
+        let touched = touched(section, extents);
         let each = shards.codec.index().map_or(0, |index| index.bytes());
         touched.fold(each, u64::saturating_mul)
     }
@@ -198,10 +195,7 @@ impl Stored {
     /// encoded \[B\].
     pub fn room_bytes_max(&self, section: &Section) -> u64 {
         let (Some(chunk), Some(codec), Some(_)) = (self.chunk(), self.codec(), self.allotted_from()) else { return 0 };
-        let touched = section.dims.iter().zip(chunk).map(|(triplet, chunk)| match triplet.set().hull() {
-            Some((low, high)) => (high - 1) / chunk - low / chunk + 1,
-            None => 0,
-        });
+        let touched = touched(section, chunk.iter().copied());
         let each = codec.encoded_bytes_max(self.chunk_bytes().unwrap_or(0));
         touched.fold(each, u64::saturating_mul)
     }
@@ -269,6 +263,14 @@ impl Stored {
         self.strides = Strides { order, record: None };
         self
     }
+}
+
+/// How many units of these extents a section touches along each dimension, or has between such.
+fn touched(section: &Section, extents: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    section.dims.iter().zip(extents).map(|(triplet, extent)| match triplet.set().hull() {
+        Some((low, high)) => (high - 1) / extent - low / extent + 1,
+        None => 0,
+    })
 }
 
 /// Coding and change.

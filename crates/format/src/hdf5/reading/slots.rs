@@ -83,11 +83,12 @@ impl Hdf5File {
         if !room(space, first + 8 * shape.len() as u64) {
             return Err(context.corrupt("a shape with all its extents", "a shorter one"));
         }
-        let extents = shape.iter().enumerate().map(|(d, extent)| (space.block, first + 8 * d as u64, *extent));
-        let mut changes: Vec<_> = extents.collect();
+        // The index comes first: where the two are in different blocks, chunks that it has beyond the old shape are not seen.
+        let mut changes = Vec::with_capacity(1 + shape.len());
         if let Some(index) = index {
             changes.push((layout.block, address(layout, &refused)?, index));
         }
+        changes.extend(shape.iter().enumerate().map(|(d, extent)| (space.block, first + 8 * d as u64, *extent)));
         let mut blocks: Vec<ChangedBlock> = Vec::new();
         for ((at, bytes), place, value) in changes {
             if !blocks.iter().any(|block| block.at == at) {

@@ -17,7 +17,7 @@ pub(super) enum ElementsAt {
     /// In plain chunks of this shape, one after another, in a new file.
     Grid { chunk: Vec<u64>, at: u64 },
     /// In chunks of this shape that went through these filters, in a new file; where they lie only rank 0 knows.
-    InRoom { chunk: Vec<u64>, filters: Pipeline, places: Arc<Vec<ChunkPlace>> },
+    InRoom { chunk: Vec<u64>, filters: Pipeline, places: Arc<[ChunkPlace]> },
     /// The same in a file that exists; the index is that of the dataset with this header.
     Chunked { chunk: Vec<u64>, filters: Pipeline, header: u64 },
 }
@@ -40,7 +40,7 @@ impl ElementsAt {
             ElementsAt::At(at) => NewStorage::Contiguous(Some(*at).filter(|_| !shape.contains(&0))),
             ElementsAt::Nowhere | ElementsAt::Chunked { .. } => NewStorage::Contiguous(None),
             ElementsAt::InRoom { chunk, places, .. } => {
-                NewStorage::Chunked { chunk: chunk.clone(), places: places.as_slice().into() }
+                NewStorage::Chunked { chunk: chunk.clone(), places: places.clone() }
             }
             ElementsAt::Grid { chunk, at } => {
                 let count = volume(&grid(shape, chunk)).unwrap_or(0);
@@ -62,7 +62,7 @@ impl ElementsAt {
     /// Notes where chunks of a new file lie now.
     pub(super) fn put(&mut self, new: Vec<ChunkPlace>) {
         let ElementsAt::InRoom { places, .. } = self else { return };
-        let all = Arc::make_mut(places);
+        let mut all = places.to_vec();
         all.extend(new);
         // Of those with one number, the last one holds.
         all.sort_by_key(|place| place.number);
@@ -73,6 +73,7 @@ impl ElementsAt {
             }
             same
         });
+        *places = all.into();
     }
 }
 
@@ -94,14 +95,15 @@ impl Cut {
         if self.in_room {
             return array.bytes().map(|_| 0);
         }
-        let shape: Vec<u64> = grid(&array.shape, &self.chunk).iter().zip(&self.chunk).map(|(n, c)| n * c).collect();
+        let shape: Vec<u64> =
+            grid(&array.shape, &self.chunk).iter().zip(&self.chunk).map(|(n, c)| n.saturating_mul(*c)).collect();
         FileArray { shape, ..array.clone() }.bytes()
     }
 
     /// Where its elements lie, if there is room from this byte on.
     pub(super) fn at(self, at: u64) -> ElementsAt {
         match self {
-            Cut { chunk, filters, in_room: true } => ElementsAt::InRoom { chunk, filters, places: Arc::default() },
+            Cut { chunk, filters, in_room: true } => ElementsAt::InRoom { chunk, filters, places: [].into() },
             Cut { chunk, .. } => ElementsAt::Grid { chunk, at },
         }
     }
