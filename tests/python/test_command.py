@@ -260,7 +260,7 @@ def test_shells_complete_the_command(shell: str) -> None:
     assert completed("ins") == ["inspect"]
     assert completed("inspect", "--js") == ["--json"]
     assert completed("explain", "--direction", "") == ["write", "read"]
-    assert set(completed("bench", "")) >= {"entire", "regret"}
+    assert set(completed("bench", "")) >= {"entire", "formats", "regret"}
     # A path or a value may be called like a verb.
     assert completed("inspect", "trace", "--js") == ["--json"]
     assert completed("explain", "--name", "plan", "--pict") == ["--picture"]
@@ -448,6 +448,13 @@ def test_the_benchmark_runs_and_checks_itself(tmp_path: Path) -> None:
     small = ("--size", "2MiB", "--ranks", 2, "--repetitions", 1, "--directory", tmp_path)
     told = json.loads(run("bench", "entire", *small, "--json").stdout)
     assert told
+    (launch,) = json.loads(run("bench", "formats", *small, "--json").stdout)["launches"]
+    for times in launch["seconds"].values():
+        assert {"hyperslab, raw", "hyperslab, HDF5, gzip", "h5py, rank 0, gzip"} <= times.keys()
+        assert all(len(each) == 2 for each in times.values()), "a first call, and one that counts"
+    stored = launch["stored_bytes"]
+    assert stored["hyperslab, HDF5, gzip"] < stored["hyperslab, HDF5"] / 2
+    assert stored["hyperslab, raw"] == 2 << 20
     assert not list(tmp_path.iterdir())
 
 

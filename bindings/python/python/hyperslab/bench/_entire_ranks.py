@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
 import statistics
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +16,7 @@ from mpi4py import MPI
 import hyperslab as hs
 from hyperslab.bench._checks import check_chunks, check_file
 from hyperslab.bench._entire_tables import DEFAULT, RAW, SHARDED, SMALL, TUNED, ZARR
-from hyperslab.bench._launch import task_of_this_launch
+from hyperslab.bench._launch import measure_task
 from hyperslab.bench._limits import PlainFiles
 from hyperslab.bench._mpiio import MpiIo, hint_sets
 from hyperslab.bench._watch import Stopwatch
@@ -245,16 +243,8 @@ class Bench:
 
 def main() -> None:
     """Measure what the task says, and leave the results where it says."""
-    task = task_of_this_launch()
     comm = MPI.COMM_WORLD
-    try:
-        bench = Bench(comm, Path(task["directory"]), task["shape"], task["repetitions"])
-        found = bench.run()
-        if comm.rank == 0:
-            Path(task["answer"]).write_text(json.dumps(found))
-    except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
-        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        comm.Abort(1)
+    measure_task(comm, lambda task: Bench(comm, Path(task["directory"]), task["shape"], task["repetitions"]).run())
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +14,7 @@ from mpi4py import MPI
 import hyperslab as hs
 from hyperslab.bench._entire_ranks import ARRAY, CHUNK_BYTES, cut
 from hyperslab.bench._formats import RAW
-from hyperslab.bench._launch import task_of_this_launch
+from hyperslab.bench._launch import measure_task
 from hyperslab.bench._watch import Stopwatch
 
 if TYPE_CHECKING:
@@ -244,15 +242,8 @@ def stored_bytes(path: Path) -> int:
 
 def main() -> None:
     """Measure what the task says, and leave the results where it says."""
-    task = task_of_this_launch()
     comm = MPI.COMM_WORLD
-    try:
-        found = Bench(comm, task).run()
-        if comm.rank == 0:
-            Path(task["answer"]).write_text(json.dumps(found))
-    except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
-        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        comm.Abort(1)
+    measure_task(comm, lambda task: Bench(comm, task).run())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import hyperslab as hs
 from hyperslab._scratch import scratch
 
-__all__ = ["about", "end", "find_mpiexec", "launch", "session", "task_of_this_launch"]
+__all__ = ["about", "end", "find_mpiexec", "launch", "measure_task", "session", "task_of_this_launch"]
 
 #: How long a launcher has to end its ranks before all are killed.
 ENDING_SECONDS = 5.0
@@ -124,6 +124,18 @@ def end(launcher: subprocess.Popen[Any]) -> None:
                 os.killpg(launcher.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 launcher.wait(ENDING_SECONDS)
+
+
+def measure_task(comm: Any, measure: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """On each rank: measure what the task says; rank 0 leaves the results where it says."""
+    task = task_of_this_launch()
+    try:
+        found = measure(task)
+        if comm.rank == 0:
+            Path(task["answer"]).write_text(json.dumps(found))
+    except Exception as error:  # noqa: BLE001 (the other ranks wait in MPI, which only an abort ends)
+        print(f"rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        comm.Abort(1)
 
 
 def task_of_this_launch() -> Any:
